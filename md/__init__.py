@@ -1,0 +1,33 @@
+"""A granular gas: dissipative spheres in a box, with every choice an axis.
+
+Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the velocities
+share. `Simulation(state, law, search=..., reorder=..., backend=...)` is the loop; `scenes` make states; `laws`,
+`search`, `schedule`, `reorder` and `integrate` hold the choices.
+"""
+
+from md import backend, laws, observe, scenes, search
+from md.backend import BackendUnavailableError
+from md.box import Box
+from md.faults import NonFiniteState, ParticleEscaped, SimulationFault
+from md.reorder import Reorder
+from md.schedule import Every, Never
+from md.simulation import Simulation
+from md.state import State
+
+__all__ = [
+    "BackendUnavailableError",
+    "Box",
+    "Every",
+    "Never",
+    "NonFiniteState",
+    "ParticleEscaped",
+    "Reorder",
+    "Simulation",
+    "SimulationFault",
+    "State",
+    "backend",
+    "laws",
+    "observe",
+    "scenes",
+    "search",
+]

@@ -1,0 +1,38 @@
+"""What can go wrong while a simulation runs, each with the step and the particle."""
+
+
+class SimulationFault(RuntimeError):
+    """A run that cannot go on.
+
+    Attributes:
+        step: the step at which it happened, counted from the simulation's start.
+        particle: id of a particle concerned (the first in memory).
+    """
+
+    def __init__(self, message: str, step: int, particle: int):
+        super().__init__(message)
+        self.step, self.particle = step, particle
+
+
+class NonFiniteState(SimulationFault):
+    """A position became NaN or infinite."""
+
+    def __init__(self, step: int, particle: int):
+        super().__init__(
+            f"step {step}: particle {particle} has a position that is not finite; the time step is too long for the "
+            f"stiffness, or the start overlaps deeply; allowed: about contact_time / 50; lower dt or relax the start",
+            step,
+            particle,
+        )
+
+
+class ParticleEscaped(SimulationFault):
+    """A particle left the box through an axis that is not periodic, or crossed a whole box in one step."""
+
+    def __init__(self, step: int, particle: int):
+        super().__init__(
+            f"step {step}: particle {particle} is outside the box; a periodic axis allows a move of less than its "
+            f"length in a step, any other axis no way out; lower dt, or make the axis periodic",
+            step,
+            particle,
+        )

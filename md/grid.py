@@ -1,0 +1,157 @@
+"""Cells of a box: the grid that searches and orderings share, and the counting sort by cell."""
+
+import math
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.cpu import kernel
+from md.backend.prelude import home_cell, load
+from md.box import Box
+
+MAX_CELLS = 2**31 - 1  # cell numbers are int32
+MAX_SORT_PARTS = 8  # each part of the counting sort holds a count per cell
+
+
+def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
+    """The kernels' view of a grid as one structure; a CUDA kernel takes the same bytes by value."""
+    real = np.dtype(precision)
+    return np.dtype(
+        [
+            ("length", real, (dim,)),
+            ("half", real, (dim,)),  # half the length on a periodic axis, else infinite
+            ("image", real, (dim,)),  # the length on a periodic axis, else 0
+            ("per_side", real, (dim,)),  # cells per unit of length
+            ("cells", np.int32, (3,)),  # 1 along z in 2D
+            ("first", np.int32, (3,)),  # first neighbour, relative to the home cell
+            ("span", np.int32, (3,)),  # neighbours to visit along an axis, itself included
+            ("periodic", np.int32, (3,)),
+        ],
+        align=True,
+    )
+
+
+class Grid:
+    """The box cut into cells whose sides are at least the cutoff, so that partners stand in adjacent cells.
+
+    Args:
+        box: the box.
+        cutoff: largest distance of interaction in d.
+        precision: numpy dtype the kernels compute positions in.
+        backend: where keys and tables live.
+
+    Attributes:
+        shape: cells along each axis.
+        size: number of cells.
+        record: length-1 structured array that every kernel takes.
+
+    Raises:
+        ValueError: a periodic axis shorter than two cutoffs, or more cells than int32 counts.
+    """
+
+    def __init__(self, box: Box, cutoff: float, precision: np.dtype, backend: Backend):
+        if not (math.isfinite(cutoff) and cutoff > 0):
+            raise ValueError(f"cutoff {cutoff}; allowed: positive and finite, in d")
+        for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
+            if periodic and length < 2 * cutoff:
+                raise ValueError(
+                    f"box length {length} along axis {axis} with cutoff {cutoff}; allowed on a periodic axis: at least "
+                    f"{2 * cutoff}, or a particle meets two images of another; enlarge the box"
+                )
+        precision = np.dtype(precision)
+        self.box, self.backend, self.precision = box, backend, precision
+        self.shape = tuple(_cells_along(length, cutoff, precision) for length in box.lengths)
+        self.size = math.prod(self.shape)
+        self._count = None  # scratch of the sort, made when first needed
+        if self.size > MAX_CELLS:
+            raise ValueError(
+                f"{self.size} cells of side {cutoff} in a box of {box.lengths}; allowed: up to {MAX_CELLS} (int32 "
+                f"cell numbers); take a smaller box"
+            )
+        self.record = np.zeros(1, record_dtype(box.dim, precision))
+        for axis, (length, periodic, count) in enumerate(
+            zip(box.lengths, box.periodic, self.shape, strict=True)
+        ):
+            self.record["length"][0, axis] = length
+            self.record["half"][0, axis] = length / 2 if periodic else np.inf
+            self.record["image"][0, axis] = length if periodic else 0
+            self.record["per_side"][0, axis] = count / length
+            self.record["periodic"][0, axis] = periodic
+            if count > 2 or (count == 2 and not periodic):
+                self.record["first"][0, axis], self.record["span"][0, axis] = -1, 3
+            else:
+                self.record["first"][0, axis], self.record["span"][0, axis] = 0, count
+        self.record["cells"][0] = (*self.shape, 1)[:3]
+        if box.dim == 2:
+            self.record["span"][0, 2] = 1
+
+    def keys(self, pos: Array, table: Array, keys: Array) -> None:
+        """Sort key of each particle: the table's entry for its cell.
+
+        Args:
+            pos: (n, dim) positions inside the box.
+            table: (size,) int32 rank of each cell by row-major number; or (0,) for that number itself.
+            keys: (n,) int32, filled.
+        """
+        self.backend.kernels(__name__).cell_keys(len(keys), pos, table, self.record, keys)
+
+    def sort(self, keys: Array, start: Array, order: Array) -> None:
+        """Stable counting sort of particles by key.
+
+        Args:
+            keys: (n,) int32 in [0, size).
+            start: (size + 1,) int32, filled: particles of key k stand at start[k] .. start[k + 1] - 1 when sorted.
+            order: (n,) int32, filled: the slot each sorted particle comes from.
+        """
+        if self._count is None:
+            self._count = self.backend.empty((min(self.backend.workers, MAX_SORT_PARTS), self.size), np.int32)
+        self.backend.kernels(__name__).counting_sort(len(keys), keys, self._count, start, order)
+
+
+def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
+    """Most cells of at least the cutoff that rounding cannot make too narrow.
+
+    The kernel takes floor(x * per_side). Where per_side is exactly 1/cutoff and a power of two, that is exact. Else
+    the product can round across a cell's face, so the cells must be wider than the cutoff by that rounding.
+    """
+    count = max(1, math.floor(length / cutoff))
+    exact = math.frexp(cutoff)[0] == 0.5 and count * cutoff == length
+    slack = 4 * np.finfo(precision).eps * count
+    while count > 1 and not exact and length / count < cutoff * (1 + slack):
+        count -= 1
+    return count
+
+
+@kernel(parallel=True)
+def cell_keys(n, pos, table, grid, keys):
+    """keys[i] = table[row-major number of the cell of particle i], or the number itself for an empty table."""
+    for i in numba.prange(n):
+        g = grid[0]
+        x, y, z = home_cell(g, load(pos, i, g))
+        number = x + g.cells[0] * (y + g.cells[1] * z)
+        keys[i] = table[number] if len(table) else number
+
+
+@kernel(parallel=True)
+def counting_sort(n, keys, count, start, order):
+    """Stable: each part counts its own stretch of particles, then writes them where the parts before end."""
+    parts, bins = count.shape
+    for p in numba.prange(parts):
+        count[p] = 0
+        for i in range(p * n // parts, (p + 1) * n // parts):
+            count[p, keys[i]] += 1
+    total = 0
+    for k in range(bins):
+        start[k] = total
+        for p in range(parts):
+            here = count[p, k]
+            count[p, k] = total
+            total += here
+    start[bins] = total
+    for p in numba.prange(parts):
+        for i in range(p * n // parts, (p + 1) * n // parts):
+            key = keys[i]
+            order[count[p, key]] = i
+            count[p, key] += 1

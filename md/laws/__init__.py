@@ -1,0 +1,6 @@
+"""Pair laws: how two particles act on each other. A new law is its own file (pair) and one line here."""
+
+from md.laws.contact import SpringDashpot
+from md.laws.pair import PairLaw
+
+__all__ = ["PairLaw", "SpringDashpot"]

@@ -1,0 +1,128 @@
+"""The linear spring-dashpot contact of two spheres of diameter and mass 1, in closed form.
+
+Force on i: K (1 - r/d) n - mu ((v_i - v_j) . n) n for r < d, with n from j to i. Two equal masses meet with
+m_eff = m/2, w0^2 = K / (d m_eff) and g = mu / (2 m_eff); they part after pi / w with w^2 = w0^2 - g^2, and keep
+e = exp(-pi g / w) of their speed. Schaefer, Dippel and Wolf, J. Phys. I France 6 (1996) 5. The closed form ends a
+contact at r = d; it counts the dashpot's pull just before that, as the force above does.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from md.backend.prelude import add_scaled, dot, load, sub
+from md.laws.pair import interact
+
+EFFECTIVE_MASS = 0.5
+
+
+@dataclass(frozen=True)
+class SpringDashpot:
+    """Spring and dashpot along the line of centres. `damping=0` is elastic; `stiffness=0` too is an ideal gas.
+
+    Args:
+        stiffness: K, in m d / time^2 (force at full overlap).
+        damping: mu, in m / time.
+        diameter: d; 1 but for relaxing a packing with a margin.
+
+    Raises:
+        ValueError: a negative or infinite value.
+    """
+
+    stiffness: float
+    damping: float
+    diameter: float = 1.0
+
+    def __post_init__(self):
+        for name in ("stiffness", "damping", "diameter"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} = {value}; allowed: finite and not negative")
+        if self.diameter == 0:
+            raise ValueError("diameter = 0; allowed: positive")
+
+    @classmethod
+    def from_restitution(cls, restitution: float, contact_time: float) -> "SpringDashpot":
+        """The law whose closed-form contact has this coefficient of restitution and duration.
+
+        Args:
+            restitution: e, 0 < e <= 1.
+            contact_time: duration of a contact in time units, positive.
+
+        Raises:
+            ValueError: a value outside its range.
+        """
+        if not 0 < restitution <= 1:
+            raise ValueError(f"restitution = {restitution}; allowed: 0 < e <= 1")
+        if not (math.isfinite(contact_time) and contact_time > 0):
+            raise ValueError(f"contact_time = {contact_time}; allowed: positive and finite")
+        g = -math.log(restitution) / contact_time
+        w0_squared = (math.pi / contact_time) ** 2 + g**2
+        return cls(stiffness=w0_squared * EFFECTIVE_MASS, damping=2 * EFFECTIVE_MASS * g)
+
+    @property
+    def cutoff(self) -> float:
+        """The diameter."""
+        return self.diameter
+
+    @property
+    def contact_time(self) -> float:
+        """Duration of a contact; infinite without a spring.
+
+        Raises:
+            ValueError: an overdamped contact, which never ends.
+        """
+        return math.pi / self._frequency() if self.stiffness else math.inf
+
+    @property
+    def restitution(self) -> float:
+        """Coefficient of restitution; 1 for an ideal gas.
+
+        Raises:
+            ValueError: an overdamped contact.
+        """
+        g = self.damping / (2 * EFFECTIVE_MASS)
+        return math.exp(-g * self.contact_time) if g else 1.0
+
+    def _frequency(self) -> float:
+        w0_squared = self.stiffness / (self.diameter * EFFECTIVE_MASS)
+        g = self.damping / (2 * EFFECTIVE_MASS)
+        if g**2 >= w0_squared:
+            raise ValueError(
+                f"damping = {self.damping} with stiffness = {self.stiffness} is overdamped: a contact never ends; "
+                f"allowed: damping < {2 * EFFECTIVE_MASS * math.sqrt(w0_squared):.6g}"
+            )
+        return math.sqrt(w0_squared - g**2)
+
+    def parameters(self, precision: np.dtype) -> np.ndarray:
+        """The law as a length-1 structured array."""
+        names = ("stiffness", "damping", "diameter")
+        values = tuple(getattr(self, name) for name in names)
+        return np.array([values], dtype=[(name, np.dtype(precision)) for name in names])
+
+
+def _is_spring_dashpot(law) -> bool:
+    return (
+        isinstance(law, types.Array)
+        and isinstance(law.dtype, types.Record)
+        and set(law.dtype.fields) == {"stiffness", "damping", "diameter"}
+    )
+
+
+@overload(interact)
+def _interact(law, vel, i, j, r2, dr, vi, acc):
+    if not _is_spring_dashpot(law):
+        return None
+
+    def spring_dashpot(law, vel, i, j, r2, dr, vi, acc):
+        p = law[0]
+        if r2 >= p.diameter * p.diameter or r2 == 0:  # coincident centres have no direction to push along
+            return acc
+        r = math.sqrt(r2)
+        approach = dot(sub(vi, load(vel, j, acc)), dr)
+        return add_scaled(acc, p.stiffness * (p.diameter - r) / (p.diameter * r) - p.damping * approach / r2, dr)
+
+    return spring_dashpot

@@ -1,0 +1,33 @@
+"""What a pair law is.
+
+Contract. A search visits, for each particle i, every particle j that could interact with it and folds
+
+    acc = interact(law, vel, i, j, r2, dr, vi, acc)
+
+over them, where `law` is what the law's `parameters` returned, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`
+and `vi` is the velocity of i. `acc` starts at zero and is written to the output row of i. The law tests the distance
+itself and loads the partner's velocity only where it needs it. A law registers its own overload of `interact` for the
+type of its parameters, in its own file, beside the CUDA functor of the same stem.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The accumulator of particle i after meeting particle j; see the module's contract."""
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
+
+
+class PairLaw(Protocol):
+    """What a search needs to know of a law.
+
+    Attributes:
+        cutoff: no interaction at this distance or beyond, in d.
+    """
+
+    cutoff: float
+
+    def parameters(self, precision: np.dtype) -> Any:
+        """What kernels take as `law`."""

@@ -1,0 +1,27 @@
+"""Neighbour searches. A new one is its own file (pair) and one line here."""
+
+from md.search.coherent import Coherent
+from md.search.linked import Linked
+from md.search.naive import Naive
+from md.search.strategy import Search
+
+__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Search", "search"]
+
+SEARCHES: dict[str, type[Search]] = {
+    "naive": Naive,
+    "linked": Linked,
+    "coherent": Coherent,
+}
+
+
+def search(choice: str | Search) -> Search:
+    """A search by name, or a configured one as it is.
+
+    Raises:
+        ValueError: an unknown name; lists those known.
+    """
+    if isinstance(choice, Search):
+        return choice
+    if choice not in SEARCHES:
+        raise ValueError(f"unknown search {choice!r}; known: {', '.join(SEARCHES)}")
+    return SEARCHES[choice]()

@@ -1,0 +1,38 @@
+"""All pairs: every particle visits every other. O(n^2), the reference that every search must agree with."""
+
+import numba
+
+from md.backend.cpu import kernel
+from md.backend.prelude import displacement, dot, load, store, zero
+from md.laws.pair import interact
+from md.search.strategy import Search
+
+
+class Naive(Search):
+    """Visit all n - 1 others in memory order; no structure to build."""
+
+    name = "naive"
+
+    def _allocate(self) -> None:
+        pass
+
+    def build(self) -> None:
+        """Nothing to build."""
+
+    def _structure(self):
+        return ()
+
+
+@kernel(parallel=True)
+def force(n, pos, vel, grid, law, out):
+    """out[i] = the law folded over every j != i."""
+    for i in numba.prange(n):
+        g = grid[0]
+        ri = load(pos, i, g)
+        vi = load(vel, i, g)
+        acc = zero(ri)
+        for j in range(n):
+            if j != i:
+                dr = displacement(g, ri, load(pos, j, g))
+                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+        store(out, i, acc)

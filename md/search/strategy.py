@@ -1,0 +1,104 @@
+"""What a neighbour search is.
+
+Contract. A search is bound to particles, a grid and a backend. `build` brings its structure up to date with the
+positions; `force` folds a pair law (`md.laws.pair`) over the partners of every particle. Its kernels stand in its own
+file: `force(n, pos, vel, *structure, grid, law, out)` beside whatever `build` needs. Every search yields the same
+pair set; they differ in what they read and where it lies.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from md.backend.base import Array, Backend
+from md.grid import Grid
+from md.laws import PairLaw
+from md.laws.collect import Collect
+from md.state import Particles
+from sfc.cache import AccessStream
+
+
+class Search(ABC):
+    """Base of the neighbour searches.
+
+    Attributes:
+        name: as in `Simulation(search=name)`.
+        sorts_data: whether `build` moves the particles, so that a separate reorder makes no sense.
+    """
+
+    name: ClassVar[str]
+    sorts_data: ClassVar[bool] = False
+
+    def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Search:
+        """A copy of this search that works on these particles, with its buffers allocated."""
+        bound = copy.copy(self)
+        bound.particles, bound.grid, bound.backend = particles, grid, backend
+        bound._allocate()
+        return bound
+
+    @abstractmethod
+    def _allocate(self) -> None:
+        """Make the buffers of the structure."""
+
+    @abstractmethod
+    def build(self) -> None:
+        """Bring the structure up to date with the positions."""
+
+    @abstractmethod
+    def _structure(self) -> tuple[Array, ...]:
+        """The arrays `force` takes between `vel` and `grid`."""
+
+    def force(self, law: PairLaw, out: Array) -> None:
+        """Fold a pair law over the partners of every particle.
+
+        Args:
+            law: the law.
+            out: (n, dim) array of the backend, filled: the force on each particle, in memory order.
+        """
+        self._fold(law, law.parameters(self.grid.precision), out)
+
+    def accesses(self) -> AccessStream:
+        """The slots that `force` reads, particle by particle in memory order, in the order it visits them."""
+        return self._collect(np.inf)
+
+    def pairs(self, cutoff: float) -> np.ndarray:
+        """Ids of the pairs closer than a distance.
+
+        Args:
+            cutoff: in d, at most the grid's.
+
+        Returns:
+            (p, 2) int32 ids with i < j, sorted.
+        """
+        stream = self._collect(cutoff * cutoff)
+        id = self.backend.download(self.particles.id)
+        first = np.repeat(id, np.diff(stream.offsets))
+        second = id[stream.reads]
+        once = first < second
+        pairs = np.column_stack([first[once], second[once]])
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    def _collect(self, reach2: float) -> AccessStream:
+        """Two folds: one counts the partners, one writes them down."""
+        n, real = self.particles.n, self.grid.precision
+        reach = np.array([reach2], real)
+        counts = self.backend.empty((n, self.grid.box.dim), real)
+        nothing = np.empty(0, np.int32)
+        law = Collect(reach, np.zeros(1, np.int64), nothing)
+        self._fold(law, law, counts)
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(self.backend.download(counts)[:, 0].astype(np.int64), out=offsets[1:])
+        partners = self.backend.empty(int(offsets[-1]), np.int32)
+        if len(partners):
+            law = Collect(reach, self.backend.upload(offsets), partners)
+            self._fold(law, law, counts)
+        return AccessStream(offsets, self.backend.download(partners))
+
+    def _fold(self, law, parameters, out: Array) -> None:
+        p = self.particles
+        kernels = self.backend.kernels(type(self).__module__, law)
+        kernels.force(p.n, p.pos, p.vel, *self._structure(), self.grid.record, parameters, out)

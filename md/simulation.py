@@ -1,0 +1,175 @@
+"""The loop: reorder, build, force, integrate."""
+
+from __future__ import annotations
+
+import numpy as np
+from tqdm import tqdm
+
+from md import backend as backends
+from md.backend import NO_FAULT, Timings
+from md.faults import NonFiniteState, ParticleEscaped
+from md.grid import Grid
+from md.integrate import Integrator, integrator
+from md.laws import PairLaw
+from md.reorder import Reorder
+from md.search import Search, search
+from md.state import Particles, State
+from sfc.cache import AccessStream
+
+PRECISIONS = ("float32", "float64")
+STEPS_PER_CONTACT = 50
+
+
+class Simulation:
+    """A state, a law, and how to compute with them.
+
+    Args:
+        state: the start; it is copied.
+        law: pair law, such as `md.laws.SpringDashpot`.
+        search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
+        integrator: one of `md.integrate.INTEGRATORS`.
+        dt: time step in time units; None for a fiftieth of the law's contact time.
+        reorder: when and along what to reorder the particles in memory; None for never.
+        backend: "cpu", "cuda", or "auto" for CUDA where a device is.
+        precision: "float32" or "float64"; of positions, velocities and forces.
+
+    Attributes:
+        step: steps taken so far.
+        timings: `md.backend.Timings` in ms of the phases reorder, build, force and integrate, and of whole runs.
+
+    Raises:
+        ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff, or a
+            reorder for a search that sorts the data itself.
+        BackendUnavailableError: CUDA asked for where there is none.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        law: PairLaw,
+        search: str | Search = "linked",
+        integrator: str | Integrator = "velocity_verlet",
+        dt: float | None = None,
+        reorder: Reorder | None = None,
+        backend: str = "auto",
+        precision: str = "float64",
+    ):
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
+        self.law, self.dt, self.step, self.timings = law, _time_step(dt, law), 0, Timings()
+        chosen = _search(search)
+        if reorder is not None and chosen.sorts_data:
+            raise ValueError(
+                f"search {chosen.name!r} sorts the data itself at every build, so a separate reorder "
+                f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
+            )
+        self._backend = backends.get(backend)
+        self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
+        self._particles = Particles(state, np.dtype(precision), self._backend)
+        self._search = chosen.bind(self._particles, self._grid, self._backend)
+        self._integrator = _integrator(integrator).bind(self._particles, self._grid, self.dt, self._backend)
+        self._reorder = None if reorder is None else reorder.bind(self._particles, self._grid, self._backend)
+        self._force = self._backend.empty_like(self._particles.pos)
+        self._fault = self._backend.upload(np.array([NO_FAULT]))
+
+    def __len__(self) -> int:
+        return self._particles.n
+
+    def run(self, steps: int, phases: bool = True, progress: bool = False) -> None:
+        """Take some steps.
+
+        Args:
+            steps: how many, 0 or more.
+            phases: time each phase of each step; the whole run is timed in any case.
+            progress: show a progress bar.
+
+        Raises:
+            ValueError: a negative number of steps.
+            SimulationFault: a particle left the box or its position is not finite; with step and particle.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
+        last = self.step + steps
+        with self._backend.stopwatch() as elapsed:
+            for _ in tqdm(range(steps), unit="step", disable=not progress):
+                self._advance(phases)
+                if self.step % self._backend.check_interval == 0 or self.step == last:
+                    self._raise_fault()
+        if steps:
+            self.timings.total.append((steps, elapsed[0]))
+
+    @property
+    def state(self) -> State:
+        """The particles now, in their memory order, on the host; velocities at the time of the positions.
+
+        A copy: looking does not change the run.
+        """
+        if self.step == 0:
+            return self._particles.to_state()
+        self._search.build()
+        self._search.force(self.law, self._force)
+        return self._particles.to_state(self._integrator.velocity_now(self._force, self.step))
+
+    def forces(self) -> np.ndarray:
+        """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
+        self._search.build()
+        self._search.force(self.law, self._force)
+        order = np.argsort(self._backend.download(self._particles.id))
+        return self._backend.download(self._force)[order]
+
+    def pairs(self, distance: float | None = None) -> np.ndarray:
+        """Ids of the pairs closer than a distance now: (p, 2) int32 with i < j, sorted.
+
+        Args:
+            distance: in d, positive and at most the law's cutoff, which is the default: the touching pairs.
+
+        Raises:
+            ValueError: a distance the search cannot see.
+        """
+        distance = self.law.cutoff if distance is None else distance
+        if not 0 < distance <= self.law.cutoff:
+            raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff")
+        self._search.build()
+        return self._search.pairs(distance)
+
+    def accesses(self) -> AccessStream:
+        """The slots that the force kernel reads now, in the present memory order; feeds the models in `sfc.cache`."""
+        self._search.build()
+        return self._search.accesses()
+
+    def _advance(self, phases: bool) -> None:
+        if self._reorder is not None and self._reorder.schedule(self.step):
+            self._timed(phases, "reorder", self._reorder.apply)
+        self._timed(phases, "build", self._search.build)
+        self._timed(phases, "force", self._search.force, self.law, self._force)
+        self._timed(phases, "integrate", self._integrator.advance, self._force, self.step, self._fault)
+        self.step += 1
+
+    def _timed(self, phases: bool, name: str, work, *arguments) -> None:
+        if phases:
+            with self._backend.phase(self.timings, name, self.step):
+                work(*arguments)
+        else:
+            work(*arguments)
+
+    def _raise_fault(self) -> None:
+        word = int(self._backend.download(self._fault)[0])
+        if word == NO_FAULT:
+            return
+        step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
+        raise (ParticleEscaped if escaped else NonFiniteState)(step, particle)
+
+
+def _time_step(dt: float | None, law: PairLaw) -> float:
+    if dt is None:
+        contact_time = getattr(law, "contact_time", np.inf)
+        if not np.isfinite(contact_time):
+            raise ValueError(f"dt = None, but {law} has no contact time to derive it from; give dt in time units")
+        return contact_time / STEPS_PER_CONTACT
+    if not (np.isfinite(dt) and dt > 0):
+        raise ValueError(f"dt = {dt}; allowed: positive and finite, in time units")
+    return float(dt)
+
+
+# Under their own names the constructor's arguments would hide these functions.
+_search, _integrator = search, integrator

@@ -1,0 +1,147 @@
+"""Particles: what the user gives and gets (`State`), and what a backend works on (`Particles`)."""
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.cpu import kernel
+from md.box import Box
+
+MAX_PARTICLES = 2**31 - 1  # slots, links and ids are int32
+
+
+class State:
+    """Positions and velocities of n spheres of diameter and mass 1 in a box, on the host.
+
+    Args:
+        pos: (n, dim) positions in d, inside the box.
+        vel: (n, dim) velocities in d per time unit.
+        box: the box.
+        id: (n,) distinct integers that name the particles whatever their memory order; 0 .. n - 1 if not given.
+
+    Raises:
+        ValueError: shapes that do not match, a value that is not finite, a particle outside the box, ids that repeat,
+            or more particles than int32 counts.
+    """
+
+    def __init__(self, pos, vel, box: Box, id=None):
+        pos, vel = _floats("pos", pos), _floats("vel", vel)
+        if pos.ndim != 2 or pos.shape[1] != box.dim:
+            raise ValueError(f"pos of shape {pos.shape}; allowed in this box: (n, {box.dim})")
+        if vel.shape != pos.shape:
+            raise ValueError(f"vel of shape {vel.shape}; allowed: that of pos, {pos.shape}")
+        if len(pos) > MAX_PARTICLES:
+            raise ValueError(f"{len(pos)} particles; allowed: up to {MAX_PARTICLES} (int32 slots)")
+        for name, array in (("pos", pos), ("vel", vel)):
+            finite = np.isfinite(array).all(axis=1)
+            if not finite.all():
+                i = int(finite.argmin())
+                raise ValueError(f"{name}[{i}] = {array[i].tolist()}; allowed: finite numbers")
+        outside = box.outside(pos)
+        if outside.any():
+            i = int(outside.argmax())
+            raise ValueError(
+                f"pos[{i}] = {pos[i].tolist()} is outside the box; allowed: 0 <= pos < {box.lengths}, where "
+                f"periodic = {box.periodic}; box.wrap(pos) folds positions back along the periodic axes"
+            )
+        ids = np.arange(len(pos)) if id is None else np.asarray(id)
+        if ids.shape != (len(pos),) or not np.issubdtype(ids.dtype, np.integer):
+            raise ValueError(f"id of shape {ids.shape} and dtype {ids.dtype}; allowed: {len(pos)} integers")
+        if len(ids) and (ids.min() < 0 or ids.max() > MAX_PARTICLES or len(np.unique(ids)) < len(ids)):
+            raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_PARTICLES}")
+        self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    def __repr__(self) -> str:
+        return f"<State of {len(self)} particles in {self.box}>"
+
+    @property
+    def filling_fraction(self) -> float:
+        """Volume (in 2D: area) of the spheres over that of the box."""
+        return len(self) * sphere_volume(self.box.dim) / self.box.volume
+
+    def by_id(self) -> "State":
+        """The same particles in the order of their ids, whatever the memory order."""
+        return self.take(np.argsort(self.id))
+
+    def take(self, order) -> "State":
+        """The particles in another memory order, or some of them.
+
+        Args:
+            order: (m,) indices into the present order.
+        """
+        return State(self.pos[order], self.vel[order], self.box, self.id[order])
+
+
+def sphere_volume(dim: int) -> float:
+    """Volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (a disc's area) in 2D."""
+    return np.pi / 6 if dim == 3 else np.pi / 4
+
+
+def _floats(name: str, values) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype == object or not (
+        np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
+    ):
+        raise ValueError(f"{name} of dtype {array.dtype}; allowed: real numbers")
+    wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    return np.array(array, dtype=wanted, order="C")
+
+
+class Particles:
+    """The particle arrays on a backend, in their present memory order.
+
+    Args:
+        state: the start.
+        precision: numpy dtype of positions and velocities.
+        backend: where the arrays live.
+
+    Attributes:
+        pos, vel: (n, dim) arrays of the backend.
+        id: (n,) int32.
+    """
+
+    def __init__(self, state: State, precision: np.dtype, backend: Backend):
+        self.backend, self.box, self.n = backend, state.box, len(state)
+        pos = state.box.wrap(state.pos.astype(precision))  # rounding may reach the box's far side
+        self.pos = backend.upload(pos)
+        self.vel = backend.upload(state.vel.astype(precision))
+        self.id = backend.upload(state.id)
+        self._spare = [backend.empty_like(array) for array in (self.pos, self.vel, self.id)]
+
+    def permute(self, order) -> None:
+        """Move every particle: slot i takes what was in slot order[i]. The arrays swap with their spares.
+
+        Args:
+            order: (n,) int32 permutation on the backend.
+        """
+        pos, vel, id = self._spare
+        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, self.id, pos, vel, id)
+        self._spare = [self.pos, self.vel, self.id]
+        self.pos, self.vel, self.id = pos, vel, id
+
+    def to_state(self, vel=None) -> State:
+        """A copy on the host.
+
+        Args:
+            vel: (n, dim) velocities on the backend to give instead of the particles' own.
+        """
+        down: Sequence[np.ndarray] = [
+            self.backend.download(a) for a in (self.pos, self.vel if vel is None else vel, self.id)
+        ]
+        return State(down[0], down[1], self.box, down[2])
+
+
+@kernel(parallel=True)
+def gather(n, order, pos, vel, id, new_pos, new_vel, new_id):
+    """Slot i of the new arrays takes slot order[i] of the old."""
+    for i in numba.prange(n):
+        j = order[i]
+        for k in range(pos.shape[1]):
+            new_pos[i, k] = pos[j, k]
+            new_vel[i, k] = vel[j, k]
+        new_id[i] = id[j]

@@ -1,0 +1,24 @@
+"""Space-filling curves, orderings of boxes, and models of a cache. Knows no physics.
+
+`curve("hilbert", dim=3)` is an automaton with encode, decode and traversal; `ordering("hilbert", shape)` ranks the
+cells of any box; `cache.block` predicts the hits of an access stream; `testing.check_curve` checks a curve of yours.
+"""
+
+from sfc import cache, testing
+from sfc.catalogue import curve, curves
+from sfc.curve import Curve
+from sfc.lsystem import GrammarError, curve_from_grammar
+from sfc.ordering import Ordering, ordering, orderings
+
+__all__ = [
+    "Curve",
+    "GrammarError",
+    "Ordering",
+    "cache",
+    "curve",
+    "curve_from_grammar",
+    "curves",
+    "ordering",
+    "orderings",
+    "testing",
+]

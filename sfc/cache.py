@@ -1,0 +1,93 @@
+"""Models of a cache fed by a stream of accesses: what an order should buy.
+
+Contract. A stream says which memory slots are read, grouped by the slot on whose behalf they are read. A model
+turns it into a `HitRatio`. Slots are particles; a model that knows bytes converts them.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from sfc.compile import compiler
+
+kernel = compiler("sfc")
+
+
+@dataclass(frozen=True)
+class AccessStream:
+    """The reads of a kernel in the order it makes them, slot by slot.
+
+    Attributes:
+        offsets: (n + 1,) int64; slot i makes the reads offsets[i] .. offsets[i + 1] - 1.
+        reads: (offsets[n],) int32; the slot each one reads.
+
+    Raises:
+        ValueError: offsets that do not rise from 0 to the number of reads.
+    """
+
+    offsets: np.ndarray
+    reads: np.ndarray
+
+    def __post_init__(self):
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != len(self.reads):
+            raise ValueError(f"offsets must rise from 0 to the {len(self.reads)} reads")
+        if (np.diff(offsets) < 0).any():
+            raise ValueError("offsets must not fall")
+
+
+@dataclass(frozen=True)
+class HitRatio:
+    """How many of a stream's reads a cache serves.
+
+    Attributes:
+        hits: reads found in the cache.
+        reads: all reads.
+    """
+
+    hits: int
+    reads: int
+
+    @property
+    def ratio(self) -> float:
+        """hits / reads; NaN for an empty stream."""
+        return self.hits / self.reads if self.reads else float("nan")
+
+    def speed_up(self, miss_cost: float = 100.0) -> float:
+        """Access time if all reads missed, over the access time with these hits.
+
+        Args:
+            miss_cost: time of a miss in units of a hit's; the thesis (5.4, 5.6) takes 100.
+        """
+        return miss_cost / (self.ratio + (1.0 - self.ratio) * miss_cost)
+
+
+def block(stream: AccessStream, capacity: int) -> HitRatio:
+    """The thesis's model: memory is cut into blocks of `capacity` slots; a read within the reader's own block hits.
+
+    Args:
+        stream: reads grouped by reader.
+        capacity: slots per block, at least 1.
+
+    Returns:
+        The hit ratio. Seed 003, chapters 2 and 5.
+
+    Raises:
+        ValueError: a capacity below 1.
+    """
+    if capacity < 1:
+        raise ValueError(f"cache capacity {capacity} particles; allowed: at least 1")
+    return HitRatio(int(_block_hits(stream.offsets, stream.reads, capacity)), len(stream.reads))
+
+
+@kernel(parallel=True)
+def _block_hits(offsets, reads, capacity):
+    hits = 0
+    for i in numba.prange(len(offsets) - 1):
+        own = i // capacity
+        count = 0
+        for a in range(offsets[i], offsets[i + 1]):
+            count += reads[a] // capacity == own
+        hits += count
+    return hits

@@ -1,0 +1,281 @@
+"""A space-filling curve is data: the tables of a finite automaton.
+
+Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. Reading the cell's
+coordinates digit by digit from the top, the automaton is in a state, looks the cell digit up in `rank[state]` to
+find the next digit of the index along the curve, and moves to `next[state]`. A cell digit packs one digit of each
+coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`. Every curve therefore shares
+one encoder and one decoder, and a device needs nothing but the tables.
+
+As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
+"""
+
+from functools import cached_property
+
+import numba
+import numpy as np
+
+from sfc.compile import compiler
+
+kernel = compiler("sfc")
+
+
+class Curve:
+    """A curve in `dim` dimensions given by its tables.
+
+    Args:
+        name: what to call it in tables and figures.
+        dim: dimensions, 1 or more.
+        base: each refinement cuts a cube into base**dim cubes.
+        rank: (states, base**dim) integers; position along the curve of each cell digit. Every row is a permutation.
+        next: (states, base**dim) integers; state inside the sub-cube of each cell digit.
+        start: the state of the whole cube.
+
+    Attributes:
+        cell: (states, base**dim) uint16; the inverse of `rank`: cell digit of each position.
+        succ: (states, base**dim) uint16; state inside the sub-cube at each position.
+
+    Raises:
+        ValueError: tables that are no automaton of base**dim cells, naming the row at fault.
+    """
+
+    def __init__(self, name: str, dim: int, base: int, rank, next, start: int = 0):
+        rank, next = np.asarray(rank), np.asarray(next)
+        cells = base**dim
+        if rank.ndim != 2 or rank.shape[1] != cells or rank.shape != next.shape:
+            raise ValueError(
+                f"curve {name!r}: tables of shape {rank.shape} and {next.shape}; allowed: both (states, {cells})"
+            )
+        states = len(rank)
+        for s in range(states):
+            if not np.array_equal(np.sort(rank[s]), np.arange(cells)):
+                raise ValueError(
+                    f"curve {name!r}: rank[{s}] = {rank[s].tolist()} does not visit every cell digit once; "
+                    f"allowed: a permutation of 0..{cells - 1}"
+                )
+        if next.min() < 0 or next.max() >= states or not 0 <= start < states:
+            raise ValueError(f"curve {name!r}: a state outside 0..{states - 1} in `next` or `start`")
+        self.name, self.dim, self.base, self.start = name, dim, base, int(start)
+        self.rank = np.ascontiguousarray(rank, dtype=np.uint16)
+        self.next = np.ascontiguousarray(next, dtype=np.uint16)
+        self.cell = np.argsort(self.rank, axis=1).astype(np.uint16)
+        self.succ = np.take_along_axis(self.next, self.cell.astype(np.intp), axis=1)
+
+    def __repr__(self) -> str:
+        return f"<Curve {self.name} {self.dim}D, base {self.base}, {len(self.rank)} states>"
+
+    @cached_property
+    def max_order(self) -> int:
+        """The largest order whose index fits 64 bits (and whose side fits a signed 64-bit coordinate)."""
+        order = 0
+        while self.base ** (self.dim * (order + 1)) <= 2**64 and self.base ** (order + 1) < 2**63:
+            order += 1
+        return order
+
+    def encode(self, cells, order: int) -> np.ndarray:
+        """Index of each cell along the curve.
+
+        Args:
+            cells: (n, dim) integers of any integer dtype, 0 <= cell < base**order.
+            order: recursion depth; the grid has base**order cells a side.
+
+        Returns:
+            (n,) uint64, in [0, base**(dim * order)).
+
+        Raises:
+            ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits.
+        """
+        side = self.base ** self._checked_order(order)
+        cells = np.asarray(cells)
+        if cells.ndim != 2 or cells.shape[1] != self.dim:
+            raise ValueError(f"cells of shape {cells.shape}; {self.name} in {self.dim}D takes (n, {self.dim})")
+        require_integers("cells", cells)
+        index = np.empty(len(cells), np.uint64)
+        wide = np.ascontiguousarray(cells.astype(np.uint64))  # a negative cell wraps far above any side
+        bad = _encode(wide, order, np.uint64(side), self.base, self.rank, self.next, self.start, index)
+        if bad < len(cells):
+            raise ValueError(
+                f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
+                f"allowed: 0 <= cell < {side}; raise the order or check the cells"
+            )
+        return index
+
+    def decode(self, index, order: int) -> np.ndarray:
+        """Cell at each index along the curve; the inverse of `encode`.
+
+        Args:
+            index: (n,) integers of any integer dtype, 0 <= index < base**(dim * order).
+            order: recursion depth.
+
+        Returns:
+            (n, dim) int64 cells.
+
+        Raises:
+            ValueError: wrong shape or dtype, an index past the end of the curve, or an order over 64 bits.
+        """
+        length = self.base ** (self.dim * self._checked_order(order))
+        index = np.asarray(index)
+        if index.ndim != 1:
+            raise ValueError(f"index of shape {index.shape}; allowed: (n,)")
+        require_integers("index", index)
+        cells = np.empty((len(index), self.dim), np.int64)
+        wide = np.ascontiguousarray(index.astype(np.uint64))
+        bad = _decode(wide, order, np.uint64(length - 1), self.base, self.cell, self.succ, self.start, cells)
+        if bad < len(index):
+            raise ValueError(
+                f"index {int(index[bad])} in row {bad} is past the end of the curve of order {order}; "
+                f"allowed: 0 <= index < {length}"
+            )
+        return cells
+
+    def traversal(self, order: int) -> np.ndarray:
+        """Every cell of the grid in visiting order.
+
+        Args:
+            order: recursion depth.
+
+        Returns:
+            (base**(dim * order), dim) int64 cells.
+
+        Raises:
+            ValueError: an order whose index would not fit 64 bits.
+        """
+        return self.decode(np.arange(self.base ** (self.dim * self._checked_order(order)), dtype=np.uint64), order)
+
+    @cached_property
+    def is_continuous(self) -> bool:
+        """Whether every step, at every order, is one cell along one axis. Exact: decided on the tables."""
+        return self.first_jump() is None
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether, at every order, the last cell is one step from the first. Exact: decided on the tables."""
+        first, last = self._corner(self.start, 0), self._corner(self.start, -1)
+        step = first - last
+        if np.abs(step).sum() != 1:
+            return False
+        pair = (int(self.succ[self.start, -1]), int(self.succ[self.start, 0]), tuple(step.tolist()))
+        return self._first_open_pair({pair: (self.start, -1)}) is None
+
+    def first_jump(self) -> tuple[int, int] | None:
+        """The first step that is not a unit step at some order.
+
+        A step inside a state must be a unit vector; refined, it joins the last cell of one sub-cube to the first
+        of the next, which is again a pair of states and a direction. There are finitely many, so following them
+        until nothing new appears decides all orders at once.
+
+        Returns:
+            None for a continuous curve, else (state, position): the step leaving that position jumps.
+        """
+        pairs = {}
+        for state in self._reachable():
+            for position in range(self.base**self.dim - 1):
+                step = self._corner(state, position + 1) - self._corner(state, position)
+                if np.abs(step).sum() != 1:
+                    return state, position
+                a, b = self.succ[state, position], self.succ[state, position + 1]
+                pairs.setdefault((int(a), int(b), tuple(step.tolist())), (state, position))
+        return self._first_open_pair(pairs)
+
+    def _first_open_pair(self, pairs: dict) -> tuple[int, int] | None:
+        """Origin of a pair of states whose common face the curve does not cross by one step, if there is one."""
+        pending = list(pairs.items())
+        while pending:
+            (a, b, step), origin = pending.pop()
+            crossing = self._corner(b, 0) + self.base * np.array(step) - self._corner(a, -1)
+            if tuple(crossing.tolist()) != step:
+                return origin
+            child = (int(self.succ[a, -1]), int(self.succ[b, 0]), step)
+            if child not in pairs:
+                pairs[child] = origin
+                pending.append((child, origin))
+        return None
+
+    def _corner(self, state: int, position: int) -> np.ndarray:
+        digit = int(self.cell[state, position])
+        return np.array([digit // self.base**k % self.base for k in range(self.dim)])
+
+    def _reachable(self) -> list[int]:
+        seen, pending = {self.start}, [self.start]
+        while pending:
+            for state in set(self.next[pending.pop()].tolist()) - seen:
+                seen.add(state)
+                pending.append(state)
+        return sorted(seen)
+
+    def _checked_order(self, order: int) -> int:
+        if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)):
+            raise ValueError(f"order {order!r}; allowed: an integer from 0 to {self.max_order}")
+        if not 0 <= order <= self.max_order:
+            raise ValueError(
+                f"order {order} of {self.name} in {self.dim}D; allowed: 0 to {self.max_order}, "
+                f"so that an index fits 64 bits"
+            )
+        return int(order)
+
+
+def require_integers(what: str, values: np.ndarray) -> None:
+    """Refuse anything but an integer dtype.
+
+    Raises:
+        ValueError: floats, booleans or objects, with the remedy.
+    """
+    if not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(f"{what} of dtype {values.dtype}; allowed: any integer dtype; convert with .astype(np.int64)")
+
+
+@kernel(parallel=True)
+def _encode(cells, order, side, base, rank, next, start, index):
+    """Fill `index`; return the first row outside the grid, or the number of rows."""
+    n, dim = cells.shape
+    bad = n
+    for i in numba.prange(n):
+        inside = True
+        for k in range(dim):
+            inside &= cells[i, k] < side
+        if inside:
+            state = np.uint16(start)
+            code = np.uint64(0)
+            scale = side
+            for level in range(order):
+                shift = np.uint64(order - 1 - level)
+                scale = scale // np.uint64(base) if base != 2 else scale
+                digit = np.uint64(0)
+                for k in range(dim - 1, -1, -1):
+                    if base == 2:
+                        d = (cells[i, k] >> shift) & np.uint64(1)
+                    else:
+                        d = (cells[i, k] // scale) % np.uint64(base)
+                    digit = digit * np.uint64(base) + d
+                code = code * np.uint64(rank.shape[1]) + np.uint64(rank[state, digit])
+                state = next[state, digit]
+            index[i] = code
+        else:
+            bad = min(bad, i)
+    return bad
+
+
+@kernel(parallel=True)
+def _decode(index, order, last, base, cell, succ, start, cells):
+    """Fill `cells`; return the first row past the end of the curve, or the number of rows."""
+    n, dim = cells.shape
+    bad = n
+    for i in numba.prange(n):
+        if index[i] <= last:
+            width = np.uint64(cell.shape[1])
+            scale = (last // width) + np.uint64(1)  # width**(order - 1); last + 1 itself may overflow
+            rest = index[i]
+            state = np.uint16(start)
+            for k in range(dim):
+                cells[i, k] = 0
+            for _ in range(order):
+                position = rest // scale
+                rest -= position * scale
+                scale //= width
+                digit = np.uint64(cell[state, position])
+                for k in range(dim):
+                    cells[i, k] = cells[i, k] * base + np.int64(digit % np.uint64(base))
+                    digit //= np.uint64(base)
+                state = succ[state, position]
+        else:
+            bad = min(bad, i)
+    return bad

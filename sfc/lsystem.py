@@ -1,0 +1,245 @@
+"""From an L-system to the tables of a curve.
+
+Contract. A rule rewrites a symbol (a letter that has a rule) into a pattern of symbols and turtle commands; each
+symbol stands for a sub-cube. Between two symbols the turtle takes exactly one step forward, the pattern covers
+base**dim sub-cubes that form a cube, and its turns cancel, so that a symbol can be refined without turning what
+follows it. Then one walk of each pattern in each orientation gives the automaton, at every depth at once. A grammar
+that breaks one of these is refused with the rule and the reason.
+
+Turtle commands, each a quarter turn but for `|` (a half turn):
+
+    2D   F or # forward     > or + turn left     < or - turn right     | about-turn
+    3D   # or F forward     + - turn left, right     ^ & pitch up, down     < > roll left, right     | about-turn
+
+Lindenmayer, J. Theor. Biol. 18 (1968) 280; turtle in space: Prusinkiewicz and Lindenmayer, The Algorithmic Beauty
+of Plants (1990), section 1.5.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sfc.curve import Curve
+
+FORWARD = "F#"
+# A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it from the
+# right, so its columns here are the new heading, left (, up) in terms of the old ones.
+_TURNS_2D = {
+    ">": ((0, -1), (1, 0)),
+    "<": ((0, 1), (-1, 0)),
+    "|": ((-1, 0), (0, -1)),
+}
+_TURNS_2D |= {"+": _TURNS_2D[">"], "-": _TURNS_2D["<"]}
+_TURNS_3D = {
+    "+": ((0, -1, 0), (1, 0, 0), (0, 0, 1)),
+    "-": ((0, 1, 0), (-1, 0, 0), (0, 0, 1)),
+    "^": ((0, 0, -1), (0, 1, 0), (1, 0, 0)),
+    "&": ((0, 0, 1), (0, 1, 0), (-1, 0, 0)),
+    "<": ((1, 0, 0), (0, 0, 1), (0, -1, 0)),
+    ">": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
+    "|": ((-1, 0, 0), (0, -1, 0), (0, 0, 1)),
+}
+TURNS = {
+    2: {command: np.array(turn) for command, turn in _TURNS_2D.items()},
+    3: {command: np.array(turn) for command, turn in _TURNS_3D.items()},
+}
+
+
+class GrammarError(ValueError):
+    """A grammar that is not a space-filling curve; the message names the rule and the reason."""
+
+
+def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
+    """The turtle commands of a curve: every symbol rewritten `order` times, then left out.
+
+    Args:
+        axiom: the starting string, usually one symbol.
+        rules: pattern of each symbol.
+        order: number of rewritings.
+
+    Returns:
+        The commands, without symbols.
+    """
+    for _ in range(order):
+        axiom = "".join(rules.get(character, character) for character in axiom)
+    return "".join(character for character in axiom if character not in rules)
+
+
+def walk(commands: str, dim: int) -> np.ndarray:
+    """Cells that a turtle visits; the plain reading of a grammar, kept to check the automaton against.
+
+    Args:
+        commands: a string of turtle commands.
+        dim: 2 or 3.
+
+    Returns:
+        (steps + 1, dim) int64, from the origin, heading along axis 0, with axis 1 to the left and axis 2 up.
+
+    Raises:
+        GrammarError: an unknown command.
+    """
+    frame, position = np.eye(dim, dtype=np.int64), np.zeros(dim, np.int64)
+    visited = [position]
+    for command in commands:
+        if command in FORWARD:
+            position = position + frame[:, 0]
+            visited.append(position)
+        else:
+            frame = frame @ _turn(command, dim, f"commands {commands!r}")
+    return np.array(visited)
+
+
+def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]) -> Curve:
+    """Turn a grammar into a curve.
+
+    The curve starts in the corner at the origin: axes on which the grammar starts at the far side are mirrored.
+
+    Args:
+        name: the curve's name.
+        dim: 2 or 3.
+        axiom: one symbol, or a pattern of its own for a different first level (Moore's closed curve).
+        rules: pattern of each symbol.
+
+    Returns:
+        The curve, with the fewest states that describe it.
+
+    Raises:
+        GrammarError: a pattern that does not cover its cube, does not step by one, or does not turn back; the
+            message names the rule.
+    """
+    if dim not in TURNS:
+        raise GrammarError(f"grammar of {name!r}: dim = {dim}; allowed: 2 or 3")
+    rules = dict(rules)
+    start = axiom
+    if axiom not in rules:
+        start = f"axiom {axiom}"
+        rules[start] = axiom
+    symbols = {symbol for symbol in rules if symbol != start or symbol == axiom}
+    base = _base(name, dim, rules[start], symbols)
+    patterns = {
+        symbol: _Pattern(name, symbol, text, dim, base, symbols, turns_back=symbol != start or symbol == axiom)
+        for symbol, text in rules.items()
+    }
+    identity = np.eye(dim, dtype=np.int64)
+    entry = patterns[start].placed(identity)[0]
+    mirror = np.diag(np.where(entry > 0, -1, 1))
+    states, rank, next = _automaton(patterns, start, mirror, base, dim)
+    rank, next, group = _minimised(rank, next)
+    curve = Curve(name, dim, base, rank, next, start=group[0])
+    jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
+    if jump is not None:
+        state, position = jump
+        symbol = states[state][0]
+        raise GrammarError(
+            f"grammar of {name!r}, rule {symbol!r} -> {rules[symbol]!r}: the step from sub-cube {position} to "
+            f"{position + 1} is longer than one cell once they are refined; the first does not end beside the "
+            f"second's start"
+        )
+    return curve
+
+
+def _base(name: str, dim: int, text: str, symbols: set[str]) -> int:
+    count = sum(character in symbols for character in text)
+    base = round(count ** (1 / dim))
+    if base < 2 or base**dim != count:
+        raise GrammarError(
+            f"grammar of {name!r}, rule {text!r}: it has {count} symbols; allowed: base**{dim} for a base of 2 or "
+            f"more ({2**dim}, {3**dim}, ...), one symbol per sub-cube"
+        )
+    return base
+
+
+def _turn(command: str, dim: int, where: str) -> np.ndarray:
+    if command not in TURNS[dim]:
+        known = " ".join(TURNS[dim])
+        raise GrammarError(f"{where}: unknown character {command!r}; known in {dim}D: F # {known} and the symbols")
+    return TURNS[dim][command]
+
+
+class _Pattern:
+    """One rule, walked once in the turtle's own frame.
+
+    Attributes:
+        cells: (base**dim, dim) the sub-cubes in visiting order, relative to the first.
+        parts: (symbol, frame) of each.
+    """
+
+    def __init__(self, name, symbol, text, dim, base, symbols, turns_back):
+        where = f"grammar of {name!r}, rule {symbol!r} -> {text!r}"
+        frame, position = np.eye(dim, dtype=np.int64), np.zeros(dim, np.int64)
+        cells, parts, steps = [], [], 0
+        for character in text:
+            if character in symbols:
+                if parts and steps != 1:
+                    raise GrammarError(
+                        f"{where}: {steps} steps between symbols {len(parts)} and {len(parts) + 1}; allowed: exactly 1"
+                    )
+                if not parts and steps:
+                    raise GrammarError(f"{where}: a step before the first symbol; allowed: none")
+                cells.append(position)
+                parts.append((character, frame))
+                steps = 0
+            elif character in FORWARD:
+                position = position + frame[:, 0]
+                steps += 1
+            else:
+                frame = frame @ _turn(character, dim, where)
+        if len(parts) != base**dim:
+            raise GrammarError(f"{where}: {len(parts)} symbols; allowed: {base**dim}, one per sub-cube")
+        if steps:
+            raise GrammarError(f"{where}: {steps} steps after the last symbol; allowed: none")
+        if turns_back and not np.array_equal(frame, np.eye(dim)):
+            raise GrammarError(f"{where}: its turns do not cancel, so refining it would turn what follows")
+        self.cells, self.parts = np.array(cells), parts
+        extent = np.ptp(self.cells, axis=0) + 1
+        if (extent != base).any() or len(np.unique(self.cells, axis=0)) != len(cells):
+            raise GrammarError(
+                f"{where}: it covers {len(np.unique(self.cells, axis=0))} different sub-cubes in a box of "
+                f"{' x '.join(map(str, extent))}; allowed: every sub-cube of {' x '.join([str(base)] * dim)} once"
+            )
+
+    def placed(self, frame: np.ndarray) -> np.ndarray:
+        """(base**dim, dim) sub-cubes under a frame, moved so that the least coordinates are 0."""
+        cells = self.cells @ frame.T
+        return cells - cells.min(axis=0)
+
+
+def _automaton(patterns, start, frame, base, dim):
+    """States reached from the start, as (symbol, frame), and their tables."""
+    states, seen = [(start, frame)], {(start, frame.tobytes()): 0}
+    for symbol, frame in states:  # grows while it is walked
+        for part, turn in patterns[symbol].parts:
+            key = (part, (frame @ turn).tobytes())
+            if key not in seen:
+                seen[key] = len(states)
+                states.append((part, frame @ turn))
+    return states, *_tables(patterns, states, base, dim)
+
+
+def _tables(patterns, states, base, dim):
+    number = {(symbol, frame.tobytes()): i for i, (symbol, frame) in enumerate(states)}
+    rank = np.empty((len(states), base**dim), np.int64)
+    next = np.empty_like(rank)
+    for i, (symbol, frame) in enumerate(states):
+        digits = patterns[symbol].placed(frame) @ base ** np.arange(dim)
+        rank[i, digits] = np.arange(len(digits))
+        next[i, digits] = [number[part, (frame @ turn).tobytes()] for part, turn in patterns[symbol].parts]
+    return rank, next
+
+
+def _minimised(rank, next):
+    """Merge states that no cell tells apart (Moore's partition refinement).
+
+    Returns:
+        rank, next of the merged states, and the merged state of each given one.
+    """
+    group = np.unique(rank, axis=0, return_inverse=True)[1].reshape(-1)
+    while True:
+        finer = np.unique(np.column_stack([group, group[next]]), axis=0, return_inverse=True)[1].reshape(-1)
+        if finer.max() == group.max():
+            break
+        group = finer
+    _, first = np.unique(group, return_index=True)
+    by_appearance = np.argsort(np.argsort(first))
+    group, first = by_appearance[group], np.sort(first)
+    return rank[first], group[next[first]], group

@@ -1,0 +1,17 @@
+"""The Z curve: coordinates with their bits interleaved."""
+
+import numpy as np
+
+from sfc.curve import Curve
+
+
+def morton(dim: int) -> Curve:
+    """Morton's order, also Z or Lebesgue order. Morton, IBM technical report (1966).
+
+    Args:
+        dim: 2 or 3. Axis 0 gives the lowest bit of each group.
+
+    Returns:
+        A curve of base 2 with one state; it jumps.
+    """
+    return Curve("morton", dim, 2, np.arange(2**dim)[None], np.zeros((1, 2**dim), np.int64))

@@ -1,0 +1,81 @@
+"""What every curve and every ordering must satisfy; for this project's tests and for those who add their own."""
+
+import numpy as np
+
+from sfc.curve import Curve
+from sfc.ordering import Ordering
+
+
+def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: int = 0) -> None:
+    """Check a curve exhaustively at small orders and by sampling up to the largest that fits 64 bits.
+
+    Args:
+        curve: the curve.
+        cells: orders with up to this many cells are checked cell by cell (order 1 always is).
+        samples: random indices checked at each larger order.
+        seed: of the sampling.
+
+    Raises:
+        AssertionError: what does not hold, at which order.
+    """
+    generator = np.random.default_rng(seed)
+    order = 1
+    while order <= curve.max_order:
+        where = f"{curve.name} in {curve.dim}D, order {order}"
+        length = curve.base ** (curve.dim * order)
+        if length <= cells or order == 1:
+            _check_all(curve, order, where)
+        else:
+            index = generator.integers(0, length - 1, samples, dtype=np.uint64, endpoint=True)
+            index[:2] = 0, length - 1
+            found = curve.decode(index, order)
+            _require(np.array_equal(curve.encode(found, order), index), where, "encode does not undo decode")
+            side = curve.base**order
+            _require(((found >= 0) & (found < side)).all(), where, "decode leaves the grid")
+            if curve.is_continuous:
+                step = curve.decode(np.minimum(index, length - 2) + np.uint64(1), order)
+                step = np.abs(step - curve.decode(np.minimum(index, length - 2), order)).sum(axis=1)
+                _require((step == 1).all(), where, "a step is not one cell although the tables are continuous")
+        order += 1
+
+
+def _check_all(curve: Curve, order: int, where: str) -> None:
+    path = curve.traversal(order)
+    side, length = curve.base**order, curve.base ** (curve.dim * order)
+    _require(((path >= 0) & (path < side)).all(), where, "the traversal leaves the grid")
+    visits = np.bincount(path @ side ** np.arange(curve.dim), minlength=length)
+    _require((visits == 1).all(), where, "the traversal does not visit every cell once")
+    _require(np.array_equal(curve.encode(path, order), np.arange(length)), where, "encode does not undo decode")
+    unit = (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
+    if curve.is_continuous:
+        _require(unit, where, "a step is not one cell although the tables are continuous")
+    if curve.is_closed:
+        _require(np.abs(path[0] - path[-1]).sum() == 1, where, "the ends do not meet although the tables are closed")
+    if order > 1:
+        coarse = path[:: curve.base**curve.dim] // curve.base
+        _require(np.array_equal(coarse, curve.traversal(order - 1)), where, "it does not refine the order below")
+
+
+def check_ordering(ordering: Ordering) -> None:
+    """Check that an ordering ranks every cell of its box once and that its views of the order agree.
+
+    Args:
+        ordering: of a box small enough to list.
+
+    Raises:
+        AssertionError: what does not hold.
+    """
+    where = repr(ordering)
+    path = ordering.traversal()
+    _require(path.shape == (ordering.size, ordering.dim), where, f"a traversal of shape {path.shape}")
+    _require(((path >= 0) & (path < np.array(ordering.shape))).all(), where, "the traversal leaves the box")
+    number = np.ravel_multi_index(tuple(path.T), ordering.shape, order="F")
+    _require((np.bincount(number, minlength=ordering.size) == 1).all(), where, "a cell is missed or visited twice")
+    rank = ordering.rank(path)
+    _require((rank[1:] > rank[:-1]).all(), where, "the rank does not increase along the traversal")
+    _require(np.array_equal(ordering.dense_ranks()[number], np.arange(ordering.size)), where, "dense ranks disagree")
+
+
+def _require(holds, where: str, what: str) -> None:
+    if not holds:
+        raise AssertionError(f"{where}: {what}")
