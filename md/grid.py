@@ -25,8 +25,6 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
             ("image", real, (dim,)),  # the length on a periodic axis, else 0
             ("per_side", real, (dim,)),  # cells per unit of length
             ("cells", np.int32, (3,)),  # 1 along z in 2D
-            ("first", np.int32, (3,)),  # first neighbour, relative to the home cell
-            ("span", np.int32, (3,)),  # neighbours to visit along an axis, itself included
             ("periodic", np.int32, (3,)),
         ],
         align=True,
@@ -79,13 +77,7 @@ class Grid:
             self.record["image"][0, axis] = length if periodic else 0
             self.record["per_side"][0, axis] = count / length
             self.record["periodic"][0, axis] = periodic
-            if count > 2 or (count == 2 and not periodic):
-                self.record["first"][0, axis], self.record["span"][0, axis] = -1, 3
-            else:
-                self.record["first"][0, axis], self.record["span"][0, axis] = 0, count
         self.record["cells"][0] = (*self.shape, 1)[:3]
-        if box.dim == 2:
-            self.record["span"][0, 2] = 1
 
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
         """Sort key of each particle: the table's entry for its cell.

@@ -49,7 +49,8 @@ class State:
         ids = np.arange(len(pos)) if id is None else np.asarray(id)
         if ids.shape != (len(pos),) or not np.issubdtype(ids.dtype, np.integer):
             raise ValueError(f"id of shape {ids.shape} and dtype {ids.dtype}; allowed: {len(pos)} integers")
-        if len(ids) and (ids.min() < 0 or ids.max() > MAX_PARTICLES or len(np.unique(ids)) < len(ids)):
+        ranked = np.sort(ids)
+        if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_PARTICLES or (ranked[1:] == ranked[:-1]).any()):
             raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_PARTICLES}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
 

@@ -6,7 +6,7 @@ Python body; inside a kernel Numba puts the overload of the right `dim` in their
 """
 
 from numba import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 
 def load(array, i, like):
@@ -109,20 +109,13 @@ def _add_scaled(a, factor, b):
     return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
 
 
+@register_jitable
 def nearest(difference, half, image):
     """One component of a displacement: `image` is the box length on a periodic axis, `half` infinite on another."""
-    raise NotImplementedError
-
-
-@overload(nearest)
-def _nearest(difference, half, image):
-    def nearest_image(difference, half, image):
-        nought = image - image  # of the run's precision
-        over = image if difference > half else nought  # selects, not branches: a naive step is 3.5 times as fast
-        under = image if difference < -half else nought
-        return difference - over + under
-
-    return nearest_image
+    nought = image - image  # of the run's precision
+    over = image if difference > half else nought  # selects, not branches: a naive step is 3.5 times as fast
+    under = image if difference < -half else nought
+    return difference - over + under
 
 
 @overload(displacement)
@@ -139,14 +132,10 @@ def _displacement(grid, a, b):
     )
 
 
+@register_jitable
 def axis_cell(grid, axis, x):
     """Cell of one coordinate."""
-    raise NotImplementedError
-
-
-@overload(axis_cell)
-def _axis_cell(grid, axis, x):
-    return lambda grid, axis, x: min(int(x * grid.per_side[axis]), grid.cells[axis] - 1)
+    return min(int(x * grid.per_side[axis]), grid.cells[axis] - 1)
 
 
 @overload(home_cell)
@@ -156,20 +145,58 @@ def _home_cell(grid, r):
     return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), axis_cell(grid, 2, r[2]))
 
 
-def neighbour(grid, axis, home, step):
-    """Cell number `step` of those to visit along an axis from cell `home`; -1 where a box without image ends."""
+@register_jitable
+def axis_neighbours(grid, axis, home):
+    """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
+
+    A box ends where an axis is not periodic, and on a periodic axis of one or two cells none is visited twice.
+    """
+    count = grid.cells[axis]
+    wraps = grid.periodic[axis] != 0
+    before, after = home - 1, home + 1
+    if before < 0:
+        before = count - 1 if wraps else -1
+    if after >= count:
+        after = 0 if wraps and count > 1 else -1
+    if wraps and count < 3:
+        before = -1  # the same cell as the one after, or as home
+    return before, home, after
+
+
+def neighbour_rows(grid, home):
+    """Numbers of the first cells of the rows (along axis 0) around a cell: 9 in 3D, 3 in 2D; negative if absent."""
     raise NotImplementedError
 
 
-@overload(neighbour)
-def _neighbour(grid, axis, home, step):
-    def neighbour_cell(grid, axis, home, step):
-        cell = home + grid.first[axis] + step
-        count = grid.cells[axis]
-        if 0 <= cell < count:
-            return cell
-        if grid.periodic[axis] == 0:
-            return -1
-        return cell + count if cell < 0 else cell - count
+@register_jitable
+def row_number(grid, y, z):
+    """Row-major number of cell (0, y, z); negative where y or z is."""
+    return grid.cells[0] * (y + grid.cells[1] * z) if y >= 0 and z >= 0 else -1
 
-    return neighbour_cell
+
+@overload(neighbour_rows)
+def _neighbour_rows(grid, home):
+    if _dim(grid) == 2:
+
+        def rows_2d(grid, home):
+            y0, y1, y2 = axis_neighbours(grid, 1, home[1])
+            return row_number(grid, y0, 0), row_number(grid, y1, 0), row_number(grid, y2, 0)
+
+        return rows_2d
+
+    def rows_3d(grid, home):
+        y0, y1, y2 = axis_neighbours(grid, 1, home[1])
+        z0, z1, z2 = axis_neighbours(grid, 2, home[2])
+        return (
+            row_number(grid, y0, z0),
+            row_number(grid, y1, z0),
+            row_number(grid, y2, z0),
+            row_number(grid, y0, z1),
+            row_number(grid, y1, z1),
+            row_number(grid, y2, z1),
+            row_number(grid, y0, z2),
+            row_number(grid, y1, z2),
+            row_number(grid, y2, z2),
+        )
+
+    return rows_3d

@@ -84,10 +84,10 @@ def _spacing(box: Box, basis: np.ndarray, counts) -> float:
 
 
 def _sites(box: Box, basis: np.ndarray, counts) -> np.ndarray:
-    numbers = np.arange(math.prod(counts))
-    cells = np.column_stack(np.unravel_index(numbers, counts, order="F"))
-    sites = (cells[:, None, :] + basis).reshape(-1, box.dim) * _cell_sides(box, basis, counts)
+    # Twice the fractional place is an integer (bases hold halves), so sites sort by whole numbers.
+    fine = 2 * np.array(counts)
+    cells = np.column_stack(np.unravel_index(np.arange(math.prod(counts)), counts, order="F"))
+    halves = (2 * cells[:, None, :] + (2 * basis).astype(np.int64)).reshape(-1, box.dim)
+    halves = halves[np.argsort(np.ravel_multi_index(tuple(halves.T), fine, order="F"))]
     origin = [0.0 if periodic else 0.5 for periodic in box.periodic]
-    sites += origin
-    order = np.lexsort(tuple(np.round(sites[:, axis], 9) for axis in range(box.dim)))
-    return sites[order]
+    return halves * (_cell_sides(box, basis, counts) / 2) + origin

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 
 from md.backend.cpu import kernel
-from md.backend.prelude import displacement, dot, home_cell, load, neighbour, store, zero
+from md.backend.prelude import axis_neighbours, displacement, dot, home_cell, load, neighbour_rows, store, zero
 from md.laws.pair import interact
 from md.search.strategy import Search
 from sfc import Curve, ordering
@@ -53,22 +53,15 @@ def force(n, pos, vel, start, rank, grid, law, out):
         vi = load(vel, i, g)
         acc = zero(ri)
         home = home_cell(g, ri)
-        for c in range(g.span[2]):
-            z = neighbour(g, 2, home[2], c)
-            if z < 0:
+        for row in neighbour_rows(g, home):
+            if row < 0:
                 continue
-            for b in range(g.span[1]):
-                y = neighbour(g, 1, home[1], b)
-                if y < 0:
+            for x in axis_neighbours(g, 0, home[0]):
+                if x < 0:
                     continue
-                row = g.cells[0] * (y + g.cells[1] * z)
-                for a in range(g.span[0]):
-                    x = neighbour(g, 0, home[0], a)
-                    if x < 0:
-                        continue
-                    cell = rank[row + x]
-                    for j in range(start[cell], start[cell + 1]):
-                        if j != i:
-                            dr = displacement(g, ri, load(pos, j, g))
-                            acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+                cell = rank[row + x]
+                for j in range(start[cell], start[cell + 1]):
+                    if j != i:
+                        dr = displacement(g, ri, load(pos, j, g))
+                        acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
         store(out, i, acc)
