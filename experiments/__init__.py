@@ -1,0 +1,1 @@
+"""One file per experiment: `python -m experiments` lists them."""

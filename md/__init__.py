@@ -1,8 +1,8 @@
 """A granular gas: dissipative spheres in a box, with every choice an axis.
 
-Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the velocities
-share. `Simulation(state, law, search=..., reorder=..., backend=...)` is the loop; `scenes` make states; `laws`,
-`search`, `schedule`, `reorder` and `integrate` hold the choices.
+Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the
+velocities share. `Simulation(state, law, search=..., reorder=..., backend=...)` is the loop; `scenes` make
+states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices.
 """
 
 from md import backend, laws, observe, scenes, search

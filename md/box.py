@@ -14,7 +14,8 @@ class Box:
         periodic: one flag for every axis, or one flag each.
 
     Raises:
-        ValueError: another number of axes, a side that is not positive and finite, or flags that do not match.
+        ValueError: another number of axes, a side that is not positive and finite, or flags that do not
+            match.
     """
 
     lengths: tuple[float, ...]
@@ -29,7 +30,9 @@ class Box:
         flags = (self.periodic,) if isinstance(self.periodic, (bool, np.bool_)) else tuple(self.periodic)
         flags = flags * len(lengths) if len(flags) == 1 else flags
         if len(flags) != len(lengths):
-            raise ValueError(f"periodic = {self.periodic} for {len(lengths)} axes; allowed: one flag, or one an axis")
+            raise ValueError(
+                f"periodic = {self.periodic} for {len(lengths)} axes; allowed: one flag, or one an axis"
+            )
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "periodic", tuple(bool(flag) for flag in flags))
 
@@ -61,7 +64,10 @@ class Box:
         return pos
 
     def outside(self, pos: np.ndarray) -> np.ndarray:
-        """Whether each particle is outside: (n,) bool. A periodic axis holds [0, length), another [0, length]."""
+        """Whether each particle is outside the box.
+
+        (n,) bool. A periodic axis holds [0, length), another [0, length].
+        """
         sides = np.array(self.lengths, pos.dtype)
         over = np.where(self.periodic, pos >= sides, pos > sides)
         return ((pos < 0) | over).any(axis=1)

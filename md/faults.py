@@ -1,7 +1,7 @@
 """What can go wrong while a simulation runs, each with the step and the particle."""
 
 
-class SimulationFault(RuntimeError):
+class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, for what happened
     """A run that cannot go on.
 
     Attributes:
@@ -19,8 +19,10 @@ class NonFiniteState(SimulationFault):
 
     def __init__(self, step: int, particle: int):
         super().__init__(
-            f"step {step}: particle {particle} has a position that is not finite; the time step is too long for the "
-            f"stiffness, or the start overlaps deeply; allowed: about contact_time / 50; lower dt or relax the start",
+            f"step {step}: particle {particle} has a position that is not finite; the time step is too "
+            "long for the "
+            "stiffness, or the start overlaps deeply; allowed: about contact_time / 50; lower dt or relax "
+            "the start",
             step,
             particle,
         )
@@ -31,7 +33,8 @@ class ParticleEscaped(SimulationFault):
 
     def __init__(self, step: int, particle: int):
         super().__init__(
-            f"step {step}: particle {particle} is outside the box; a periodic axis allows a move of less than its "
+            f"step {step}: particle {particle} is outside the box; a periodic axis allows a move of less "
+            "than its "
             f"length in a step, any other axis no way out; lower dt, or make the axis periodic",
             step,
             particle,

@@ -55,7 +55,8 @@ class Grid:
         for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
             if periodic and length < 2 * cutoff:
                 raise ValueError(
-                    f"box length {length} along axis {axis} with cutoff {cutoff}; allowed on a periodic axis: at least "
+                    f"box length {length} along axis {axis} with cutoff {cutoff}; allowed on a periodic "
+                    "axis: at least "
                     f"{2 * cutoff}, or a particle meets two images of another; enlarge the box"
                 )
         precision = np.dtype(precision)
@@ -65,7 +66,8 @@ class Grid:
         self._count = None  # scratch of the sort, made when first needed
         if self.size > MAX_CELLS:
             raise ValueError(
-                f"{self.size} cells of side {cutoff} in a box of {box.lengths}; allowed: up to {MAX_CELLS} (int32 "
+                f"{self.size} cells of side {cutoff} in a box of {box.lengths}; allowed: up to {MAX_CELLS} "
+                "(int32 "
                 f"cell numbers); take a smaller box"
             )
         self.record = np.zeros(1, record_dtype(box.dim, precision))
@@ -94,7 +96,8 @@ class Grid:
 
         Args:
             keys: (n,) int32 in [0, size).
-            start: (size + 1,) int32, filled: particles of key k stand at start[k] .. start[k + 1] - 1 when sorted.
+            start: (size + 1,) int32, filled: particles of key k stand at start[k] .. start[k + 1] - 1 when
+                sorted.
             order: (n,) int32, filled: the slot each sorted particle comes from.
         """
         if self._count is None:
@@ -105,8 +108,9 @@ class Grid:
 def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
     """Most cells of at least the cutoff that rounding cannot make too narrow.
 
-    The kernel takes floor(x * per_side). Where per_side is exactly 1/cutoff and a power of two, that is exact. Else
-    the product can round across a cell's face, so the cells must be wider than the cutoff by that rounding.
+    The kernel takes floor(x * per_side). Where per_side is exactly 1/cutoff and a power of two, that is
+    exact. Else the product can round across a cell's face, so the cells must be wider than the cutoff by
+    that rounding.
     """
     count = max(1, math.floor(length / cutoff))
     exact = math.frexp(cutoff)[0] == 0.5 and count * cutoff == length
@@ -118,7 +122,7 @@ def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
 
 @kernel(parallel=True)
 def cell_keys(n, pos, table, grid, keys):
-    """keys[i] = table[row-major number of the cell of particle i], or the number itself for an empty table."""
+    """keys[i] = table[number of the cell of particle i], or the number itself for an empty table."""
     for i in numba.prange(n):
         g = grid[0]
         x, y, z = home_cell(g, load(pos, i, g))

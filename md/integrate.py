@@ -1,7 +1,7 @@
 """Moving the particles by one step. A new integrator is a class and one line here.
 
-Contract. An integrator advances positions and velocities by `dt` from the force at the present positions, wraps the
-positions into the box, and reports the first particle it cannot place in the fault word:
+Contract. An integrator advances positions and velocities by `dt` from the force at the present positions,
+wraps the positions into the box, and reports the first particle it cannot place in the fault word:
 `(2 * step + escaped) << 32 | id`, left alone while all is well.
 """
 
@@ -71,8 +71,8 @@ class Integrator(ABC):
 class VelocityVerlet(Integrator):
     """Velocity Verlet in kick-drift form: between steps the velocity stands half a step behind.
 
-    The first step kicks by half. The damping force sees the half-step velocity, which makes it first order in dt;
-    elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
+    The first step kicks by half. The damping force sees the half-step velocity, which makes it first order
+    in dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
     """
 
     name = "velocity_verlet"
@@ -154,7 +154,7 @@ def report(bad, step, pos, id, fault):
 
 @kernel(parallel=True)
 def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
-    """vel += kick * force (m = 1); pos += drift * vel, wrapped."""
+    """Vel += kick * force (m = 1); pos += drift * vel, wrapped."""
     bad = n
     for i in numba.prange(n):
         g = grid[0]

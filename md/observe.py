@@ -13,7 +13,10 @@ def kinetic_energy(state: State) -> float:
 
 
 def temperature(state: State) -> float:
-    """Granular temperature m <v^2> / dim, in d^2 / time^2. Goldhirsch, Annu. Rev. Fluid Mech. 35 (2003) 267."""
+    """Granular temperature m <v^2> / dim, in d^2 / time^2.
+
+    Goldhirsch, Annu. Rev. Fluid Mech. 35 (2003) 267.
+    """
     return 2 * kinetic_energy(state) / state.box.dim
 
 

@@ -37,7 +37,9 @@ class Reorder:
         if self.mode not in MODES:
             raise ValueError(f"unknown reorder mode {self.mode!r}; known: {', '.join(MODES)}")
         if not callable(self.schedule):
-            raise ValueError(f"schedule = {self.schedule!r}; allowed: a function of the step, such as md.Every(500)")
+            raise ValueError(
+                f"schedule = {self.schedule!r}; allowed: a function of the step, such as md.Every(500)"
+            )
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""

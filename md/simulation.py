@@ -35,11 +35,12 @@ class Simulation:
 
     Attributes:
         step: steps taken so far.
-        timings: `md.backend.Timings` in ms of the phases reorder, build, force and integrate, and of whole runs.
+        timings: `md.backend.Timings` in ms of the phases reorder, build, force and integrate, and of whole
+            runs.
 
     Raises:
-        ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff, or a
-            reorder for a search that sorts the data itself.
+        ValueError: an unknown name, a step that is not positive and finite, a box too small for the
+            cutoff, or a reorder for a search that sorts the data itself.
         BackendUnavailableError: CUDA asked for where there is none.
     """
 
@@ -128,12 +129,17 @@ class Simulation:
         """
         distance = self.law.cutoff if distance is None else distance
         if not 0 < distance <= self.law.cutoff:
-            raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff")
+            raise ValueError(
+                f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
+            )
         self._search.build()
         return self._search.pairs(distance)
 
     def accesses(self) -> AccessStream:
-        """The slots that the force kernel reads now, in the present memory order; feeds the models in `sfc.cache`."""
+        """The slots that the force kernel reads now, in the present memory order.
+
+        Feeds the models in `sfc.cache`.
+        """
         self._search.build()
         return self._search.accesses()
 
@@ -164,7 +170,9 @@ def _time_step(dt: float | None, law: PairLaw) -> float:
     if dt is None:
         contact_time = getattr(law, "contact_time", np.inf)
         if not np.isfinite(contact_time):
-            raise ValueError(f"dt = None, but {law} has no contact time to derive it from; give dt in time units")
+            raise ValueError(
+                f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
+            )
         return contact_time / STEPS_PER_CONTACT
     if not (np.isfinite(dt) and dt > 0):
         raise ValueError(f"dt = {dt}; allowed: positive and finite, in time units")

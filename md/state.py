@@ -19,11 +19,12 @@ class State:
         pos: (n, dim) positions in d, inside the box.
         vel: (n, dim) velocities in d per time unit.
         box: the box.
-        id: (n,) distinct integers that name the particles whatever their memory order; 0 .. n - 1 if not given.
+        id: (n,) distinct integers that name the particles whatever their memory order; 0 .. n - 1 if not
+            given.
 
     Raises:
-        ValueError: shapes that do not match, a value that is not finite, a particle outside the box, ids that repeat,
-            or more particles than int32 counts.
+        ValueError: shapes that do not match, a value that is not finite, a particle outside the box, ids
+            that repeat, or more particles than int32 counts.
     """
 
     def __init__(self, pos, vel, box: Box, id=None):

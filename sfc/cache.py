@@ -1,7 +1,7 @@
 """Models of a cache fed by a stream of accesses: what an order should buy.
 
-Contract. A stream says which memory slots are read, grouped by the slot on whose behalf they are read. A model
-turns it into a `HitRatio`. Slots are particles; a model that knows bytes converts them.
+Contract. A stream says which memory slots are read, grouped by the slot on whose behalf they are read. A
+model turns it into a `HitRatio`. Slots are particles; a model that knows bytes converts them.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class HitRatio:
 
     @property
     def ratio(self) -> float:
-        """hits / reads; NaN for an empty stream."""
+        """Hits / reads; NaN for an empty stream."""
         return self.hits / self.reads if self.reads else float("nan")
 
     def speed_up(self, miss_cost: float = 100.0) -> float:
@@ -64,7 +64,7 @@ class HitRatio:
 
 
 def block(stream: AccessStream, capacity: int) -> HitRatio:
-    """The thesis's model: memory is cut into blocks of `capacity` slots; a read within the reader's own block hits.
+    """The thesis's model: memory is cut into blocks of `capacity` slots; a read in the reader's own hits.
 
     Args:
         stream: reads grouped by reader.

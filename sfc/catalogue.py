@@ -37,7 +37,9 @@ def curve(name: str, dim: int) -> Curve:
     if name not in curves(dim):
         if name in CURVES:
             there = " and ".join(f"{d}D" for d in CURVES[name][1])
-            raise ValueError(f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}")
+            raise ValueError(
+                f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
+            )
         raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
     return CURVES[name][0](dim)
 

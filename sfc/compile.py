@@ -1,9 +1,10 @@
 """Numba compilation with a disk cache that no edit can leave stale.
 
-Numba keys its cache by the file a kernel stands in, so a kernel that calls into another file keeps running the
-old machine code after that file is edited. Here the cache folder is named by a hash of every source of the
-packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree finds all
-its kernels again from any process.
+Numba keys its cache by the file a kernel stands in, so a kernel that calls into another file keeps running
+the old machine code after that file is edited. Here the cache folder is named by a hash of every source of
+the
+packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree finds
+all its kernels again from any process.
 """
 
 import hashlib
@@ -47,8 +48,8 @@ def source_hash(*packages: str) -> str:
 def cache_folder(*packages: str) -> Path:
     """Folder for compiled kernels of the named packages in their present state, made if need be.
 
-    It lies in `NUMBA_CACHE_DIR` where that is set, else in the user's cache; in a temporary folder where neither
-    can be written.
+    It lies in `NUMBA_CACHE_DIR` where that is set, else in the user's cache; in a temporary folder where
+    neither can be written.
     """
     configured = os.environ.get("NUMBA_CACHE_DIR")
     parent = Path(configured) if configured else user_cache_path("spatial-locality") / "kernels"
@@ -85,9 +86,9 @@ def compiler(*packages: str) -> Callable:
             outside = numba.config.CACHE_DIR
             numba.config.CACHE_DIR = str(folder)
             try:
-                return numba.njit(
-                    cache=True, parallel=parallel, error_model="numpy", nogil=True, **options
-                )(function)
+                return numba.njit(cache=True, parallel=parallel, error_model="numpy", nogil=True, **options)(
+                    function
+                )
             finally:
                 numba.config.CACHE_DIR = outside
 

@@ -1,10 +1,11 @@
 """A space-filling curve is data: the tables of a finite automaton.
 
 Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. Reading the cell's
-coordinates digit by digit from the top, the automaton is in a state, looks the cell digit up in `rank[state]` to
-find the next digit of the index along the curve, and moves to `next[state]`. A cell digit packs one digit of each
-coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`. Every curve therefore shares
-one encoder and one decoder, and a device needs nothing but the tables.
+coordinates digit by digit from the top, the automaton is in a state, looks the cell digit up in
+`rank[state]` to find the next digit of the index along the curve, and moves to `next[state]`. A cell digit
+packs one digit of each
+coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`. Every curve therefore
+shares one encoder and one decoder, and a device needs nothing but the tables.
 
 As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
 """
@@ -26,7 +27,8 @@ class Curve:
         name: what to call it in tables and figures.
         dim: dimensions, 1 or more.
         base: each refinement cuts a cube into base**dim cubes.
-        rank: (states, base**dim) integers; position along the curve of each cell digit. Every row is a permutation.
+        rank: (states, base**dim) integers; position along the curve of each cell digit. Every row is a
+            permutation.
         next: (states, base**dim) integers; state inside the sub-cube of each cell digit.
         start: the state of the whole cube.
 
@@ -43,7 +45,8 @@ class Curve:
         cells = base**dim
         if rank.ndim != 2 or rank.shape[1] != cells or rank.shape != next.shape:
             raise ValueError(
-                f"curve {name!r}: tables of shape {rank.shape} and {next.shape}; allowed: both (states, {cells})"
+                f"curve {name!r}: tables of shape {rank.shape} and {next.shape}; allowed: both (states, "
+                f"{cells})"
             )
         states = len(rank)
         for s in range(states):
@@ -87,7 +90,9 @@ class Curve:
         side = self.base ** self._checked_order(order)
         cells = np.asarray(cells)
         if cells.ndim != 2 or cells.shape[1] != self.dim:
-            raise ValueError(f"cells of shape {cells.shape}; {self.name} in {self.dim}D takes (n, {self.dim})")
+            raise ValueError(
+                f"cells of shape {cells.shape}; {self.name} in {self.dim}D takes (n, {self.dim})"
+            )
         require_integers("cells", cells)
         index = np.empty(len(cells), np.uint64)
         wide = np.ascontiguousarray(cells.astype(np.uint64))  # a negative cell wraps far above any side
@@ -139,7 +144,9 @@ class Curve:
         Raises:
             ValueError: an order whose index would not fit 64 bits.
         """
-        return self.decode(np.arange(self.base ** (self.dim * self._checked_order(order)), dtype=np.uint64), order)
+        return self.decode(
+            np.arange(self.base ** (self.dim * self._checked_order(order)), dtype=np.uint64), order
+        )
 
     @cached_property
     def is_continuous(self) -> bool:
@@ -159,9 +166,9 @@ class Curve:
     def first_jump(self) -> tuple[int, int] | None:
         """The first step that is not a unit step at some order.
 
-        A step inside a state must be a unit vector; refined, it joins the last cell of one sub-cube to the first
-        of the next, which is again a pair of states and a direction. There are finitely many, so following them
-        until nothing new appears decides all orders at once.
+        A step inside a state must be a unit vector; refined, it joins the last cell of one sub-cube to the
+        first of the next, which is again a pair of states and a direction. There are finitely many, so
+        following them until nothing new appears decides all orders at once.
 
         Returns:
             None for a continuous curve, else (state, position): the step leaving that position jumps.
@@ -177,7 +184,7 @@ class Curve:
         return self._first_open_pair(pairs)
 
     def _first_open_pair(self, pairs: dict) -> tuple[int, int] | None:
-        """Origin of a pair of states whose common face the curve does not cross by one step, if there is one."""
+        """Origin of a pair of states whose common face the curve does not cross by one step, if any."""
         pending = list(pairs.items())
         while pending:
             (a, b, step), origin = pending.pop()
@@ -220,7 +227,9 @@ def require_integers(what: str, values: np.ndarray) -> None:
         ValueError: floats, booleans or objects, with the remedy.
     """
     if not np.issubdtype(values.dtype, np.integer):
-        raise ValueError(f"{what} of dtype {values.dtype}; allowed: any integer dtype; convert with .astype(np.int64)")
+        raise ValueError(
+            f"{what} of dtype {values.dtype}; allowed: any integer dtype; convert with .astype(np.int64)"
+        )
 
 
 @kernel(parallel=True)

@@ -1,7 +1,8 @@
 """Hilbert's curve in two and three dimensions.
 
-Hilbert, Math. Ann. 38 (1891) 459. In 3D the name covers many curves; this one is the four-symbol grammar of the
-granular-gas thesis that this laboratory examines (its appendix), whose symbols are four chiral versions.
+Hilbert, Math. Ann. 38 (1891) 459. In 3D the name covers many curves; this one is the four-symbol grammar
+of the granular-gas thesis that this laboratory examines (its appendix), whose symbols are four chiral
+versions.
 """
 
 from sfc.curve import Curve

@@ -1,18 +1,19 @@
 """From an L-system to the tables of a curve.
 
-Contract. A rule rewrites a symbol (a letter that has a rule) into a pattern of symbols and turtle commands; each
-symbol stands for a sub-cube. Between two symbols the turtle takes exactly one step forward, the pattern covers
-base**dim sub-cubes that form a cube, and its turns cancel, so that a symbol can be refined without turning what
-follows it. Then one walk of each pattern in each orientation gives the automaton, at every depth at once. A grammar
-that breaks one of these is refused with the rule and the reason.
+Contract. A rule rewrites a symbol (a letter that has a rule) into a pattern of symbols and turtle
+commands; each symbol stands for a sub-cube. Between two symbols the turtle takes exactly one step forward,
+the pattern covers base**dim sub-cubes that form a cube, and its turns cancel, so that a symbol can be
+refined without turning what follows it. Then one walk of each pattern in each orientation gives the
+automaton, at every depth at once. A grammar that breaks one of these is refused with the rule and the reason.
 
 Turtle commands, each a quarter turn but for `|` (a half turn):
 
     2D   F or # forward     > or + turn left     < or - turn right     | about-turn
-    3D   # or F forward     + - turn left, right     ^ & pitch up, down     < > roll left, right     | about-turn
+    3D   # or F forward     + - turn left, right     ^ & pitch up, down     < > roll left, right     |
+    about-turn
 
-Lindenmayer, J. Theor. Biol. 18 (1968) 280; turtle in space: Prusinkiewicz and Lindenmayer, The Algorithmic Beauty
-of Plants (1990), section 1.5.
+Lindenmayer, J. Theor. Biol. 18 (1968) 280; turtle in space: Prusinkiewicz and Lindenmayer, The Algorithmic
+Beauty of Plants (1990), section 1.5.
 """
 
 from collections.abc import Mapping
@@ -22,8 +23,8 @@ import numpy as np
 from sfc.curve import Curve
 
 FORWARD = "F#"
-# A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it from the
-# right, so its columns here are the new heading, left (, up) in terms of the old ones.
+# A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it
+# from the right, so its columns here are the new heading, left (, up) in terms of the old ones.
 _TURNS_2D = {
     ">": ((0, -1), (1, 0)),
     "<": ((0, 1), (-1, 0)),
@@ -92,7 +93,8 @@ def walk(commands: str, dim: int) -> np.ndarray:
 def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]) -> Curve:
     """Turn a grammar into a curve.
 
-    The curve starts in the corner at the origin: axes on which the grammar starts at the far side are mirrored.
+    The curve starts in the corner at the origin: axes on which the grammar starts at the far side are
+        mirrored.
 
     Args:
         name: the curve's name.
@@ -117,7 +119,9 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     symbols = {symbol for symbol in rules if symbol != start or symbol == axiom}
     base = _base(name, dim, rules[start], symbols)
     patterns = {
-        symbol: _Pattern(name, symbol, text, dim, base, symbols, turns_back=symbol != start or symbol == axiom)
+        symbol: _Pattern(
+            name, symbol, text, dim, base, symbols, turns_back=symbol != start or symbol == axiom
+        )
         for symbol, text in rules.items()
     }
     identity = np.eye(dim, dtype=np.int64)
@@ -131,8 +135,10 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
         state, position = jump
         symbol = states[state][0]
         raise GrammarError(
-            f"grammar of {name!r}, rule {symbol!r} -> {rules[symbol]!r}: the step from sub-cube {position} to "
-            f"{position + 1} is longer than one cell once they are refined; the first does not end beside the "
+            f"grammar of {name!r}, rule {symbol!r} -> {rules[symbol]!r}: the step from sub-cube {position} "
+            "to "
+            f"{position + 1} is longer than one cell once they are refined; the first does not end beside "
+            "the "
             f"second's start"
         )
     return curve
@@ -143,7 +149,8 @@ def _base(name: str, dim: int, text: str, symbols: set[str]) -> int:
     base = round(count ** (1 / dim))
     if base < 2 or base**dim != count:
         raise GrammarError(
-            f"grammar of {name!r}, rule {text!r}: it has {count} symbols; allowed: base**{dim} for a base of 2 or "
+            f"grammar of {name!r}, rule {text!r}: it has {count} symbols; allowed: base**{dim} for a base "
+            "of 2 or "
             f"more ({2**dim}, {3**dim}, ...), one symbol per sub-cube"
         )
     return base
@@ -152,7 +159,9 @@ def _base(name: str, dim: int, text: str, symbols: set[str]) -> int:
 def _turn(command: str, dim: int, where: str) -> np.ndarray:
     if command not in TURNS[dim]:
         known = " ".join(TURNS[dim])
-        raise GrammarError(f"{where}: unknown character {command!r}; known in {dim}D: F # {known} and the symbols")
+        raise GrammarError(
+            f"{where}: unknown character {command!r}; known in {dim}D: F # {known} and the symbols"
+        )
     return TURNS[dim][command]
 
 
@@ -172,7 +181,8 @@ class _Pattern:
             if character in symbols:
                 if parts and steps != 1:
                     raise GrammarError(
-                        f"{where}: {steps} steps between symbols {len(parts)} and {len(parts) + 1}; allowed: exactly 1"
+                        f"{where}: {steps} steps between symbols {len(parts)} and {len(parts) + 1}; "
+                        "allowed: exactly 1"
                     )
                 if not parts and steps:
                     raise GrammarError(f"{where}: a step before the first symbol; allowed: none")
@@ -195,7 +205,8 @@ class _Pattern:
         if (extent != base).any() or len(np.unique(self.cells, axis=0)) != len(cells):
             raise GrammarError(
                 f"{where}: it covers {len(np.unique(self.cells, axis=0))} different sub-cubes in a box of "
-                f"{' x '.join(map(str, extent))}; allowed: every sub-cube of {' x '.join([str(base)] * dim)} once"
+                f"{' x '.join(map(str, extent))}; allowed: every sub-cube of "
+                f"{' x '.join([str(base)] * dim)} once"
             )
 
     def placed(self, frame: np.ndarray) -> np.ndarray:

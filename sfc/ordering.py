@@ -1,7 +1,8 @@
 """An ordering ranks the cells of any box, by a scan or by a curve.
 
-Contract. `rank` is unique per cell and increases along the order. A scan ranks densely, 0 .. cells - 1; a curve is
-embedded in the smallest cube of its own that holds the box, so its ranks have gaps that `dense_ranks` closes.
+Contract. `rank` is unique per cell and increases along the order. A scan ranks densely, 0 .. cells - 1; a
+curve is embedded in the smallest cube of its own that holds the box, so its ranks have gaps that
+`dense_ranks` closes.
 """
 
 import math
@@ -54,13 +55,16 @@ class Ordering:
         """
         cells = np.asarray(cells)
         if cells.ndim != 2 or cells.shape[1] != self.dim:
-            raise ValueError(f"cells of shape {cells.shape}; an ordering of {self.shape} takes (n, {self.dim})")
+            raise ValueError(
+                f"cells of shape {cells.shape}; an ordering of {self.shape} takes (n, {self.dim})"
+            )
         require_integers("cells", cells)
         outside = ((cells < 0) | (cells >= np.array(self.shape))).any(axis=1)
         if outside.any():
             bad = int(outside.argmax())
             raise ValueError(
-                f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < {self.shape}"
+                f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
+                f"{self.shape}"
             )
         return self._key(cells.astype(np.int64))
 
@@ -91,7 +95,10 @@ class Ordering:
 
 
 def orderings(dim: int | None = None) -> tuple[str, ...]:
-    """Names of the orderings, in alphabetical order; those known for boxes of `dim` axes where it is given."""
+    """Names of the orderings, in alphabetical order.
+
+    Only those known for boxes of `dim` axes where it is given.
+    """
     return tuple(sorted({*SCANS, *curves(dim)}))
 
 
@@ -107,20 +114,24 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
         The ordering.
 
     Raises:
-        ValueError: an unknown name (lists those known), a bad shape, an option the ordering does not take, or a box
-            whose embedding cube needs more than 64 bits.
+        ValueError: an unknown name (lists those known), a bad shape, an option the ordering does not take,
+            or a box whose embedding cube needs more than 64 bits.
     """
     shape = _checked_shape(shape)
     if isinstance(order, str) and order in SCANS:
-        if options and order != "random" or set(options) - {"seed"}:
-            raise ValueError(f"ordering {order!r} does not take {sorted(options)}; allowed: seed, for 'random' only")
+        if (options and order != "random") or set(options) - {"seed"}:
+            raise ValueError(
+                f"ordering {order!r} does not take {sorted(options)}; allowed: seed, for 'random' only"
+            )
         return Ordering(order, shape, SCANS[order](shape, **options))
     if options:
         raise ValueError(f"ordering {order!r} does not take {sorted(options)}; allowed: no options")
     if isinstance(order, str):
         if order not in CURVES or order not in curves(len(shape)):
             known = ", ".join(orderings(len(shape)))
-            raise ValueError(f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}")
+            raise ValueError(
+                f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}"
+            )
         order = curve(order, len(shape))
     if order.dim != len(shape):
         raise ValueError(f"curve {order.name!r} is {order.dim}D; the box {shape} is {len(shape)}D")
@@ -128,7 +139,9 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
     while order.base**depth < max(shape):
         depth += 1
     if depth > order.max_order:
-        raise ValueError(f"box {shape}: the cube of {order.name!r} around it needs more than 64 bits; use a scan")
+        raise ValueError(
+            f"box {shape}: the cube of {order.name!r} around it needs more than 64 bits; use a scan"
+        )
     return Ordering(order.name, shape, lambda cells: order.encode(cells, depth))
 
 

@@ -24,7 +24,10 @@ def row(shape: tuple[int, ...]) -> Key:
 
 
 def zigzag(shape: tuple[int, ...]) -> Key:
-    """Stripes (boustrophedon): as `row`, but every other row, and every other layer, runs backwards. Unit steps."""
+    """Stripes (boustrophedon).
+
+    As `row`, but every other row, and every other layer, runs backwards. Unit steps.
+    """
 
     def key(cells):
         index = np.zeros(len(cells), np.int64)

@@ -1,4 +1,4 @@
-"""What every curve and every ordering must satisfy; for this project's tests and for those who add their own."""
+"""What every curve and ordering must satisfy; for this project's tests and for those who add their own."""
 
 import numpy as np
 
@@ -35,7 +35,9 @@ def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: in
             if curve.is_continuous:
                 step = curve.decode(np.minimum(index, length - 2) + np.uint64(1), order)
                 step = np.abs(step - curve.decode(np.minimum(index, length - 2), order)).sum(axis=1)
-                _require((step == 1).all(), where, "a step is not one cell although the tables are continuous")
+                _require(
+                    (step == 1).all(), where, "a step is not one cell although the tables are continuous"
+                )
         order += 1
 
 
@@ -45,15 +47,23 @@ def _check_all(curve: Curve, order: int, where: str) -> None:
     _require(((path >= 0) & (path < side)).all(), where, "the traversal leaves the grid")
     visits = np.bincount(path @ side ** np.arange(curve.dim), minlength=length)
     _require((visits == 1).all(), where, "the traversal does not visit every cell once")
-    _require(np.array_equal(curve.encode(path, order), np.arange(length)), where, "encode does not undo decode")
+    _require(
+        np.array_equal(curve.encode(path, order), np.arange(length)), where, "encode does not undo decode"
+    )
     unit = (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
     if curve.is_continuous:
         _require(unit, where, "a step is not one cell although the tables are continuous")
     if curve.is_closed:
-        _require(np.abs(path[0] - path[-1]).sum() == 1, where, "the ends do not meet although the tables are closed")
+        _require(
+            np.abs(path[0] - path[-1]).sum() == 1,
+            where,
+            "the ends do not meet although the tables are closed",
+        )
     if order > 1:
         coarse = path[:: curve.base**curve.dim] // curve.base
-        _require(np.array_equal(coarse, curve.traversal(order - 1)), where, "it does not refine the order below")
+        _require(
+            np.array_equal(coarse, curve.traversal(order - 1)), where, "it does not refine the order below"
+        )
 
 
 def check_ordering(ordering: Ordering) -> None:
@@ -70,10 +80,16 @@ def check_ordering(ordering: Ordering) -> None:
     _require(path.shape == (ordering.size, ordering.dim), where, f"a traversal of shape {path.shape}")
     _require(((path >= 0) & (path < np.array(ordering.shape))).all(), where, "the traversal leaves the box")
     number = np.ravel_multi_index(tuple(path.T), ordering.shape, order="F")
-    _require((np.bincount(number, minlength=ordering.size) == 1).all(), where, "a cell is missed or visited twice")
+    _require(
+        (np.bincount(number, minlength=ordering.size) == 1).all(), where, "a cell is missed or visited twice"
+    )
     rank = ordering.rank(path)
     _require((rank[1:] > rank[:-1]).all(), where, "the rank does not increase along the traversal")
-    _require(np.array_equal(ordering.dense_ranks()[number], np.arange(ordering.size)), where, "dense ranks disagree")
+    _require(
+        np.array_equal(ordering.dense_ranks()[number], np.arange(ordering.size)),
+        where,
+        "dense ranks disagree",
+    )
 
 
 def _require(holds, where: str, what: str) -> None:

@@ -1,0 +1,12 @@
+"""What every experiment is given: command line, sweep, record, provenance, plot style.
+
+An experiment is a Config (a frozen dataclass that extends `Settings`), `measure(case)` that yields the
+rows of one case, `draw(table, out)` that makes figures of the table, and `main(Config, measure, draw,
+quick=...)`.
+"""
+
+from experiments.core import style
+from experiments.core.cli import main
+from experiments.core.settings import Settings, values
+
+__all__ = ["Settings", "main", "style", "values"]

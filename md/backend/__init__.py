@@ -1,4 +1,7 @@
-"""Where a simulation runs. `get("auto")` takes CUDA where a device is, else says once that it runs on the CPU."""
+"""Where a simulation runs.
+
+`get("auto")` takes CUDA where a device is, else says once that it runs on the CPU.
+"""
 
 import warnings
 
@@ -31,7 +34,9 @@ def get(name: str) -> Backend:
         return Cpu()
     reason = "this version has no CUDA kernels yet"
     if name == "cuda":
-        raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}; use backend='cpu' or 'auto'")
+        raise BackendUnavailableError(
+            f"backend 'cuda' cannot run here: {reason}; use backend='cpu' or 'auto'"
+        )
     if not _told:
         warnings.warn(f"running on the CPU: {reason}", RuntimeWarning, stacklevel=3)
         _told = True

@@ -1,8 +1,9 @@
 """What a backend is: where arrays live, how kernels are found, how phases are timed.
 
-Contract. A stem is one module (`md.search.linked`) with its kernels: Numba functions in `linked.py`, CUDA functions
-of the same names and parameters in `linked.cu`. `backend.kernels(stem)` gives an object with those functions as
-attributes; the first parameter of each is the number of work items. Strategies call kernels and know no backend.
+Contract. A stem is one module (`md.search.linked`) with its kernels: Numba functions in `linked.py`, CUDA
+functions of the same names and parameters in `linked.cu`. `backend.kernels(stem)` gives an object with
+those functions as attributes; the first parameter of each is the number of work items. Strategies call
+kernels and know no backend.
 """
 
 from abc import ABC, abstractmethod
@@ -57,6 +58,10 @@ class Backend(ABC):
     name: str
     check_interval: int
     workers: int
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What computes: `device` (its name) and whatever else a reader of timings must know."""
 
     @abstractmethod
     def upload(self, array: np.ndarray) -> Array:

@@ -22,6 +22,10 @@ class Cpu(Backend):
     def __init__(self):
         self.workers = numba.get_num_threads()
 
+    def describe(self) -> dict:
+        """The number of threads that kernels run on."""
+        return {"device": f"the CPU ({self.workers} threads)", "threads": self.workers}
+
     def upload(self, array: np.ndarray) -> np.ndarray:
         """A C-ordered copy."""
         return np.array(array, order="C")

@@ -1,8 +1,8 @@
 """What every Numba kernel of `md` is written in: vectors as tuples, the box, the cells.
 
-Contract. A vector is a tuple of `dim` numbers of the run's precision. `dim` is compile-time: it is read from the type
-of the grid record (its field `length` has one entry an axis) or of another vector. The functions below have no
-Python body; inside a kernel Numba puts the overload of the right `dim` in their place.
+Contract. A vector is a tuple of `dim` numbers of the run's precision. `dim` is compile-time: it is read
+from the type of the grid record (its field `length` has one entry an axis) or of another vector. Functions
+without a body work inside a kernel only, where Numba puts the overload of the right `dim` in their place.
 """
 
 from numba import types
@@ -30,17 +30,20 @@ def dot(a, b):
 
 
 def sub(a, b):
-    """a - b."""
+    """The difference a - b."""
     raise NotImplementedError
 
 
 def add_scaled(a, factor, b):
-    """a + factor * b."""
+    """The sum a + factor * b."""
     raise NotImplementedError
 
 
 def displacement(grid, a, b):
-    """a - b between the nearest periodic images, for positions inside the box. Antisymmetric to the last bit."""
+    """A - b between the nearest periodic images, for positions inside the box.
+
+    Antisymmetric to the last bit.
+    """
     raise NotImplementedError
 
 
@@ -111,7 +114,10 @@ def _add_scaled(a, factor, b):
 
 @register_jitable
 def nearest(difference, half, image):
-    """One component of a displacement: `image` is the box length on a periodic axis, `half` infinite on another."""
+    """One component of a displacement, to the nearest image.
+
+    `image` is the box length on a periodic axis, `half` infinite on another.
+    """
     nought = image - image  # of the run's precision
     over = image if difference > half else nought  # selects, not branches: a naive step is 3.5 times as fast
     under = image if difference < -half else nought
@@ -149,7 +155,8 @@ def _home_cell(grid, r):
 def axis_neighbours(grid, axis, home):
     """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
 
-    A box ends where an axis is not periodic, and on a periodic axis of one or two cells none is visited twice.
+    A box ends where an axis is not periodic, and on a periodic axis of one or two cells none is visited
+    twice.
     """
     count = grid.cells[axis]
     wraps = grid.periodic[axis] != 0
@@ -164,7 +171,10 @@ def axis_neighbours(grid, axis, home):
 
 
 def neighbour_rows(grid, home):
-    """Numbers of the first cells of the rows (along axis 0) around a cell: 9 in 3D, 3 in 2D; negative if absent."""
+    """Numbers of the first cells of the rows (along axis 0) around a cell.
+
+    There are 9 in 3D and 3 in 2D; a row outside the box is negative.
+    """
     raise NotImplementedError
 
 

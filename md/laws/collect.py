@@ -1,8 +1,8 @@
 """The law that collects instead of pushing: which partners does a search visit?
 
-Folded by a search's own force kernel, it records every partner within reach. With an infinite reach that is the
-kernel's access stream; with the cutoff it is the pair set. So what is predicted and what is tested is the traversal
-that is timed.
+Folded by a search's own force kernel, it records every partner within reach. With an infinite reach that
+is the kernel's access stream; with the cutoff it is the pair set. So what is predicted and what is tested
+is the traversal that is timed.
 """
 
 from typing import NamedTuple

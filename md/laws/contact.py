@@ -1,9 +1,10 @@
 """The linear spring-dashpot contact of two spheres of diameter and mass 1, in closed form.
 
 Force on i: K (1 - r/d) n - mu ((v_i - v_j) . n) n for r < d, with n from j to i. Two equal masses meet with
-m_eff = m/2, w0^2 = K / (d m_eff) and g = mu / (2 m_eff); they part after pi / w with w^2 = w0^2 - g^2, and keep
-e = exp(-pi g / w) of their speed. Schaefer, Dippel and Wolf, J. Phys. I France 6 (1996) 5. The closed form ends a
-contact at r = d; it counts the dashpot's pull just before that, as the force above does.
+m_eff = m/2, w0^2 = K / (d m_eff) and g = mu / (2 m_eff); they part, again at r = d, after pi / w with
+w^2 = w0^2 - g^2, and keep e = exp(-pi g / w) of their speed.
+
+Schaefer, Dippel and Wolf, J. Phys. I France 6 (1996) 5.
 """
 
 import math
@@ -21,7 +22,7 @@ EFFECTIVE_MASS = 0.5
 
 @dataclass(frozen=True)
 class SpringDashpot:
-    """Spring and dashpot along the line of centres. `damping=0` is elastic; `stiffness=0` too is an ideal gas.
+    """Spring and dashpot along the line of centres; `damping=0` is elastic, `stiffness=0` too an ideal gas.
 
     Args:
         stiffness: K, in m d / time^2 (force at full overlap).
@@ -92,7 +93,8 @@ class SpringDashpot:
         g = self.damping / (2 * EFFECTIVE_MASS)
         if g**2 >= w0_squared:
             raise ValueError(
-                f"damping = {self.damping} with stiffness = {self.stiffness} is overdamped: a contact never ends; "
+                f"damping = {self.damping} with stiffness = {self.stiffness} is overdamped: a contact "
+                "never ends; "
                 f"allowed: damping < {2 * EFFECTIVE_MASS * math.sqrt(w0_squared):.6g}"
             )
         return math.sqrt(w0_squared - g**2)
@@ -123,6 +125,8 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
             return acc
         r = math.sqrt(r2)
         approach = dot(sub(vi, load(vel, j, acc)), dr)
-        return add_scaled(acc, p.stiffness * (p.diameter - r) / (p.diameter * r) - p.damping * approach / r2, dr)
+        return add_scaled(
+            acc, p.stiffness * (p.diameter - r) / (p.diameter * r) - p.damping * approach / r2, dr
+        )
 
     return spring_dashpot

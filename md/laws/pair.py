@@ -4,10 +4,10 @@ Contract. A search visits, for each particle i, every particle j that could inte
 
     acc = interact(law, vel, i, j, r2, dr, vi, acc)
 
-over them, where `law` is what the law's `parameters` returned, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`
-and `vi` is the velocity of i. `acc` starts at zero and is written to the output row of i. The law tests the distance
-itself and loads the partner's velocity only where it needs it. A law registers its own overload of `interact` for the
-type of its parameters, in its own file, beside the CUDA functor of the same stem.
+over them, where `law` is what the law's `parameters` returned, `dr = r_i - r_j` between nearest images,
+`r2 = dr . dr` and `vi` is the velocity of i. `acc` starts at zero and is written to the output row of i. The
+law tests the distance itself and loads the partner's velocity only where it needs it. A law registers its own
+overload of `interact` for the type of its parameters, in its own file, beside the CUDA functor of that stem.
 """
 
 from typing import Any, Protocol

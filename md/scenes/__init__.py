@@ -6,6 +6,7 @@ from md.scenes.granular import (
     SHARED_TEMPERATURE,
     box_for,
     granular_gas,
+    in_memory_order,
     maxwell_velocities,
     shared_gas,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "SHARED_TEMPERATURE",
     "box_for",
     "granular_gas",
+    "in_memory_order",
     "lattice_sites",
     "maxwell_velocities",
     "shared_gas",

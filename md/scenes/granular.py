@@ -1,4 +1,4 @@
-"""Granular gases: a randomised start at any filling fraction, and the benchmark case that peers are measured on."""
+"""Granular gases: a randomised start at any filling fraction, and the benchmark case of the peers."""
 
 import math
 
@@ -40,7 +40,9 @@ def box_for(n: int, filling_fraction: float, dim: int = 3, periodic=True) -> Box
         ValueError: a value outside its range.
     """
     if n < 1 or not (math.isfinite(filling_fraction) and filling_fraction > 0) or dim not in (2, 3):
-        raise ValueError(f"n = {n}, filling_fraction = {filling_fraction}, dim = {dim}; allowed: n >= 1, > 0, 2 or 3")
+        raise ValueError(
+            f"n = {n}, filling_fraction = {filling_fraction}, dim = {dim}; allowed: n >= 1, > 0, 2 or 3"
+        )
     return Box(((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim, periodic)
 
 
@@ -78,7 +80,8 @@ def granular_gas(
     sites, spacing = lattice_sites(box, n)
     if spacing < 1:
         raise ValueError(
-            f"filling_fraction = {filling_fraction} cannot be packed in {box}: the best lattice of {n} sites has a "
+            f"filling_fraction = {filling_fraction} cannot be packed in {box}: the best lattice of {n} "
+            "sites has a "
             f"spacing of {spacing:.4f} d; allowed: at least 1; lower the filling fraction or enlarge the box"
         )
     generator = np.random.default_rng(seed)
@@ -92,9 +95,9 @@ def granular_gas(
 
 
 def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str = "shuffled") -> State:
-    """The gas on which peers are compared: a jittered simple-cubic lattice in a cubic periodic box, at temperature 16.
+    """The gas on which peers are compared: a jittered simple-cubic lattice in a cubic periodic box.
 
-    To be run with `SHARED_LAW` and `SHARED_DT`.
+    Its temperature is 16. To be run with `SHARED_LAW` and `SHARED_DT`.
 
     Args:
         n: particles, at least 1.
@@ -110,7 +113,8 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
     spacing = box.lengths[0] / side
     if spacing <= 1:
         raise ValueError(
-            f"filling_fraction = {filling_fraction} with n = {n}: a simple-cubic lattice of {side} sites a side has a "
+            f"filling_fraction = {filling_fraction} with n = {n}: a simple-cubic lattice of {side} sites a "
+            "side has a "
             f"spacing of {spacing:.4f} d; allowed: more than 1; lower it, or take granular_gas"
         )
     generator = np.random.default_rng(seed)
@@ -162,7 +166,9 @@ def in_memory_order(state: State, memory_order: str, seed: int) -> State:
 def _mixed(state: State, path: float, backend: str) -> State:
     """The state after an elastic run over a mean path in d."""
     if not all(state.box.periodic):
-        raise ValueError(f"a box with periodic = {state.box.periodic} has no walls to hold the elastic run; mixing = 0")
+        raise ValueError(
+            f"a box with periodic = {state.box.periodic} has no walls to hold the elastic run; mixing = 0"
+        )
     sim = Simulation(
         state,
         _MIXING_LAW,
@@ -194,6 +200,7 @@ def _relaxed(state: State, backend: str) -> np.ndarray:
             return sim.state.by_id().pos.astype(np.float64)
         sim.run(_RELAX_BATCH, phases=False)
     raise ValueError(
-        f"the packing still overlaps after {_RELAX_BATCH * _RELAX_BATCHES} relaxation steps at filling fraction "
+        f"the packing still overlaps after {_RELAX_BATCH * _RELAX_BATCHES} relaxation steps at filling "
+        "fraction "
         f"{state.filling_fraction:.3f}; lower it, or take mixing = 0"
     )

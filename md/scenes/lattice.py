@@ -60,7 +60,10 @@ def _cell_counts(box: Box, cells: int, proportions) -> list[tuple[int, ...]]:
 
 
 def _cell_sides(box: Box, basis: np.ndarray, counts) -> np.ndarray:
-    """Sides of a cell. Between walls the outermost sites stand half a diameter inside; no image follows them."""
+    """Sides of a cell.
+
+    Between walls the outermost sites stand half a diameter inside; no image follows them.
+    """
     sides = []
     for axis, count in enumerate(counts):
         if box.periodic[axis]:
@@ -74,7 +77,10 @@ def _spacing(box: Box, basis: np.ndarray, counts) -> float:
     """Least distance between two sites, images included."""
     sides = _cell_sides(box, basis, counts)
     least = math.inf
-    reach = [(-1, 0, 1) if periodic or count > 1 else (0,) for periodic, count in zip(box.periodic, counts, strict=True)]
+    reach = [
+        (-1, 0, 1) if periodic or count > 1 else (0,)
+        for periodic, count in zip(box.periodic, counts, strict=True)
+    ]
     for offset in itertools.product(*reach):
         for a, b in itertools.product(basis, basis):
             distance = float(np.linalg.norm((a - b + offset) * sides))

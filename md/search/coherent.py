@@ -1,13 +1,23 @@
 """Particles sorted by cell at every step: the partners in a cell are one contiguous stretch of memory.
 
-The cells may stand in any order. Green, Particle Simulation using CUDA, NVIDIA (2010); "coherent grid" in seed 004.
+The cells may stand in any order. Green, Particle Simulation using CUDA, NVIDIA (2010); "coherent grid" in
+seed 004.
 """
 
 import numba
 import numpy as np
 
 from md.backend.cpu import kernel
-from md.backend.prelude import axis_neighbours, displacement, dot, home_cell, load, neighbour_rows, store, zero
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    home_cell,
+    load,
+    neighbour_rows,
+    store,
+    zero,
+)
 from md.laws.pair import interact
 from md.search.strategy import Search
 from sfc import Curve, ordering

@@ -1,15 +1,24 @@
 """Linked lists of the particles in each cell, as in the thesis: one head per cell, one link per particle.
 
-The lists point into the particle arrays as they lie, so what a step costs depends on the memory order: this is the
-search on which the thesis's claims are measured. Hockney and Eastwood, Computer Simulation Using Particles (1981), 8.4;
-seed 003, appendix.
+The lists point into the particle arrays as they lie, so what a step costs depends on the memory order:
+this is the search on which the thesis's claims are measured. Hockney and Eastwood, Computer Simulation
+Using Particles (1981), 8.4; seed 003, appendix.
 """
 
 import numba
 import numpy as np
 
 from md.backend.cpu import kernel
-from md.backend.prelude import axis_neighbours, displacement, dot, home_cell, load, neighbour_rows, store, zero
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    home_cell,
+    load,
+    neighbour_rows,
+    store,
+    zero,
+)
 from md.laws.pair import interact
 from md.search.strategy import Search
 

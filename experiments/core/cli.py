@@ -1,0 +1,110 @@
+"""The command line of an experiment, made from its Config."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, make_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import tyro
+
+from experiments.core import style
+from experiments.core.provenance import provenance
+from experiments.core.record import Record, read_table
+from experiments.core.settings import Settings, UsageError, cases
+from experiments.core.sweep import Measure, sweep
+from md import BackendUnavailableError, SimulationFault
+
+Draw = Callable[[pd.DataFrame, Path], Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of every experiment."""
+
+    quick: bool = False
+    """A small sweep that ends within a minute on two cores; flags given beside it still hold."""
+    results: Path = Path("results")
+    """Folder for results; the run makes <experiment>/<utc>-<hash> inside."""
+    replot: Path | None = None
+    """Draw the figures of an earlier run again, from its folder, and measure nothing."""
+
+
+def main(
+    config_type: type[Settings],
+    measure: Measure,
+    draw: Draw,
+    quick: dict[str, Any],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Run an experiment from its command line, and exit.
+
+    The exit status is 0 after a complete run, 1 after a failure, 2 for a mistake of the user's, 130 after
+    Ctrl-C.
+
+    Args:
+        config_type: the experiment's Config; its fields become flags, their docstrings the help.
+        measure: rows of one case.
+        draw: figures of a table, into a folder.
+        quick: Config fields that `--quick` changes.
+        arguments: the command line, `sys.argv[1:]` if not given.
+    """
+    module = sys.modules[config_type.__module__]
+    experiment = Path(module.__file__).stem
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
+        if options.replot is not None:
+            _draw(draw, read_table(options.replot), options.replot)
+            sys.exit(0)
+        cases(config)  # refuse a bad value before anything is measured or written
+        origin = provenance(experiment, config)
+        record = Record(options.results, experiment)
+    except (ValueError, BackendUnavailableError) as error:
+        _fail(error, 2)
+    print(f"{experiment} on {origin['backend']['device']}; results in {record.folder}", flush=True)
+    complete, failure = False, None
+    try:
+        complete = sweep(config, measure, record, origin)
+    except (ValueError, BackendUnavailableError, SimulationFault, MemoryError) as error:
+        failure = error
+        (record.folder / "error.txt").write_text(traceback.format_exc())
+    if len(record.table):
+        _draw(draw, record.table, record.folder)
+    if failure is not None:
+        _fail(f"{failure}\n(finished cases and error.txt are in {record.folder})", 1)
+    if not complete:
+        _fail(f"interrupted; the finished cases are in {record.folder}", 130)
+
+
+def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:
+    default = config_type(**(quick if "--quick" in arguments else {}))
+    flat = tyro.conf.OmitArgPrefixes
+    command_type = make_dataclass(
+        "Command",
+        [
+            ("config", flat[config_type], field(default=default)),
+            ("options", flat[Options], field(default=Options())),
+        ],
+    )
+    command = tyro.cli(
+        command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
+    )
+    return replace(command.config), command.options
+
+
+def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
+    style.use()
+    draw(table, folder)
+    for path in sorted(folder.glob("*.png")):
+        print(path)
+
+
+def _fail(reason: object, status: int) -> None:
+    print(f"error: {reason}", file=sys.stderr)
+    sys.exit(status)
+
+
+__all__ = ["Draw", "Options", "UsageError", "main"]

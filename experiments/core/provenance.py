@@ -1,0 +1,91 @@
+"""Where a table comes from: configuration, code, packages, machine."""
+
+import platform
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from experiments.core.settings import Settings
+from md import backend as backends
+
+PACKAGES = (
+    "spatial-locality",
+    "numpy",
+    "numba",
+    "llvmlite",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "seaborn",
+    "cupy-cuda13x",
+    "cupy-cuda12x",
+)
+
+
+def provenance(experiment: str, config: Settings) -> dict:
+    """What is needed to understand a run and to repeat it.
+
+    Args:
+        experiment: name of the experiment.
+        config: what it was asked for.
+
+    Returns:
+        A dictionary that JSON can hold.
+
+    Raises:
+        BackendUnavailableError: the backend asked for cannot run here.
+    """
+    backend = backends.get(config.backend)
+    return {
+        "experiment": experiment,
+        "config": asdict(config),
+        "command": ["python", "-m", f"experiments.{experiment}", *sys.argv[1:]],
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": _commit(Path(__file__).parent),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES if _version(name)},
+        "backend": {"name": backend.name, **backend.describe()},
+        "machine": {
+            "system": platform.platform(),
+            "cpu": cpu_name(),
+            "cores": psutil.cpu_count(logical=False),
+            "threads": psutil.cpu_count(),
+            "memory_GiB": round(psutil.virtual_memory().total / 2**30, 1),
+        },
+    }
+
+
+def cpu_name() -> str:
+    """The processor's name as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _commit(folder: Path) -> dict:
+    """Commit and dirty flag of the checkout; None where the code is not in one."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "dirty": None}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

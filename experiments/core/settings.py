@@ -1,0 +1,60 @@
+"""What every experiment's Config starts from, and how a Config becomes the cases of a sweep.
+
+Contract. A Config is a frozen dataclass. A field annotated `tuple[T, ...]` is a swept axis; every other
+field is fixed. A case is the same Config with one value in the place of each axis.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+
+class UsageError(ValueError):
+    """Something the user can mend: an empty axis, a folder that cannot be written."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of every Config: what the core gives to each experiment."""
+
+    backend: str = "auto"
+    """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
+    seed: int = 0
+    """Seed of everything random."""
+
+
+def axes(config: Settings) -> dict[str, tuple]:
+    """The swept axes: field name -> values.
+
+    Raises:
+        UsageError: an axis without a value, or with one twice.
+    """
+    swept = {
+        f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
+    }
+    for name, values in swept.items():
+        flag = "--" + name.replace("_", "-")
+        if not values:
+            raise UsageError(f"{flag} has no value: an empty axis has no case; allowed: one value or more")
+        if len(set(values)) < len(values):
+            raise UsageError(f"{flag} {' '.join(map(str, values))}: a value stands twice; allowed: each once")
+    return swept
+
+
+def cases(config: Settings) -> list[Settings]:
+    """Every combination of the axes, the last axis running fastest.
+
+    Raises:
+        UsageError: an axis without a value.
+        ValueError: what the Config itself refuses.
+    """
+    swept = axes(config)
+    return [
+        replace(config, **dict(zip(swept, values, strict=True)))
+        for values in itertools.product(*swept.values())
+    ]
+
+
+def values(field) -> Iterator:
+    """The values of a field, whether an axis, one of its values or fixed; for checks in `__post_init__`."""
+    return iter(field if isinstance(field, tuple) else (field,))

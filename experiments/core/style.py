@@ -1,0 +1,56 @@
+"""How figures look: fit for a thesis, safe for the colour-blind, the same name always in the same colour."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import seaborn as sns
+
+# Okabe and Ito's palette, Color Universal Design (2008), without its yellow, which is too pale for lines.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_KNOWN = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
+
+
+def use() -> None:
+    """Set the style; the core calls it before every `draw`."""
+    mpl.use("Agg")
+    sns.set_theme(context="paper", style="ticks", palette=list(_COLOURS), font_scale=1.0)
+    mpl.rcParams.update(
+        {
+            "figure.constrained_layout.use": True,
+            "figure.dpi": 120,
+            "savefig.dpi": 200,
+            "pdf.fonttype": 42,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+        }
+    )
+
+
+def colour(name: str) -> str:
+    """The colour of an ordering, the same in every figure."""
+    return _COLOURS[_place(name) % len(_COLOURS)]
+
+
+def marker(name: str) -> str:
+    """The marker of an ordering, the same in every figure, so that colour is never the only sign."""
+    return _MARKERS[_place(name) % len(_MARKERS)]
+
+
+def _place(name: str) -> int:
+    return _KNOWN.index(name) if name in _KNOWN else sum(map(ord, name))
+
+
+def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and PDF and close it.
+
+    Returns:
+        The two paths.
+    """
+    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    for path in paths:
+        figure.savefig(path)
+    plt.close(figure)
+    return paths

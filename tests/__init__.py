@@ -1,0 +1,1 @@
+"""The test suite; its tree mirrors the project's."""

@@ -1,0 +1,224 @@
+"""The core, on a toy experiment that measures nothing physical: sweep, record, provenance, command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.core import Settings, main
+from experiments.core.settings import UsageError, axes, cases
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """A toy sweep."""
+
+    size: tuple[int, ...] = (1, 2)
+    """Size of the toy."""
+    colour: tuple[str, ...] = ("red", "blue")
+    """Colour of the toy."""
+    weight: float = 0.5
+    """Weight of the toy."""
+
+
+def measure(case):
+    yield {"area": case.size**2, "mass": case.weight}
+    yield {"area": -case.size, "mass": case.weight}
+
+
+def draw(table, out):
+    (out / "toy.png").write_text(str(len(table)))
+
+
+def run(tmp_path, *arguments, measure=measure, config=Config):
+    main(
+        config,
+        measure,
+        draw,
+        quick={"size": (7,)},
+        arguments=["--backend", "cpu", "--results", str(tmp_path), *arguments],
+    )
+
+
+def only_run(results: Path, experiment: str = "test_core") -> Path:
+    (folder,) = (results / experiment).iterdir()
+    return folder
+
+
+def test_every_case_is_the_config_with_one_value_an_axis_and_the_last_axis_runs_fastest():
+    config = Config(size=(1, 2), colour=("red", "blue"))
+    assert axes(config) == {"size": (1, 2), "colour": ("red", "blue")}
+    found = [(case.size, case.colour, case.weight) for case in cases(config)]
+    assert found == [(1, "red", 0.5), (1, "blue", 0.5), (2, "red", 0.5), (2, "blue", 0.5)]
+
+
+def test_an_empty_axis_is_refused_by_its_flag():
+    with pytest.raises(UsageError, match=r"--size has no value.*allowed: one value or more"):
+        cases(Config(size=()))
+
+
+def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tmp_path, capsys):
+    run(tmp_path, "--weight", "2.5")
+    folder = only_run(tmp_path)
+    table = pd.read_parquet(folder / "table.parquet")
+    pd.testing.assert_frame_equal(table, pd.read_csv(folder / "table.csv"))
+    assert list(table.columns) == ["size", "colour", "area", "mass"]
+    assert len(table) == 8
+    assert table["mass"].eq(2.5).all()
+    origin = json.loads((folder / "provenance.json").read_text())
+    assert origin["status"] == "complete"
+    assert origin["cases"] == origin["finished"] == 4
+    assert origin["config"]["weight"] == 2.5
+    assert origin["packages"]["numpy"]
+    assert origin["machine"]["cpu"]
+    assert origin["backend"]["threads"] >= 1
+    assert (folder / "toy.png").read_text() == "8"
+    assert str(folder) in capsys.readouterr().out
+    assert not list(folder.glob(".*"))
+
+
+def test_quick_changes_the_defaults_and_a_flag_beside_it_still_holds(tmp_path):
+    run(tmp_path, "--quick", "--colour", "green")
+    table = pd.read_parquet(only_run(tmp_path) / "table.parquet")
+    assert set(table["size"]) == {7}
+    assert set(table["colour"]) == {"green"}
+
+
+def test_replot_draws_again_from_the_table_alone(tmp_path):
+    run(tmp_path)
+    folder = only_run(tmp_path)
+    (folder / "toy.png").unlink()
+
+    def forbidden(case):
+        raise AssertionError("measured")
+
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(folder), measure=forbidden)
+    assert ended.value.code == 0
+    assert (folder / "toy.png").read_text() == "8"
+
+
+def test_replot_of_a_folder_without_a_table_says_so(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(tmp_path))
+    assert ended.value.code == 2
+    assert "no table.parquet in" in capsys.readouterr().err
+
+
+def test_an_empty_axis_on_the_command_line_ends_with_status_2_and_leaves_nothing(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--size")
+    assert ended.value.code == 2
+    assert "--size has no value" in capsys.readouterr().err
+    assert not (tmp_path / "test_core").exists()
+
+
+def test_an_unwritable_results_folder_ends_with_status_2_and_the_remedy(tmp_path, capsys):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(SystemExit) as ended:
+        run(blocked)
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert f"cannot write results to {blocked}" in message
+    assert "--results" in message
+
+
+def test_cuda_asked_for_where_there_is_none_ends_with_status_2_before_anything_is_measured(tmp_path, capsys):
+    from md import BackendUnavailableError
+    from md.backend import get
+
+    try:
+        get("cuda")
+    except BackendUnavailableError:
+        pass
+    else:
+        pytest.skip("there is a CUDA device here")
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--backend", "cuda")
+    assert ended.value.code == 2
+    assert "backend 'cuda' cannot run here" in capsys.readouterr().err
+    assert not (tmp_path / "test_core").exists()
+
+
+def test_a_case_that_fails_keeps_the_finished_ones_and_the_traceback(tmp_path, capsys):
+    def fragile(case):
+        if case.size == 2:
+            raise ValueError("size 2 breaks")
+        yield from measure(case)
+
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, measure=fragile)
+    assert ended.value.code == 1
+    folder = only_run(tmp_path)
+    assert len(pd.read_parquet(folder / "table.parquet")) == 4
+    assert (
+        json.loads((folder / "provenance.json").read_text())["status"] == "failed: ValueError: size 2 breaks"
+    )
+    assert "size 2 breaks" in (folder / "error.txt").read_text()
+    assert "size 2 breaks" in capsys.readouterr().err
+
+
+TOY = """
+import sys, time
+from dataclasses import dataclass
+from experiments.core import Settings, main
+
+@dataclass(frozen=True)
+class Config(Settings):
+    size: tuple[int, ...] = (1, 2, 3)
+
+def measure(case):
+    if case.size == 3:
+        print("waiting", flush=True)
+        time.sleep(60)
+    yield {"area": case.size**2}
+
+def draw(table, out):
+    (out / "toy.png").write_text(str(len(table)))
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick={})
+"""
+
+
+def test_ctrl_c_in_the_middle_keeps_and_draws_the_finished_cases(tmp_path):
+    script = tmp_path / "toy.py"
+    script.write_text(TOY)
+    process = subprocess.Popen(
+        [sys.executable, str(script), "--backend", "cpu", "--results", str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    for line in process.stdout:
+        if "waiting" in line:
+            break
+    time.sleep(0.2)  # into the sleep, past the print
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    folder = only_run(tmp_path / "out", "toy")
+    assert pd.read_parquet(folder / "table.parquet")["area"].tolist() == [1, 4]
+    assert (folder / "toy.png").read_text() == "2"
+    origin = json.loads((folder / "provenance.json").read_text())
+    assert origin["status"] == "interrupted"
+    assert origin["finished"] == 2
+    assert "interrupted; the finished cases are in" in errors
+
+
+def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--help")
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for wanted in ("Size of the toy", "--colour", "--quick", "--results", "--replot", "--seed", "--backend"):
+        assert wanted in text

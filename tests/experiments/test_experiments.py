@@ -1,0 +1,157 @@
+"""The experiments there are: each runs small, and its table says what it should."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sfc
+from experiments import curves, timing
+from experiments.__main__ import listing
+from experiments.core import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(module, tmp_path, *arguments) -> Path:
+    main(
+        module.Config,
+        module.measure,
+        module.draw,
+        quick=module.QUICK,
+        arguments=["--backend", "cpu", "--results", str(tmp_path), *arguments],
+    )
+    (folder,) = (tmp_path / module.__name__.split(".")[-1]).iterdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory) -> Path:
+    small = ["--n", "2048", "--filling-fraction", "0.05", "0.3", "--steps", "3", "--quick"]
+    return run(timing, tmp_path_factory.mktemp("timing"), *small)
+
+
+def test_the_list_of_experiments_has_a_line_for_each():
+    lines = listing()
+    assert {"timing", "curves"} <= set(lines)
+    assert all(lines.values())
+
+
+def test_python_m_experiments_prints_the_list():
+    found = subprocess.run(
+        [sys.executable, "-m", "experiments"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert all(line in found for line in listing().values())
+
+
+def test_timing_has_every_case_with_every_phase(timed):
+    table = pd.read_parquet(timed / "table.parquet")
+    counts = table.groupby(["filling_fraction", "ordering", "phase"]).size()
+    assert len(table.groupby(["filling_fraction", "ordering"])) == 2 * 7
+    for (_, ordering, phase), count in counts.items():
+        assert count == {"reorder": 2, "first reorder": 1}.get(phase, 3), (ordering, phase)
+    assert set(table[table["ordering"] == "shuffled"]["phase"]) == {
+        "force",
+        "build",
+        "integrate",
+        "step",
+        "step with reorder",
+    }
+    assert {"reorder", "first reorder"} <= set(table[table["ordering"] == "hilbert"]["phase"])
+    assert (table["time_ms"] > 0).all()
+    assert (table["particles"] == 2048).all()
+
+
+def test_timing_runs_the_same_physics_under_every_ordering(timed):
+    table = pd.read_parquet(timed / "table.parquet")
+    for _, rows in table.groupby("filling_fraction"):
+        ends = rows["temperature_end"]
+        assert ends.max() - ends.min() < 1e-9 * ends.max()
+        assert (rows["temperature_start"] > rows["temperature_end"]).all()
+
+
+def test_timing_predicts_more_hits_along_a_curve_than_in_shuffled_memory(timed):
+    table = pd.read_parquet(timed / "table.parquet")
+    hits = table.groupby(["filling_fraction", "ordering"])["predicted_hit_ratio"].first().unstack()
+    assert (hits["hilbert"] > hits["row"]).all()
+    assert (hits["row"] > hits["shuffled"]).all()
+    assert hits.to_numpy().min() > 0
+    assert hits.to_numpy().max() < 1
+
+
+def test_timing_shares_the_reorder_out_over_its_interval(timed):
+    table = pd.read_parquet(timed / "table.parquet")
+    rows = table[(table["ordering"] == "hilbert") & (table["filling_fraction"] == 0.3)]
+    times = rows.groupby("phase")["time_ms"]
+    share = times.get_group("step with reorder").to_numpy() - times.get_group("step").to_numpy()
+    assert share == pytest.approx(times.get_group("reorder").median() / 500)
+
+
+def test_the_speed_up_of_the_summary_is_the_ratio_of_the_medians(timed):
+    summary = pd.read_csv(timed / "summary.csv")
+    table = pd.read_parquet(timed / "table.parquet")
+    medians = table.groupby(["filling_fraction", "phase", "ordering"])["time_ms"].median()
+    row = summary[
+        (summary["filling_fraction"] == 0.05)
+        & (summary["phase"] == "force")
+        & (summary["ordering"] == "hilbert")
+    ].iloc[0]
+    wanted = medians[0.05, "force", "shuffled"] / medians[0.05, "force", "hilbert"]
+    assert row["speed_up_over_shuffled"] == pytest.approx(wanted)
+    assert summary[summary["ordering"] == "lattice"]["speed_up_over_lattice"].dropna().eq(1).all()
+
+
+def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
+    for name in ("speed_up_n2048", "phases_n2048"):
+        assert (timed / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (timed / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert json.loads((timed / "provenance.json").read_text())["finished"] == 14
+
+
+def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
+    table = pd.read_parquet(timed / "table.parquet")
+    timing.draw(table[table["ordering"].isin(["row", "hilbert"])], tmp_path)
+    assert (tmp_path / "speed_up_n2048.png").exists()
+
+
+def test_wrong_forces_are_never_timed(monkeypatch):
+    case = timing.Config(n=512, filling_fraction=0.3, ordering="row", backend="cpu")
+    right = timing._reference_forces(replace(case, ordering="lattice"))
+    monkeypatch.setattr(timing, "_reference_forces", lambda *_: right * 1.001)
+    with pytest.raises(ValueError, match="forces under ordering 'row' are off by"):
+        list(timing.measure(case))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ordering": ("hilbrt",)}, "unknown ordering 'hilbrt'; known: shuffled, lattice, hilbert"),
+        ({"filling_fraction": (0.6,)}, r"--filling-fraction 0.6 cannot be packed; allowed: 0 < phi <= 0.5"),
+        ({"n": (0,)}, "--n 0; allowed: at least 2"),
+        ({"reorder_every": 0}, "--reorder-every 0; allowed: at least 1"),
+        ({"precision": "half"}, "--precision half; allowed: float32, float64"),
+    ],
+)
+def test_timing_refuses_bad_values(change, message):
+    with pytest.raises(ValueError, match=message):
+        timing.Config(**change)
+
+
+def test_curves_measures_and_draws_every_curve_there_is(tmp_path):
+    folder = run(curves, tmp_path, "--quick")
+    table = pd.read_parquet(folder / "table.parquet").set_index(["curve", "order"])
+    assert len(table) == 2 * sum(len(sfc.curves(dim)) for dim in (2, 3))
+    assert table.loc[("hilbert-3d", 2), "cells"] == 64
+    assert table.loc[("hilbert-2d", 2), "longest_step_cells"] == 1
+    assert table.loc[("morton-2d", 2), "longest_step_cells"] == 4
+    for name in curves.KNOWN:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curves_refuses_an_order_too_large_to_draw():
+    with pytest.raises(ValueError, match="--order 11 of hilbert-2d; allowed: 1 up to 1048576 cells"):
+        curves.Config(curve=("hilbert-2d",), order=(11,))

@@ -1,0 +1,259 @@
+"""Every curve is a bijection that refines itself, at every order and from every integer dtype."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfc
+from tests.strategies import CURVES, INTEGER_DTYPES, cells_of, indices_of
+
+ORDERS = (1, 2, 3, 4, 5)
+every_curve = pytest.mark.parametrize(("name", "dim"), CURVES)
+every_order = pytest.mark.parametrize("order", ORDERS)
+
+
+def numbers(cells: np.ndarray, side: int) -> np.ndarray:
+    return cells @ (side ** np.arange(cells.shape[1]))
+
+
+@every_curve
+class TestEveryOrderExhaustively:
+    @every_order
+    def test_the_traversal_visits_every_cell_once(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        side = curve.base**order
+        cells = curve.traversal(order)
+        assert cells.shape == (side**dim, dim)
+        assert cells.min() == 0
+        assert cells.max() == side - 1
+        assert np.array_equal(np.sort(numbers(cells, side)), np.arange(side**dim))
+
+    @every_order
+    def test_encode_and_decode_are_inverse(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        index = np.arange(curve.base ** (dim * order))
+        cells = curve.traversal(order)
+        assert np.array_equal(curve.decode(index, order), cells)
+        assert np.array_equal(curve.encode(cells, order), index)
+
+    @every_order
+    def test_a_continuous_curve_steps_by_one_and_another_jumps(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        steps = np.abs(np.diff(curve.traversal(order), axis=0)).sum(axis=1)
+        assert (steps == 1).all() == curve.is_continuous
+        assert (curve.first_jump() is None) == curve.is_continuous
+
+    def test_a_closed_curve_ends_beside_its_start_at_every_order(self, name, dim):
+        curve = sfc.curve(name, dim)
+        ends = [curve.traversal(order)[[0, -1]] for order in ORDERS]
+        closes = [np.abs(np.diff(pair, axis=0)).sum() == 1 for pair in ends]
+        assert all(closes) == curve.is_closed
+
+    @every_order
+    def test_it_starts_at_the_origin(self, name, dim, order):
+        assert not sfc.curve(name, dim).traversal(order)[0].any()
+
+    @pytest.mark.parametrize("order", ORDERS[1:])
+    def test_a_coarser_order_ranks_the_parents(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        cells = curve.traversal(order)
+        parents = curve.encode(cells // curve.base, order - 1)
+        assert np.array_equal(parents, curve.encode(cells, order) // curve.base**dim)
+
+    def test_order_zero_is_one_cell(self, name, dim):
+        assert sfc.curve(name, dim).traversal(0).tolist() == [[0] * dim]
+
+    def test_check_curve_finds_no_fault(self, name, dim):
+        sfc.testing.check_curve(sfc.curve(name, dim), cells=4096)
+
+
+@every_curve
+class TestAnyDtypeAndOrder:
+    @given(data=st.data())
+    def test_decode_after_encode_is_the_identity(self, name, dim, data):
+        curve = sfc.curve(name, dim)
+        cells, order = data.draw(cells_of(curve))
+        index = curve.encode(cells, order)
+        assert index.dtype == np.uint64
+        assert all(int(i) < curve.base ** (dim * order) for i in index)
+        assert np.array_equal(curve.decode(index, order), cells)
+
+    @given(data=st.data())
+    def test_encode_after_decode_is_the_identity(self, name, dim, data):
+        curve = sfc.curve(name, dim)
+        index, order = data.draw(indices_of(curve))
+        cells = curve.decode(index, order)
+        assert cells.shape == (len(index), dim)
+        assert (cells < curve.base**order).all()
+        assert np.array_equal(curve.encode(cells, order), index.astype(np.uint64))
+
+    @pytest.mark.parametrize("dtype", INTEGER_DTYPES, ids=str)
+    def test_every_integer_dtype_gives_the_same_index(self, name, dim, dtype):
+        curve = sfc.curve(name, dim)
+        cells = curve.traversal(2)
+        assert np.array_equal(curve.encode(cells.astype(dtype), 2), np.arange(len(cells)))
+        few = np.arange(len(cells))[:100]
+        assert np.array_equal(curve.decode(few.astype(dtype), 2), cells[:100])
+
+    def test_many_points_at_the_largest_order_come_back(self, name, dim):
+        curve = sfc.curve(name, dim)
+        side = curve.base**curve.max_order
+        cells = np.random.default_rng(0).integers(0, side, (50_000, dim))
+        index = curve.encode(cells, curve.max_order)
+        assert len(np.unique(index)) == len(cells)
+        assert np.array_equal(curve.decode(index, curve.max_order), cells)
+
+    def test_the_memory_layout_of_the_cells_does_not_matter(self, name, dim):
+        curve = sfc.curve(name, dim)
+        cells = curve.traversal(3)
+        wide = np.zeros((len(cells), 2 * dim), np.int64)
+        wide[:, ::2] = cells
+        reversed_twice = np.ascontiguousarray(cells[::-1])[::-1]
+        frozen = cells.copy()
+        frozen.flags.writeable = False
+        for view in (np.asfortranarray(cells), wide[:, ::2], reversed_twice, frozen):
+            assert np.array_equal(curve.encode(view, 3), np.arange(len(cells)))
+
+
+@every_curve
+class TestRefusals:
+    def test_a_cell_outside_the_grid_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        side = curve.base**2
+        for wrong in (side, -1):
+            cells = np.zeros((3, dim), np.int64)
+            cells[1, dim - 1] = wrong
+            with pytest.raises(ValueError, match=rf"{wrong}\].*row 1.*0 <= cell < {side}"):
+                curve.encode(cells, 2)
+
+    def test_an_unsigned_cell_over_the_signed_range_is_refused(self, name, dim):
+        cells = np.full((1, dim), 2**63 + 1, np.uint64)
+        with pytest.raises(ValueError, match=str(2**63 + 1)):
+            sfc.curve(name, dim).encode(cells, 3)
+
+    def test_an_index_past_the_end_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        count = curve.base ** (2 * dim)
+        for wrong in (count, -1):
+            with pytest.raises(ValueError, match=rf"index {wrong} .*0 <= index < {count}"):
+                curve.decode(np.array([0, wrong]), 2)
+
+    @pytest.mark.parametrize("dtype", [float, np.float32, complex, bool, object])
+    def test_a_dtype_that_is_no_integer_is_refused_with_the_remedy(self, name, dim, dtype):
+        curve = sfc.curve(name, dim)
+        expected = rf"dtype {np.dtype(dtype)}; allowed: any integer dtype; .*astype"
+        with pytest.raises(ValueError, match=expected):
+            curve.encode(np.zeros((1, dim), dtype), 2)
+        with pytest.raises(ValueError, match=expected):
+            curve.decode(np.zeros(1, dtype), 2)
+
+    def test_a_wrong_dim_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        for shape in ((2, dim + 1), (2, dim - 1), (dim,), (1, 2, dim)):
+            with pytest.raises(ValueError, match=rf"shape \({shape[0]},.*\(n, {dim}\)"):
+                curve.encode(np.zeros(shape, np.int64), 2)
+        with pytest.raises(ValueError, match=r"shape \(2, 1\).*\(n,\)"):
+            curve.decode(np.zeros((2, 1), np.int64), 2)
+
+    def test_an_order_over_64_bits_or_below_zero_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        assert curve.base ** (dim * curve.max_order) <= 2**64
+        for wrong in (curve.max_order + 1, -1):
+            expected = rf"order {wrong} .*0 to {curve.max_order}.*64 bits"
+            with pytest.raises(ValueError, match=expected):
+                curve.encode(np.zeros((1, dim), np.int64), wrong)
+            with pytest.raises(ValueError, match=expected):
+                curve.decode(np.zeros(1, np.int64), wrong)
+            with pytest.raises(ValueError, match=expected):
+                curve.traversal(wrong)
+
+    @pytest.mark.parametrize("order", [1.5, True, "2"])
+    def test_an_order_that_is_no_integer_is_refused(self, name, dim, order):
+        with pytest.raises(ValueError, match=rf"order '?{order}'?.*integer"):
+            sfc.curve(name, dim).encode(np.zeros((1, dim), np.int64), order)
+
+
+def test_max_order_is_the_largest_that_fits_64_bits():
+    assert [sfc.curve("hilbert", dim).max_order for dim in (2, 3)] == [32, 21]
+    assert sfc.curve("peano", 2).max_order == 20
+
+
+def test_an_unknown_curve_lists_those_known():
+    with pytest.raises(ValueError, match=r"'hilbrt'; known in 3D: hilbert, morton"):
+        sfc.curve("hilbrt", 3)
+
+
+def test_a_curve_unknown_in_this_dimension_says_where_it_exists():
+    with pytest.raises(ValueError, match=r"'peano' exists in 2D, not in 3D; known in 3D: hilbert"):
+        sfc.curve("peano", 3)
+
+
+def test_the_issue_s_curves_are_there():
+    assert {"hilbert", "morton", "peano"} <= set(sfc.curves(2))
+    assert {"hilbert", "morton"} <= set(sfc.curves(3))
+    assert set(sfc.curves()) == set(sfc.curves(2)) | set(sfc.curves(3))
+    assert list(sfc.curves()) == sorted(sfc.curves())
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_morton_interleaves_bits_with_axis_0_lowest(dim):
+    curve = sfc.curve("morton", dim)
+    cells = np.random.default_rng(1).integers(0, 2**curve.max_order, (200, dim))
+    for cell, index in zip(cells.tolist(), curve.encode(cells, curve.max_order).tolist(), strict=True):
+        bits = ((cell[axis] >> k & 1) << dim * k + axis for k in range(curve.max_order) for axis in range(dim))
+        assert index == sum(bits)
+
+
+def copied(curve: sfc.Curve) -> sfc.Curve:
+    return sfc.Curve(curve.name, curve.dim, curve.base, curve.rank.copy(), curve.next.copy(), curve.start)
+
+
+@every_curve
+@pytest.mark.parametrize("table", ["rank", "next", "cell", "succ"])
+def test_one_wrong_table_entry_is_caught_by_check_curve(name, dim, table):
+    states, digits = sfc.curve(name, dim).rank.shape
+    sound = copied(sfc.curve(name, dim))
+    sfc.testing.check_curve(sound, cells=256, samples=16)
+    if states == 1 and table in ("next", "succ"):
+        assert not getattr(sound, table).any()
+        return
+    for state in range(states):
+        digit = state % digits
+        broken = copied(sfc.curve(name, dim))
+        entries = getattr(broken, table).copy()
+        entries[state, digit] = (entries[state, digit] + 1) % (digits if table in ("rank", "cell") else states)
+        setattr(broken, table, entries)
+        with pytest.raises((AssertionError, ValueError)):
+            sfc.testing.check_curve(broken, cells=4096, samples=64)
+
+
+@pytest.mark.parametrize(("name", "dim"), [c for c in CURVES if sfc.curve(*c).is_continuous])
+def test_a_continuous_curve_built_with_one_wrong_successor_is_seen_to_jump(name, dim):
+    curve = sfc.curve(name, dim)
+    states, digits = curve.next.shape
+    for state in range(states):
+        for wrong in set(range(states)) - {int(curve.next[state, 0])}:
+            successors = curve.next.copy()
+            successors[state, 0] = wrong
+            broken = sfc.Curve("broken", dim, curve.base, curve.rank, successors, curve.start)
+            jumps = [np.abs(np.diff(broken.traversal(k), axis=0)).sum(axis=1).max() > 1 for k in (1, 2, 3, 4)]
+            assert broken.is_continuous == (not any(jumps)), (state, wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, 3, 4])
+def test_a_rank_that_is_no_permutation_is_refused_with_its_row(wrong):
+    ranks = [[0, 1, 2, wrong], [0, 1, 2, 3]] if wrong != 3 else [[0, 1, 2, 3], [0, 1, 2, 2]]
+    row = ranks.index(next(r for r in ranks if sorted(r) != [0, 1, 2, 3]))
+    with pytest.raises(ValueError, match=rf"rank\[{row}\].*permutation of 0\.\.3"):
+        sfc.Curve("broken", 2, 2, ranks, np.zeros((2, 4), int))
+
+
+def test_a_successor_that_is_no_state_is_refused():
+    with pytest.raises(ValueError, match=r"state outside 0\.\.0"):
+        sfc.Curve("broken", 2, 2, [[0, 1, 2, 3]], [[0, 1, 0, 0]])
+
+
+def test_tables_of_the_wrong_width_are_refused():
+    with pytest.raises(ValueError, match=r"\(1, 3\).*\(states, 4\)"):
+        sfc.Curve("broken", 2, 2, [[0, 1, 2]], [[0, 0, 0]])
