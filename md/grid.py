@@ -1,4 +1,4 @@
-"""Cells of a box: the grid that searches and orderings share, and the counting sort by cell."""
+"""Cells of a box: the grid that searches and orderings share, and keys to sort by."""
 
 import math
 
@@ -7,12 +7,11 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.cpu import kernel
+from md.backend.jit import kernel
 from md.backend.prelude import home_cell, load
 from md.box import Box
 
-MAX_CELLS = 2**31 - 1  # cell numbers are int32
-MAX_SORT_PARTS = 8  # each part of the counting sort holds a count per cell
+MAX_CELLS = 2**31 - 1024  # cell numbers are int32, with room to round a launch up
 
 
 def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
@@ -63,7 +62,6 @@ class Grid:
         self.box, self.backend, self.precision = box, backend, precision
         self.shape = tuple(_cells_along(length, cutoff, precision) for length in box.lengths)
         self.size = math.prod(self.shape)
-        self._count = None  # scratch of the sort, made when first needed
         if self.size > MAX_CELLS:
             raise ValueError(
                 f"{self.size} cells of side {cutoff} in a box of {box.lengths}; allowed: up to {MAX_CELLS} "
@@ -91,19 +89,6 @@ class Grid:
         """
         self.backend.kernels(__name__).cell_keys(len(keys), pos, table, self.record, keys)
 
-    def sort(self, keys: Array, start: Array, order: Array) -> None:
-        """Stable counting sort of particles by key.
-
-        Args:
-            keys: (n,) int32 in [0, size).
-            start: (size + 1,) int32, filled: particles of key k stand at start[k] .. start[k + 1] - 1 when
-                sorted.
-            order: (n,) int32, filled: the slot each sorted particle comes from.
-        """
-        if self._count is None:
-            self._count = self.backend.empty((min(self.backend.workers, MAX_SORT_PARTS), self.size), np.int32)
-        self.backend.kernels(__name__).counting_sort(len(keys), keys, self._count, start, order)
-
 
 def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
     """Most cells of at least the cutoff that rounding cannot make too narrow.
@@ -128,26 +113,3 @@ def cell_keys(n, pos, table, grid, keys):
         x, y, z = home_cell(g, load(pos, i, g))
         number = x + g.cells[0] * (y + g.cells[1] * z)
         keys[i] = table[number] if len(table) else number
-
-
-@kernel(parallel=True)
-def counting_sort(n, keys, count, start, order):
-    """Stable: each part counts its own stretch of particles, then writes them where the parts before end."""
-    parts, bins = count.shape
-    for p in numba.prange(parts):
-        count[p] = 0
-        for i in range(p * n // parts, (p + 1) * n // parts):
-            count[p, keys[i]] += 1
-    total = 0
-    for k in range(bins):
-        start[k] = total
-        for p in range(parts):
-            here = count[p, k]
-            count[p, k] = total
-            total += here
-    start[bins] = total
-    for p in numba.prange(parts):
-        for i in range(p * n // parts, (p + 1) * n // parts):
-            key = keys[i]
-            order[count[p, key]] = i
-            count[p, key] += 1

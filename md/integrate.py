@@ -2,22 +2,48 @@
 
 Contract. An integrator advances positions and velocities by `dt` from the force at the present positions,
 wraps the positions into the box, and reports the first particle it cannot place in the fault word:
-`(2 * step + escaped) << 32 | id`, left alone while all is well.
+`(2 * step + escaped) << 32 | id`, left alone while all is well. One that can be fused gives an output for the
+search's force kernel in place of a force array: the kernel then moves each particle as soon as its force
+is known, into the spare arrays, because others still read the old ones.
 """
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
 
 from md.backend.base import Array, Backend
-from md.backend.cpu import kernel
+from md.backend.jit import kernel
+from md.backend.prelude import add_scaled, finish, load, store
 from md.grid import Grid
 from md.state import Particles
+
+
+class KickDrift(NamedTuple):
+    """Output of a fused force kernel: where the moved particles go, and by how much.
+
+    Attributes:
+        pos, vel: (n, dim) arrays, filled; not those the kernel reads.
+        id: (n,) int32.
+        kick: time of the kick.
+        drift: time of the drift.
+        step: number of the step.
+        fault: (1,) uint64 fault word.
+    """
+
+    pos: Array
+    vel: Array
+    id: Array
+    kick: np.floating
+    drift: np.floating
+    step: int
+    fault: Array
 
 
 class Integrator(ABC):
@@ -25,9 +51,11 @@ class Integrator(ABC):
 
     Attributes:
         name: as in `Simulation(integrator=name)`.
+        fuses: whether `fused` is there.
     """
 
     name: ClassVar[str]
+    fuses: ClassVar[bool] = False
 
     def bind(self, particles: Particles, grid: Grid, dt: float, backend: Backend) -> Integrator:
         """A copy that moves these particles by steps of `dt` time units."""
@@ -46,6 +74,10 @@ class Integrator(ABC):
             fault: (1,) uint64 fault word.
         """
 
+    def fused(self, step: int, fault: Array) -> KickDrift:
+        """The output to give a force kernel in place of a force array, so that it takes this step."""
+        raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
+
     @abstractmethod
     def velocity_now(self, force: Array, step: int) -> Array:
         """Velocities at the time of the present positions: a new (n, dim) array.
@@ -55,31 +87,37 @@ class Integrator(ABC):
             step: number of the step that would come next.
         """
 
-    def _kick_drift(self, kick: float, drift: float, force: Array, step: int, fault: Array) -> None:
-        p, real = self._particles, self._real
-        self._backend.kernels(__name__).kick_drift(
-            p.n, p.pos, p.vel, p.id, force, real(kick), real(drift), step, self._grid.record, fault
-        )
-
     def _kicked(self, force: Array, kick: float) -> Array:
         p = self._particles
-        out = self._backend.empty_like(p.vel)
-        self._backend.kernels(__name__).kicked(p.n, p.vel, force, self._real(kick), out)
+        out = self._backend.rows(p.n, p.box.dim, self._grid.precision)
+        self._backend.kernels(__name__).kicked(p.n, p.vel, force, self._real(kick), self._grid.record, out)
         return out
 
 
 class VelocityVerlet(Integrator):
     """Velocity Verlet in kick-drift form: between steps the velocity stands half a step behind.
 
-    The first step kicks by half. The damping force sees the half-step velocity, which makes it first order
-    in dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
+    The first step kicks by half. The damping force sees the half-step velocity, which makes it first order in
+    dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
     """
 
     name = "velocity_verlet"
+    fuses = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt (by dt/2 at step 0), then drift by dt."""
-        self._kick_drift(self._dt if step else self._dt / 2, self._dt, force, step, fault)
+        p, real = self._particles, self._real
+        kick = self._dt if step else self._dt / 2
+        self._backend.kernels(__name__).kick_drift(
+            p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
+        )
+
+    def fused(self, step: int, fault: Array) -> KickDrift:
+        """The same step as an output of the force kernel, into the spare arrays."""
+        p, real = self._particles, self._real
+        kick = self._dt if step else self._dt / 2
+        pos, vel = p.spare
+        return KickDrift(pos, vel, p.id, real(kick), real(self._dt), step, fault)
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""
@@ -122,7 +160,7 @@ def integrator(choice: str | Integrator) -> Integrator:
     return INTEGRATORS[choice]()
 
 
-@kernel
+@register_jitable
 def wrapped(x, length, periodic):
     """A coordinate moved by at most one length into [0, length); as it is on an axis that is not periodic."""
     if periodic != 0:
@@ -135,62 +173,60 @@ def wrapped(x, length, periodic):
     return x
 
 
-@kernel
+@register_jitable
 def inside(x, length, periodic):
     """Whether a wrapped coordinate is in the box; false for NaN."""
     return x >= 0 and (x < length or (x == length and periodic == 0))
 
 
-@kernel
-def report(bad, step, pos, id, fault):
-    """Write the fault word for the particle in slot `bad`."""
-    escaped = np.uint64(1)
+@register_jitable
+def place(grid, r, pos, i, id, step, fault):
+    """Write a position to row i, wrapped into the box, or report the particle in the fault word."""
+    good, finite = True, True
     for k in range(pos.shape[1]):
-        if not np.isfinite(pos[bad, k]):
-            escaped = np.uint64(0)
-    word = ((np.uint64(2) * np.uint64(step) + escaped) << np.uint64(32)) | np.uint64(id[bad])
-    fault[0] = min(fault[0], word)
+        x = wrapped(r[k], grid.length[k], grid.periodic[k])
+        pos[i, k] = x
+        good &= inside(x, grid.length[k], grid.periodic[k])
+        finite &= np.isfinite(x)
+    if not good:
+        word = np.uint64(2) * np.uint64(step) + np.uint64(finite)
+        fault[0] = min(fault[0], word << np.uint64(32) | np.uint64(id[i]))
+
+
+@overload(finish)
+def _finish(out, grid, i, ri, vi, acc):
+    if not (isinstance(out, types.BaseNamedTuple) and out.instance_class is KickDrift):
+        return None
+
+    def finish_kick_drift(out, grid, i, ri, vi, acc):
+        v = add_scaled(vi, out.kick, acc)
+        store(out.vel, i, v)
+        place(grid, add_scaled(ri, out.drift, v), out.pos, i, out.id, out.step, out.fault)
+
+    return finish_kick_drift
 
 
 @kernel(parallel=True)
 def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
     """Vel += kick * force (m = 1); pos += drift * vel, wrapped."""
-    bad = n
     for i in numba.prange(n):
         g = grid[0]
-        good = True
-        for k in range(pos.shape[1]):
-            v = vel[i, k] + kick * force[i, k]
-            x = wrapped(pos[i, k] + drift * v, g.length[k], g.periodic[k])
-            vel[i, k] = v
-            pos[i, k] = x
-            good &= inside(x, g.length[k], g.periodic[k])
-        if not good:
-            bad = min(bad, i)
-    if bad < n:
-        report(bad, step, pos, id, fault)
+        v = add_scaled(load(vel, i, g), kick, load(force, i, g))
+        store(vel, i, v)
+        place(g, add_scaled(load(pos, i, g), drift, v), pos, i, id, step, fault)
 
 
 @kernel(parallel=True)
 def descend(n, pos, id, force, rate, step, grid, fault):
     """Pos += rate * force, wrapped."""
-    bad = n
     for i in numba.prange(n):
         g = grid[0]
-        good = True
-        for k in range(pos.shape[1]):
-            x = wrapped(pos[i, k] + rate * force[i, k], g.length[k], g.periodic[k])
-            pos[i, k] = x
-            good &= inside(x, g.length[k], g.periodic[k])
-        if not good:
-            bad = min(bad, i)
-    if bad < n:
-        report(bad, step, pos, id, fault)
+        place(g, add_scaled(load(pos, i, g), rate, load(force, i, g)), pos, i, id, step, fault)
 
 
 @kernel(parallel=True)
-def kicked(n, vel, force, kick, out):
+def kicked(n, vel, force, kick, grid, out):
     """Out = vel + kick * force."""
     for i in numba.prange(n):
-        for k in range(vel.shape[1]):
-            out[i, k] = vel[i, k] + kick * force[i, k]
+        g = grid[0]
+        store(out, i, add_scaled(load(vel, i, g), kick, load(force, i, g)))

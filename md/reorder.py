@@ -44,7 +44,7 @@ class Reorder:
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
-        bound._particles, bound._grid = particles, grid
+        bound._particles, bound._grid, bound._backend = particles, grid, backend
         bound._rank = backend.upload(ordering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
         bound._keys = backend.empty(particles.n, np.int32)
         bound._order = backend.empty(particles.n, np.int32)
@@ -54,5 +54,5 @@ class Reorder:
     def apply(self) -> None:
         """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
         self._grid.keys(self._particles.pos, self._rank, self._keys)
-        self._grid.sort(self._keys, self._start, self._order)
+        self._backend.sort(self._keys, self._start, self._order)
         self._particles.permute(self._order)

@@ -6,7 +6,7 @@ import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
-from md.backend import NO_FAULT, Timings
+from md.backend import NO_FAULT, Backend, Timings
 from md.faults import NonFiniteState, ParticleEscaped
 from md.grid import Grid
 from md.integrate import Integrator, integrator
@@ -30,8 +30,11 @@ class Simulation:
         integrator: one of `md.integrate.INTEGRATORS`.
         dt: time step in time units; None for a fiftieth of the law's contact time.
         reorder: when and along what to reorder the particles in memory; None for never.
-        backend: "cpu", "cuda", or "auto" for CUDA where a device is.
+        backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
         precision: "float32" or "float64"; of positions, velocities and forces.
+        layout: how particles lie in memory, one of `md.backend.LAYOUTS`; None for what suits the device.
+        fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
+            pass over memory; the phase `force` then holds the integration too.
 
     Attributes:
         step: steps taken so far.
@@ -52,25 +55,31 @@ class Simulation:
         integrator: str | Integrator = "velocity_verlet",
         dt: float | None = None,
         reorder: Reorder | None = None,
-        backend: str = "auto",
+        backend: str | Backend = "auto",
         precision: str = "float64",
+        layout: str | None = None,
+        fused: bool = False,
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
         self.law, self.dt, self.step, self.timings = law, _time_step(dt, law), 0, Timings()
+        self._fused = fused
         chosen = _search(search)
+        mover = _integrator(integrator)
+        if fused and not mover.fuses:
+            raise ValueError(f"integrator {mover.name!r} cannot be fused into the force kernel; fused=False")
         if reorder is not None and chosen.sorts_data:
             raise ValueError(
                 f"search {chosen.name!r} sorts the data itself at every build, so a separate reorder "
                 f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
             )
-        self._backend = backends.get(backend)
+        self._backend = backends.get(backend, layout)
         self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
         self._particles = Particles(state, np.dtype(precision), self._backend)
         self._search = chosen.bind(self._particles, self._grid, self._backend)
-        self._integrator = _integrator(integrator).bind(self._particles, self._grid, self.dt, self._backend)
+        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
         self._reorder = None if reorder is None else reorder.bind(self._particles, self._grid, self._backend)
-        self._force = self._backend.empty_like(self._particles.pos)
+        self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
 
     def __len__(self) -> int:
@@ -147,8 +156,13 @@ class Simulation:
         if self._reorder is not None and self._reorder.schedule(self.step):
             self._timed(phases, "reorder", self._reorder.apply)
         self._timed(phases, "build", self._search.build)
-        self._timed(phases, "force", self._search.force, self.law, self._force)
-        self._timed(phases, "integrate", self._integrator.advance, self._force, self.step, self._fault)
+        if self._fused:
+            moved = self._integrator.fused(self.step, self._fault)
+            self._timed(phases, "force", self._search.force, self.law, moved)
+            self._particles.swap()
+        else:
+            self._timed(phases, "force", self._search.force, self.law, self._force)
+            self._timed(phases, "integrate", self._integrator.advance, self._force, self.step, self._fault)
         self.step += 1
 
     def _timed(self, phases: bool, name: str, work, *arguments) -> None:

@@ -6,10 +6,10 @@ import numba
 import numpy as np
 
 from md.backend import Backend
-from md.backend.cpu import kernel
+from md.backend.jit import kernel
 from md.box import Box
 
-MAX_PARTICLES = 2**31 - 1  # slots, links and ids are int32
+MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up
 
 
 class State:
@@ -105,15 +105,17 @@ class Particles:
     Attributes:
         pos, vel: (n, dim) arrays of the backend.
         id: (n,) int32.
+        spare: arrays like `pos` and `vel` for a kernel that writes while others read; see `swap`.
     """
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
         pos = state.box.wrap(state.pos.astype(precision))  # rounding may reach the box's far side
-        self.pos = backend.upload(pos)
-        self.vel = backend.upload(state.vel.astype(precision))
+        self.pos = backend.upload_rows(pos)
+        self.vel = backend.upload_rows(state.vel.astype(precision))
         self.id = backend.upload(state.id)
-        self._spare = [backend.empty_like(array) for array in (self.pos, self.vel, self.id)]
+        self.spare = [backend.rows(*pos.shape, precision) for _ in range(2)]
+        self._spare_id = backend.empty(self.n, np.int32)
 
     def permute(self, order) -> None:
         """Move every particle: slot i takes what was in slot order[i]. The arrays swap with their spares.
@@ -121,10 +123,15 @@ class Particles:
         Args:
             order: (n,) int32 permutation on the backend.
         """
-        pos, vel, id = self._spare
-        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, self.id, pos, vel, id)
-        self._spare = [self.pos, self.vel, self.id]
-        self.pos, self.vel, self.id = pos, vel, id
+        self.backend.kernels(__name__).gather(
+            self.n, order, self.pos, self.vel, self.id, *self.spare, self._spare_id
+        )
+        self.swap()
+        self.id, self._spare_id = self._spare_id, self.id
+
+    def swap(self) -> None:
+        """Take the spare positions and velocities, which a kernel has filled, for the particles' own."""
+        (self.pos, self.vel), self.spare = self.spare, [self.pos, self.vel]
 
     def to_state(self, vel=None) -> State:
         """A copy on the host.

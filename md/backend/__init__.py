@@ -5,39 +5,61 @@
 
 import warnings
 
-from md.backend.base import NO_FAULT, Backend, BackendUnavailableError, Timings
+from md.backend.base import LAYOUTS, NO_FAULT, Backend, BackendUnavailableError, DeviceMemoryError, Timings
 from md.backend.cpu import Cpu
+from md.backend.cuda import Cuda, why_not
 
-__all__ = ["BACKENDS", "NO_FAULT", "Backend", "BackendUnavailableError", "Timings", "get"]
+__all__ = [
+    "BACKENDS",
+    "LAYOUTS",
+    "NO_FAULT",
+    "Backend",
+    "BackendUnavailableError",
+    "Cpu",
+    "Cuda",
+    "DeviceMemoryError",
+    "Timings",
+    "get",
+]
 
 BACKENDS = ("auto", "cpu", "cuda")
 _told = False
 
 
-def get(name: str) -> Backend:
-    """The backend of a name.
+def get(choice: str | Backend, layout: str | None = None) -> Backend:
+    """The backend of a name, or a backend as it is.
 
     Args:
-        name: one of `BACKENDS`.
+        choice: one of `BACKENDS`, or a backend.
+        layout: of particle arrays, one of `LAYOUTS`; None for what suits the device.
 
     Returns:
         The backend.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name or layout, or a layout beside a backend that has its own.
         BackendUnavailableError: CUDA asked for where there is none.
     """
     global _told
-    if name not in BACKENDS:
-        raise ValueError(f"unknown backend {name!r}; known: {', '.join(BACKENDS)}")
-    if name == "cpu":
-        return Cpu()
-    reason = "this version has no CUDA kernels yet"
-    if name == "cuda":
+    if isinstance(choice, Backend):
+        if layout not in (None, choice.layout):
+            raise ValueError(
+                f"layout {layout!r} beside a backend of layout {choice.layout!r}; give one of them"
+            )
+        return choice
+    if choice not in BACKENDS:
+        raise ValueError(f"unknown backend {choice!r}; known: {', '.join(BACKENDS)}")
+    if choice == "cpu":
+        return Cpu(layout)
+    reason = why_not()
+    if reason is None:
+        return Cuda(layout)
+    if choice == "cuda":
         raise BackendUnavailableError(
-            f"backend 'cuda' cannot run here: {reason}; use backend='cpu' or 'auto'"
+            f"backend 'cuda' cannot run here: {reason}; use backend='cpu', or 'auto' for CUDA where there "
+            "is a device"
         )
     if not _told:
         warnings.warn(f"running on the CPU: {reason}", RuntimeWarning, stacklevel=3)
         _told = True
-    return Cpu()
+    return Cpu(layout)

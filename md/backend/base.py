@@ -7,9 +7,9 @@ kernels and know no backend.
 """
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,43 +21,77 @@ class BackendUnavailableError(RuntimeError):
     """A backend that was asked for cannot run here; the message says why and what helps."""
 
 
+class DeviceMemoryError(MemoryError):
+    """A device has not enough free memory; the message says how much was asked for and how much is left."""
+
+
 class Timings:
-    """Milliseconds of each phase.
+    """Milliseconds of each phase of each step, and of whole runs.
+
+    A backend whose clock runs on the device adds functions that yield the time; they are called when it is
+    read.
 
     Attributes:
-        steps: phase -> list of the step of each timing.
-        milliseconds: phase -> list of durations in ms, one for every time the phase ran.
         total: (steps, ms) of every `run`, taken around the whole loop.
     """
 
     def __init__(self):
-        self.steps: dict[str, list[int]] = defaultdict(list)
-        self.milliseconds: dict[str, list[float]] = defaultdict(list)
+        self._times: dict[str, list[tuple[int, float | Callable[[], float]]]] = {}
         self.total: list[tuple[int, float]] = []
+
+    def add(self, phase: str, step: int, ms: float | Callable[[], float]) -> None:
+        """Record that a phase took some time at a step."""
+        self._times.setdefault(phase, []).append((step, ms))
+
+    @property
+    def milliseconds(self) -> dict[str, list[float]]:
+        """Phase -> durations in ms, one for every time the phase ran."""
+        for phase, times in self._times.items():
+            self._times[phase] = [(step, ms() if callable(ms) else ms) for step, ms in times]
+        return {phase: [ms for _, ms in times] for phase, times in self._times.items()}
+
+    @property
+    def steps(self) -> dict[str, list[int]]:
+        """Phase -> the step of each of its durations."""
+        return {phase: [step for step, _ in times] for phase, times in self._times.items()}
 
     def clear(self) -> None:
         """Forget everything; call it after the warm-up."""
-        self.steps.clear()
-        self.milliseconds.clear()
+        self._times.clear()
         self.total.clear()
 
     def median(self, phase: str) -> float:
         """Median of a phase in ms; NaN if it never ran."""
-        return float(np.median(self.milliseconds[phase])) if self.milliseconds.get(phase) else float("nan")
+        times = self.milliseconds.get(phase)
+        return float(np.median(times)) if times else float("nan")
+
+
+LAYOUTS = ("soa", "aos", "aos4")
 
 
 class Backend(ABC):
     """Arrays, kernels and clocks of one kind of device.
 
+    Args:
+        layout: how (n, dim) particle arrays lie in memory: "soa" axis by axis, "aos" particle by particle,
+            "aos4" particle by particle, each padded to four numbers; None for what suits the device.
+
     Attributes:
         name: as in `Simulation(backend=name)`.
+        default_layout: what suits the device.
         check_interval: steps between two readings of the fault word.
         workers: parts into which a kernel that is not one item a thread may cut its work.
     """
 
-    name: str
+    name: ClassVar[str]
+    default_layout: ClassVar[str]
     check_interval: int
     workers: int
+
+    def __init__(self, layout: str | None = None):
+        self.layout = self.default_layout if layout is None else layout
+        if self.layout not in LAYOUTS:
+            raise ValueError(f"unknown layout {layout!r}; known: {', '.join(LAYOUTS)}")
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -75,9 +109,34 @@ class Backend(ABC):
     def empty(self, shape: int | tuple[int, ...], dtype) -> Array:
         """A new array with undefined content."""
 
-    def empty_like(self, array: Array) -> Array:
-        """A new array of the shape and dtype of another."""
-        return self.empty(array.shape, array.dtype)
+    @abstractmethod
+    def zeros(self, shape: int | tuple[int, ...], dtype) -> Array:
+        """A new array of zeros."""
+
+    def rows(self, n: int, dim: int, dtype) -> Array:
+        """A new (n, dim) array in the backend's layout, with undefined content."""
+        if self.layout == "soa":
+            return self.empty((dim, n), dtype).T
+        if self.layout == "aos":
+            return self.empty((n, dim), dtype)
+        return self.zeros((n, 4), dtype)[:, :dim]
+
+    def upload_rows(self, array: np.ndarray) -> Array:
+        """A copy of an (n, dim) host array in the backend's layout."""
+        rows = self.rows(*array.shape, array.dtype)
+        rows[...] = self.upload(array)
+        return rows
+
+    @abstractmethod
+    def sort(self, keys: Array, start: Array, order: Array) -> None:
+        """Stable counting sort.
+
+        Args:
+            keys: (n,) int32 in [0, bins).
+            start: (bins + 1,) int32, filled: the keys of bin k stand at start[k] .. start[k + 1] - 1 when
+                sorted.
+            order: (n,) int32, filled: the place each sorted key comes from.
+        """
 
     @abstractmethod
     def kernels(self, stem: str, law: Any = None) -> Any:

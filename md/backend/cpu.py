@@ -8,35 +8,51 @@ import numba
 import numpy as np
 
 from md.backend.base import Backend, Timings
-from sfc.compile import compiler
-
-kernel = compiler("sfc", "md")
+from md.backend.sort import MAX_PARTS, counting_sort
 
 
 class Cpu(Backend):
-    """Numba on the host's cores; `NUMBA_NUM_THREADS` sets how many."""
+    """Numba on the host's cores; `NUMBA_NUM_THREADS` sets how many.
+
+    Args:
+        layout: of particle arrays; "aos" if not given.
+    """
 
     name = "cpu"
+    default_layout = "aos"
     check_interval = 1
 
-    def __init__(self):
+    def __init__(self, layout: str | None = None):
+        super().__init__(layout)
         self.workers = numba.get_num_threads()
+        self._count = np.empty((0, 0), np.int32)  # scratch of the sort
 
     def describe(self) -> dict:
         """The number of threads that kernels run on."""
-        return {"device": f"the CPU ({self.workers} threads)", "threads": self.workers}
+        return {"device": f"the CPU ({self.workers} threads)", "threads": self.workers, "layout": self.layout}
 
     def upload(self, array: np.ndarray) -> np.ndarray:
         """A C-ordered copy."""
         return np.array(array, order="C")
 
     def download(self, array: np.ndarray) -> np.ndarray:
-        """A copy."""
+        """A C-ordered copy."""
         return array.copy()
 
     def empty(self, shape, dtype) -> np.ndarray:
         """`np.empty`."""
         return np.empty(shape, dtype)
+
+    def zeros(self, shape, dtype) -> np.ndarray:
+        """`np.zeros`."""
+        return np.zeros(shape, dtype)
+
+    def sort(self, keys, start, order) -> None:
+        """In parts, one for each thread up to eight."""
+        shape = (min(self.workers, MAX_PARTS), len(start) - 1)
+        if self._count.shape != shape:
+            self._count = np.empty(shape, np.int32)
+        counting_sort(len(keys), keys, self._count, start, order)
 
     def kernels(self, stem: str, law=None):
         """The stem's own module: Numba picks the law by the type of its parameters."""
@@ -47,8 +63,7 @@ class Cpu(Backend):
         """Wall time by `time.perf_counter`."""
         start = time.perf_counter()
         yield
-        timings.milliseconds[name].append(1e3 * (time.perf_counter() - start))
-        timings.steps[name].append(step)
+        timings.add(name, step, 1e3 * (time.perf_counter() - start))
 
     @contextmanager
     def stopwatch(self):

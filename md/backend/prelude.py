@@ -19,6 +19,15 @@ def store(array, i, vector):
     raise NotImplementedError
 
 
+def finish(out, grid, i, ri, vi, acc):
+    """What becomes of the accumulator of particle i: written to row i of an (n, dim) array `out`.
+
+    Another type of `out` may do more: its overload stands where the type is defined
+    (`md.integrate.KickDrift`).
+    """
+    raise NotImplementedError
+
+
 def zero(vector):
     """The zero vector of the dim and precision of another."""
     raise NotImplementedError
@@ -81,6 +90,13 @@ def _store(array, i, vector):
         array[i, 2] = vector[2]
 
     return store_3d
+
+
+@overload(finish)
+def _finish(out, grid, i, ri, vi, acc):
+    if isinstance(out, types.Array):
+        return lambda out, grid, i, ri, vi, acc: store(out, i, acc)
+    return None
 
 
 @overload(zero)

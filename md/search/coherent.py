@@ -7,15 +7,15 @@ seed 004.
 import numba
 import numpy as np
 
-from md.backend.cpu import kernel
+from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
     dot,
+    finish,
     home_cell,
     load,
     neighbour_rows,
-    store,
     zero,
 )
 from md.laws.pair import interact
@@ -47,7 +47,7 @@ class Coherent(Search):
     def build(self) -> None:
         """Sort the particles by the rank of their cell and move them there."""
         self.grid.keys(self.particles.pos, self._rank, self._keys)
-        self.grid.sort(self._keys, self._start, self._order)
+        self.backend.sort(self._keys, self._start, self._order)
         self.particles.permute(self._order)
 
     def _structure(self):
@@ -74,4 +74,4 @@ def force(n, pos, vel, start, rank, grid, law, out):
                     if j != i:
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        store(out, i, acc)
+        finish(out, g, i, ri, vi, acc)

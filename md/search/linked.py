@@ -8,15 +8,15 @@ Using Particles (1981), 8.4; seed 003, appendix.
 import numba
 import numpy as np
 
-from md.backend.cpu import kernel
+from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
     dot,
+    finish,
     home_cell,
     load,
     neighbour_rows,
-    store,
     zero,
 )
 from md.laws.pair import interact
@@ -38,12 +38,19 @@ class Linked(Search):
     def build(self) -> None:
         """Link every particle into the list of its cell."""
         self.grid.keys(self.particles.pos, self._table, self._keys)
-        self.backend.kernels(__name__).link(
-            self.particles.n, self._keys, self._head, self._next, self.backend.workers
-        )
+        kernels = self.backend.kernels(__name__)
+        kernels.unlink(self.grid.size, self._head)
+        kernels.link(self.particles.n, self._keys, self._head, self._next, self.backend.workers)
 
     def _structure(self):
         return self._head, self._next
+
+
+@kernel(parallel=True)
+def unlink(cells, head):
+    """Empty every list."""
+    for cell in numba.prange(cells):
+        head[cell] = -1
 
 
 @kernel(parallel=True)
@@ -52,7 +59,6 @@ def link(n, keys, head, next, parts):
     cells = len(head)
     for p in numba.prange(parts):
         low, high = p * cells // parts, (p + 1) * cells // parts
-        head[low:high] = -1
         for i in range(n - 1, -1, -1):
             key = keys[i]
             if low <= key < high:
@@ -81,4 +87,4 @@ def force(n, pos, vel, head, next, grid, law, out):
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
                     j = next[j]
-        store(out, i, acc)
+        finish(out, g, i, ri, vi, acc)

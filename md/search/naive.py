@@ -2,8 +2,8 @@
 
 import numba
 
-from md.backend.cpu import kernel
-from md.backend.prelude import displacement, dot, load, store, zero
+from md.backend.jit import kernel
+from md.backend.prelude import displacement, dot, finish, load, zero
 from md.laws.pair import interact
 from md.search.strategy import Search
 
@@ -35,4 +35,4 @@ def force(n, pos, vel, grid, law, out):
             if j != i:
                 dr = displacement(g, ri, load(pos, j, g))
                 acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        store(out, i, acc)
+        finish(out, g, i, ri, vi, acc)

@@ -58,7 +58,8 @@ class Search(ABC):
 
         Args:
             law: the law.
-            out: (n, dim) array of the backend, filled: the force on each particle, in memory order.
+            out: (n, dim) array of the backend, filled: the force on each particle, in memory order; or
+                another output that `finish` takes (`md.integrate.KickDrift`).
         """
         self._fold(law, law.parameters(self.grid.precision), out)
 
@@ -87,7 +88,7 @@ class Search(ABC):
         """Two folds: one counts the partners, one writes them down."""
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
-        counts = self.backend.empty((n, self.grid.box.dim), real)
+        counts = self.backend.rows(n, self.grid.box.dim, real)
         nothing = np.empty(0, np.int32)
         law = Collect(reach, np.zeros(1, np.int64), nothing)
         self._fold(law, law, counts)

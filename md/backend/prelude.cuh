@@ -1,0 +1,53 @@
+// The box and its cells, for kernels that take a `Grid grid`: the struct is made from md.grid's record. The functions
+// mirror those of the same names in prelude.py.
+
+// a - b between the nearest periodic images, for positions inside the box.
+__device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, const Vec& b) {
+    Vec v;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        real d = a.x[axis] - b.x[axis];
+        real over = d > grid.half[axis] ? grid.image[axis] : (real)0;
+        real under = d < -grid.half[axis] ? grid.image[axis] : (real)0;
+        v.x[axis] = d - over + under;
+    }
+    return v;
+}
+
+// Cell of one coordinate. Until a fault is read, a lost particle may come by: it is kept in the table.
+__device__ __forceinline__ int axis_cell(const Grid& grid, int axis, real x) {
+    return max(0, min((int)(x * grid.per_side[axis]), grid.cells[axis] - 1));
+}
+
+__device__ __forceinline__ int3 home_cell(const Grid& grid, const Vec& r) {
+    int3 home;
+    home.x = axis_cell(grid, 0, r.x[0]);
+    home.y = axis_cell(grid, 1, r.x[1]);
+    home.z = DIM == 3 ? axis_cell(grid, 2, r.x[DIM - 1]) : 0;
+    return home;
+}
+
+__device__ __forceinline__ int cell_number(const Grid& grid, const int3& cell) {
+    return cell.x + grid.cells[0] * (cell.y + grid.cells[1] * cell.z);
+}
+
+// Cell number `step` (0, 1, 2) of those to visit along an axis from cell `home`; -1 for one that is not there.
+__device__ __forceinline__ int axis_neighbour(const Grid& grid, int axis, int home, int step) {
+    int count = grid.cells[axis];
+    bool wraps = grid.periodic[axis] != 0;
+    int cell = home + step - 1;
+    if (step == 0) {
+        if (wraps && count < 3) return -1;  // the same cell as the one after, or as home
+        return cell >= 0 ? cell : (wraps ? count - 1 : -1);
+    }
+    if (step == 2) return cell < count ? cell : (wraps && count > 1 ? 0 : -1);
+    return home;
+}
+
+// Number of the first cell of row `step` (0 .. 8 in 3D, 0 .. 2 in 2D) of those around a cell; negative if absent.
+#define NEIGHBOUR_ROWS (DIM == 3 ? 9 : 3)
+__device__ __forceinline__ int neighbour_row(const Grid& grid, const int3& home, int step) {
+    int y = axis_neighbour(grid, 1, home.y, step % 3);
+    int z = DIM == 3 ? axis_neighbour(grid, 2, home.z, step / 3) : 0;
+    return y < 0 || z < 0 ? -1 : grid.cells[0] * (y + grid.cells[1] * z);
+}

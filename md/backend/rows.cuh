@@ -1,0 +1,79 @@
+// What every CUDA kernel of md is written in: vectors, and rows of particle arrays in each layout.
+//
+// Contract. The loader defines, before this text: `real` (float or double), DIM (2 or 3) and one of LAYOUT_SOA,
+// LAYOUT_AOS, LAYOUT_AOS4. The functions mirror those of the same names in prelude.py. Coordinate `axis` of row k of an (n, DIM) array is
+//     soa    data[k + n * axis]        aos    data[DIM * k + axis]        aos4    data[4 * k + axis], in 16-byte loads
+
+struct Vec {
+    real x[DIM];
+};
+
+__device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+__device__ __forceinline__ Vec load(const real* data, int n, int k) {
+    Vec v;
+#if defined(LAYOUT_SOA)
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = data[k + (size_t)n * axis];
+#elif defined(LAYOUT_AOS)
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = data[(size_t)k * DIM + axis];
+#else
+    union {
+        real value[4];
+        float4 part[sizeof(real) / 4];
+    } row;
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 4; ++p) row.part[p] = ((const float4*)(data + (size_t)k * 4))[p];
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = row.value[axis];
+#endif
+    return v;
+}
+
+__device__ __forceinline__ void store(real* data, int n, int k, const Vec& v) {
+#if defined(LAYOUT_SOA)
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) data[k + (size_t)n * axis] = v.x[axis];
+#elif defined(LAYOUT_AOS)
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) data[(size_t)k * DIM + axis] = v.x[axis];
+#else
+    union {
+        real value[4];
+        float4 part[sizeof(real) / 4];
+    } row;
+#pragma unroll
+    for (int axis = 0; axis < 4; ++axis) row.value[axis] = axis < DIM ? v.x[axis < DIM ? axis : 0] : (real)0;
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 4; ++p) ((float4*)(data + (size_t)k * 4))[p] = row.part[p];
+#endif
+}
+
+__device__ __forceinline__ Vec zero() {
+    Vec v;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = 0;
+    return v;
+}
+
+__device__ __forceinline__ real dot(const Vec& a, const Vec& b) {
+    real sum = a.x[0] * b.x[0];
+#pragma unroll
+    for (int axis = 1; axis < DIM; ++axis) sum += a.x[axis] * b.x[axis];
+    return sum;
+}
+
+__device__ __forceinline__ Vec sub(const Vec& a, const Vec& b) {
+    Vec v;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = a.x[axis] - b.x[axis];
+    return v;
+}
+
+__device__ __forceinline__ Vec add_scaled(const Vec& a, real factor, const Vec& b) {
+    Vec v;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) v.x[axis] = a.x[axis] + factor * b.x[axis];
+    return v;
+}

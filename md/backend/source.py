@@ -1,0 +1,130 @@
+"""The CUDA source of a kernel as one string, so that no compiler's cache can miss an edited header.
+
+Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of
+this case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the
+argument that is to be passed, the prelude, the functors (`contact.cuh` of the law, `integrate.cuh` or
+`store.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`. Line
+directives make the compiler name the file and line that were edited.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+C_TYPES = {
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+    np.dtype(np.int32): "int",
+    np.dtype(np.int64): "long long",
+    np.dtype(np.uint16): "unsigned short",
+    np.dtype(np.uint64): "unsigned long long",
+}
+_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel: its C type without const, and its name."""
+
+    type: str
+    name: str
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether its type is a struct made from the argument (capitalised)."""
+        return self.type[0].isupper()
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct to define: (C type, field, count) of each field; a count of 0 is no array."""
+
+    fields: tuple[tuple[str, str, int], ...]
+
+    def text(self, name: str) -> str:
+        """Its C definition."""
+        lines = [
+            f"    {kind} {field}{f'[{count}]' if count else ''};\n" for kind, field, count in self.fields
+        ]
+        return f"struct {name} {{\n{''.join(lines)}}};\n"
+
+
+def struct_of_dtype(dtype: np.dtype) -> Struct:
+    """The struct of an aligned structured dtype."""
+    fields = []
+    for name in dtype.names:
+        base, shape = dtype[name].subdtype or (dtype[name], ())
+        fields.append((C_TYPES[base], name, shape[0] if shape else 0))
+    return Struct(tuple(fields))
+
+
+def parameters(text: str) -> dict[str, list[Parameter]]:
+    """Parameter list of every kernel in a CUDA source."""
+    return {name: [_parameter(part) for part in listed.split(",")] for name, listed in _KERNEL.findall(text)}
+
+
+def only(text: str, kernel: str) -> str:
+    """A CUDA source with every kernel but one left blank; the structs of the others need not be known."""
+    return _KERNEL.sub(lambda m: m[0] if m[1] == kernel else "\n" * m[0].count("\n"), text)
+
+
+def _parameter(text: str) -> Parameter:
+    kind, name = re.fullmatch(r"(.*?)(\w+)", " ".join(text.split())).groups()
+    return Parameter(re.sub(r"\s*\*", "*", kind.replace("const ", "").strip()), name)
+
+
+def file_of(module: str, suffix: str) -> Path:
+    """The file beside a module's own that has another suffix, there or not."""
+    return Path(find_spec(module).origin).with_suffix(suffix)
+
+
+def assemble(
+    stem: str,
+    kernel: str,
+    dim: int,
+    precision: np.dtype,
+    layout: str,
+    structs: dict[str, Struct],
+    functors: Iterable[Path] = (),
+    fused: bool = False,
+) -> str:
+    """The whole source of one kernel of a stem for one case.
+
+    Args:
+        stem: module name.
+        kernel: the kernel.
+        dim: 2 or 3.
+        precision: numpy dtype of `real`.
+        layout: one of `md.backend.LAYOUTS`.
+        structs: name -> struct, for every capitalised parameter type.
+        functors: files with the functions of the law and the output.
+        fused: whether the output moves the particles.
+
+    Returns:
+        CUDA C++.
+
+    Raises:
+        FileNotFoundError: a stem without a .cu file.
+    """
+    head = [
+        f"typedef {C_TYPES[np.dtype(precision)]} real;\n",
+        f"#define DIM {dim}\n",
+        f"#define LAYOUT_{layout.upper()}\n",
+        "#define FUSED\n" if fused else "",
+        *(struct.text(name) for name, struct in structs.items()),
+    ]
+    parts = [Path(__file__).with_name("prelude.cuh")] if "Grid" in structs else []
+    parts = [Path(__file__).with_name("rows.cuh"), *parts, *functors]
+    own = file_of(stem, ".cuh")
+    if own.exists() and own not in parts:
+        parts.append(own)
+    texts = {path: path.read_text() for path in parts}
+    texts[file_of(stem, ".cu")] = only(file_of(stem, ".cu").read_text(), kernel)
+    return "".join(head) + "".join(
+        f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{text}' for path, text in texts.items()
+    )

@@ -1,0 +1,21 @@
+// Moving the particles by one step; see integrate.py.
+
+extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id, const real* force, real kick,
+                                      real drift, long long step, Grid grid, unsigned long long* fault) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec v = add_scaled(load(vel, n, i), kick, load(force, n, i));
+    store(vel, n, i, v);
+    place(grid, add_scaled(load(pos, n, i), drift, v), pos, n, i, id, step, fault);
+}
+
+extern "C" __global__ void descend(int n, real* pos, const int* id, const real* force, real rate, long long step,
+                                   Grid grid, unsigned long long* fault) {
+    int i = work_item();
+    if (i < n) place(grid, add_scaled(load(pos, n, i), rate, load(force, n, i)), pos, n, i, id, step, fault);
+}
+
+extern "C" __global__ void kicked(int n, const real* vel, const real* force, real kick, Grid grid, real* out) {
+    int i = work_item();
+    if (i < n) store(out, n, i, add_scaled(load(vel, n, i), kick, load(force, n, i)));
+}

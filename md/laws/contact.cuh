@@ -1,0 +1,9 @@
+// The linear spring-dashpot contact; see contact.py. The loader makes `struct Law` from the law's parameters.
+
+__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+                                        const Vec& vi, const Vec& acc) {
+    if (r2 >= law.diameter * law.diameter || r2 == 0) return acc;  // coincident centres have no direction
+    real r = sqrt(r2);
+    real approach = dot(sub(vi, load(vel, n, j)), dr);
+    return add_scaled(acc, law.stiffness * (law.diameter - r) / (law.diameter * r) - law.damping * approach / r2, dr);
+}

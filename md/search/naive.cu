@@ -1,0 +1,13 @@
+// All pairs; see naive.py.
+
+extern "C" __global__ void force(int n, const real* pos, const real* vel, Grid grid, Law law, Out out) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    for (int j = 0; j < n; ++j) {
+        if (j == i) continue;
+        Vec dr = displacement(grid, ri, load(pos, n, j));
+        acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
+    }
+    finish(out, grid, n, i, ri, vi, acc);
+}
