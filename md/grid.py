@@ -1,5 +1,8 @@
 """Cells of a box: the grid that searches and orderings share, and keys to sort by."""
 
+from __future__ import annotations
+
+import copy
 import math
 
 import numba
@@ -78,6 +81,12 @@ class Grid:
             self.record["per_side"][0, axis] = count / length
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]
+
+    def on(self, backend: Backend) -> Grid:
+        """The same grid with its work on another backend."""
+        other = copy.copy(self)
+        other.backend = backend
+        return other
 
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
         """Sort key of each particle: the table's entry for its cell.

@@ -7,35 +7,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, Cpu
 from md.grid import Grid
 from md.schedule import Schedule
 from md.state import Particles
 from sfc import Curve, ordering
 
 MODES = ("data",)
+ROUTES = ("device", "host")
 
 
 @dataclass
 class Reorder:
-    """What order, when, and what moves.
+    """What order, when, what moves, and where the work is done.
 
     Args:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
         schedule: when, such as `md.Every(500)`.
         mode: "data": position, velocity and id move to the sorted place.
+        via: "device": where the particles live; "host": they are copied to the host, sorted and gathered there on
+            all cores, and copied back, as the thesis does.
 
     Raises:
-        ValueError: an unknown mode, or (when bound to a grid) an unknown ordering.
+        ValueError: an unknown mode or route, or (when bound to a grid) an unknown ordering.
     """
 
     ordering: str | Curve
     schedule: Schedule
     mode: str = "data"
+    via: str = "device"
 
     def __post_init__(self):
         if self.mode not in MODES:
             raise ValueError(f"unknown reorder mode {self.mode!r}; known: {', '.join(MODES)}")
+        if self.via not in ROUTES:
+            raise ValueError(f"unknown reorder route via = {self.via!r}; known: {', '.join(ROUTES)}")
         if not callable(self.schedule):
             raise ValueError(
                 f"schedule = {self.schedule!r}; allowed: a function of the step, such as md.Every(500)"
@@ -44,15 +50,22 @@ class Reorder:
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
-        bound._particles, bound._grid, bound._backend = particles, grid, backend
-        bound._rank = backend.upload(ordering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
-        bound._keys = backend.empty(particles.n, np.int32)
-        bound._order = backend.empty(particles.n, np.int32)
-        bound._start = backend.empty(grid.size + 1, np.int32)
+        bound._particles, bound._backend = particles, backend
+        place = backend if self.via == "device" else Cpu()
+        bound._place, bound._grid = place, grid if place is backend else grid.on(place)
+        bound._rank = place.upload(ordering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
+        bound._keys = place.empty(particles.n, np.int32)
+        bound._order = place.empty(particles.n, np.int32)
+        bound._start = place.empty(grid.size + 1, np.int32)
         return bound
 
     def apply(self) -> None:
         """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
-        self._grid.keys(self._particles.pos, self._rank, self._keys)
-        self._backend.sort(self._keys, self._start, self._order)
-        self._particles.permute(self._order)
+        particles = self._particles
+        if self._place is not self._backend:
+            particles = particles.on(self._place)
+        self._grid.keys(particles.pos, self._rank, self._keys)
+        self._place.sort(self._keys, self._start, self._order)
+        particles.permute(self._order)
+        if particles is not self._particles:
+            self._particles.take_from(particles)

@@ -1,5 +1,8 @@
 """Particles: what the user gives and gets (`State`), and what a backend works on (`Particles`)."""
 
+from __future__ import annotations
+
+import copy
 from collections.abc import Sequence
 
 import numba
@@ -66,11 +69,11 @@ class State:
         """Volume (in 2D: area) of the spheres over that of the box."""
         return len(self) * sphere_volume(self.box.dim) / self.box.volume
 
-    def by_id(self) -> "State":
+    def by_id(self) -> State:
         """The same particles in the order of their ids, whatever the memory order."""
         return self.take(np.argsort(self.id))
 
-    def take(self, order) -> "State":
+    def take(self, order) -> State:
         """The particles in another memory order, or some of them.
 
         Args:
@@ -116,6 +119,22 @@ class Particles:
         self.id = backend.upload(state.id)
         self.spare = [backend.rows(*pos.shape, precision) for _ in range(2)]
         self._spare_id = backend.empty(self.n, np.int32)
+
+    def on(self, backend: Backend) -> Particles:
+        """A copy of these particles on another backend."""
+        other = copy.copy(self)
+        other.backend = backend
+        other.pos, other.vel = (backend.upload_rows(self.backend.download(a)) for a in (self.pos, self.vel))
+        other.id = backend.upload(self.backend.download(self.id))
+        other.spare = [backend.rows(*self.pos.shape, self.pos.dtype) for _ in range(2)]
+        other._spare_id = backend.empty(self.n, np.int32)
+        return other
+
+    def take_from(self, other: Particles) -> None:
+        """Take over the arrays of a copy on another backend, in its memory order."""
+        self.pos[...] = self.backend.upload(other.backend.download(other.pos))
+        self.vel[...] = self.backend.upload(other.backend.download(other.vel))
+        self.id[...] = self.backend.upload(other.backend.download(other.id))
 
     def permute(self, order) -> None:
         """Move every particle: slot i takes what was in slot order[i]. The arrays swap with their spares.

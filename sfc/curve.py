@@ -74,6 +74,21 @@ class Curve:
             order += 1
         return order
 
+    def side(self, order: int) -> int:
+        """Cells along each axis of the grid of an order: base**order.
+
+        Raises:
+            ValueError: an order that is no integer, is negative, or whose index would not fit 64 bits.
+        """
+        if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)):
+            raise ValueError(f"order {order!r}; allowed: an integer from 0 to {self.max_order}")
+        if not 0 <= order <= self.max_order:
+            raise ValueError(
+                f"order {order} of {self.name} in {self.dim}D; allowed: 0 to {self.max_order}, "
+                f"so that an index fits 64 bits"
+            )
+        return self.base ** int(order)
+
     def encode(self, cells, order: int) -> np.ndarray:
         """Index of each cell along the curve.
 
@@ -87,7 +102,7 @@ class Curve:
         Raises:
             ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits.
         """
-        side = self.base ** self._checked_order(order)
+        side = self.side(order)
         cells = np.asarray(cells)
         if cells.ndim != 2 or cells.shape[1] != self.dim:
             raise ValueError(
@@ -117,7 +132,7 @@ class Curve:
         Raises:
             ValueError: wrong shape or dtype, an index past the end of the curve, or an order over 64 bits.
         """
-        length = self.base ** (self.dim * self._checked_order(order))
+        length = self.side(order) ** self.dim
         index = np.asarray(index)
         if index.ndim != 1:
             raise ValueError(f"index of shape {index.shape}; allowed: (n,)")
@@ -144,9 +159,7 @@ class Curve:
         Raises:
             ValueError: an order whose index would not fit 64 bits.
         """
-        return self.decode(
-            np.arange(self.base ** (self.dim * self._checked_order(order)), dtype=np.uint64), order
-        )
+        return self.decode(np.arange(self.side(order) ** self.dim, dtype=np.uint64), order)
 
     @cached_property
     def is_continuous(self) -> bool:
@@ -208,16 +221,6 @@ class Curve:
                 seen.add(state)
                 pending.append(state)
         return sorted(seen)
-
-    def _checked_order(self, order: int) -> int:
-        if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)):
-            raise ValueError(f"order {order!r}; allowed: an integer from 0 to {self.max_order}")
-        if not 0 <= order <= self.max_order:
-            raise ValueError(
-                f"order {order} of {self.name} in {self.dim}D; allowed: 0 to {self.max_order}, "
-                f"so that an index fits 64 bits"
-            )
-        return int(order)
 
 
 def require_integers(what: str, values: np.ndarray) -> None:
