@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
-from md.backend.source import C_TYPES, Struct, assemble, file_of, parameters, struct_of_dtype
+from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype
 
 THREADS = 128  # a block
-_STORE = Path(__file__).with_name("store.cuh")
 
 
 def why_not() -> str | None:
@@ -209,7 +207,7 @@ class Launcher:
                 functors.append(self._law_file)
             elif parameter.type == "Out":
                 fused = hasattr(argument, "_fields")
-                functors.append(file_of(type(argument).__module__, ".cuh") if fused else _STORE)
+                functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
         source = assemble(self._stem, name, dim, precision, self._backend.layout, structs, functors, fused)
         return self._backend.module(source).get_function(name)
 

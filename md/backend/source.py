@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
+STORE = Path(__file__).with_name("store.cuh")  # the functor of an output that is a plain array
 C_TYPES = {
     np.dtype(np.float32): "float",
     np.dtype(np.float64): "double",

@@ -89,8 +89,7 @@ class Search(ABC):
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.rows(n, self.grid.box.dim, real)
-        nothing = np.empty(0, np.int32)
-        law = Collect(reach, np.zeros(1, np.int64), nothing)
+        law = Collect(reach, self.backend.zeros(n + 1, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(self.backend.download(counts)[:, 0].astype(np.int64), out=offsets[1:])

@@ -201,7 +201,9 @@ def test_morton_interleaves_bits_with_axis_0_lowest(dim):
     curve = sfc.curve("morton", dim)
     cells = np.random.default_rng(1).integers(0, 2**curve.max_order, (200, dim))
     for cell, index in zip(cells.tolist(), curve.encode(cells, curve.max_order).tolist(), strict=True):
-        bits = ((cell[axis] >> k & 1) << dim * k + axis for k in range(curve.max_order) for axis in range(dim))
+        bits = (
+            (cell[axis] >> k & 1) << dim * k + axis for k in range(curve.max_order) for axis in range(dim)
+        )
         assert index == sum(bits)
 
 
@@ -222,7 +224,9 @@ def test_one_wrong_table_entry_is_caught_by_check_curve(name, dim, table):
         digit = state % digits
         broken = copied(sfc.curve(name, dim))
         entries = getattr(broken, table).copy()
-        entries[state, digit] = (entries[state, digit] + 1) % (digits if table in ("rank", "cell") else states)
+        entries[state, digit] = (entries[state, digit] + 1) % (
+            digits if table in ("rank", "cell") else states
+        )
         setattr(broken, table, entries)
         with pytest.raises((AssertionError, ValueError)):
             sfc.testing.check_curve(broken, cells=4096, samples=64)

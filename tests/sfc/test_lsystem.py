@@ -43,7 +43,9 @@ def test_any_one_deleted_character_is_refused_with_rule_and_reason(name, dim, ru
                 curve_from_grammar(name, dim, "A", broken)
             message = str(refusal.value)
             assert f"rule {symbol!r}" in message, (symbol, k, message)
-            assert re.search(r"symbols|turns|step|cover|visit|forward|cube", message.split(":", 1)[1]), message
+            assert re.search(r"symbols|turns|step|cover|visit|forward|cube", message.split(":", 1)[1]), (
+                message
+            )
             refused += 1
     assert refused == sum(map(len, rules.values()))
 

@@ -1,0 +1,157 @@
+"""The CUDA sources, without a GPU: what the loader assembles compiles, and mirrors the Numba kernels."""
+
+import inspect
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfc.device
+from md.backend.base import LAYOUTS
+from md.backend.source import (
+    C_TYPES,
+    ROOT,
+    STORE,
+    Struct,
+    assemble,
+    file_of,
+    only,
+    parameters,
+    struct_of_dtype,
+)
+from md.grid import record_dtype
+from md.integrate import KickDrift
+from md.laws import SpringDashpot
+from md.laws.collect import Collect
+from tests.nvrtc import compile_cubin
+
+STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
+KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
+CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos"), (2, np.float32, "aos4")]
+
+
+def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fused: bool) -> str:
+    """The source as the loader assembles it, with the structs it would make from arguments."""
+    c = C_TYPES[np.dtype(real)]
+    fields = {
+        "contact": struct_of_dtype(SpringDashpot(1.0, 1.0).parameters(real).dtype).fields,
+        "collect": ((c, "reach2", 0), ("long long*", "offsets", 0), ("int*", "partners", 0)),
+        "store": ((f"{c}*", "data", 0),),
+        "fused": (
+            (f"{c}*", "pos", 0),
+            (f"{c}*", "vel", 0),
+            ("int*", "id", 0),
+            (c, "kick", 0),
+            (c, "drift", 0),
+            ("long long", "step", 0),
+            ("unsigned long long*", "fault", 0),
+        ),
+    }
+    wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
+    structs, functors = {}, []
+    if "Grid" in wanted:
+        structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
+    if "Law" in wanted:
+        structs["Law"] = Struct(fields[law])
+        functors.append(file_of(f"md.laws.{law}", ".cuh"))
+    if "Out" in wanted:
+        structs["Out"] = Struct(fields["fused" if fused else "store"])
+        functors.append(file_of("md.integrate", ".cuh") if fused else STORE)
+    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, fused and "Out" in wanted)
+
+
+def variants(stem: str, kernel: str):
+    """Every law and output of a kernel that takes them."""
+    wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
+    laws = ("contact", "collect") if "Law" in wanted else ("contact",)
+    return product(laws, (False, True) if "Out" in wanted else (False,))
+
+
+def test_there_are_cuda_kernels_for_every_search():
+    assert {"md.search.naive", "md.search.linked", "md.search.coherent"} <= set(STEMS)
+
+
+@pytest.mark.parametrize(("stem", "kernel"), KERNELS)
+@pytest.mark.parametrize(("dim", "real", "layout"), CASES)
+def test_every_kernel_compiles(stem, kernel, dim, real, layout):
+    for law, fused in variants(stem, kernel):
+        assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, fused)).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize(("dim", "base"), [(2, 2), (3, 2), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
+def test_the_curve_kernels_compile(dim, base, dtype):
+    assert compile_cubin(sfc.device.source(dim, base, np.dtype(dtype))).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize(("stem", "kernel"), [(s, k) for s, k in KERNELS if s != "md.backend.sort"])
+def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
+    numba_kernel = getattr(import_module(stem), kernel)
+    wanted = list(inspect.signature(numba_kernel.py_func).parameters)
+    assert [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]] == wanted
+
+
+def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
+    for stem in set(STEMS) - {"md.backend.sort"}:
+        module = import_module(stem)
+        compiled = {
+            name
+            for name, value in vars(module).items()
+            if hasattr(value, "py_func") and value.py_func.__module__ == stem
+        }
+        assert compiled == set(parameters(file_of(stem, ".cu").read_text())), stem
+
+
+def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
+    dtype = record_dtype(3, np.dtype(np.float64))
+    assert struct_of_dtype(dtype).text("Grid") == (
+        "struct Grid {\n    double length[3];\n    double half[3];\n"
+        "    double image[3];\n    double per_side[3];\n    int cells[3];\n    int periodic[3];\n};\n"
+    )
+    assert dtype.itemsize % dtype.alignment == 0
+
+
+def test_named_outputs_and_laws_have_the_fields_their_functors_read():
+    for named, path in ((KickDrift, "md/integrate.cuh"), (Collect, "md/laws/collect.cuh")):
+        text = (ROOT / path).read_text()
+        receiver = "out" if named is KickDrift else "law"
+        assert all(f"{receiver}.{field}" in text for field in named._fields)
+
+
+def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):
+    stem = "md.search.linked"
+    text = file_of(stem, ".cu").read_text()
+    line = next(k for k, line in enumerate(text.splitlines(), 1) if "finish(" in line)
+    whole = source_of(stem, "force", 3, np.float32, "aos4", "contact", False)
+    broken = whole.replace("    finish(out, grid", "    wrong(out, grid")
+    with pytest.raises(AssertionError, match=rf"md/search/linked\.cu\({line}\)"):
+        compile_cubin(broken)
+
+
+def test_leaving_kernels_out_keeps_every_line_where_it_was():
+    text = file_of("md.search.linked", ".cu").read_text()
+    alone = only(text, "force")
+    assert alone.count("\n") == text.count("\n")
+    assert list(parameters(alone)) == ["force"]
+
+
+def test_an_edited_header_is_in_the_source(monkeypatch):
+    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", False)
+    read = Path.read_text
+    monkeypatch.setattr(
+        Path,
+        "read_text",
+        lambda p, *a, **k: read(p, *a, **k) + ("// edited\n" if p.name == "rows.cuh" else ""),
+    )
+    assert source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", False) == before.replace(
+        '#line 1 "md/backend/prelude.cuh"', '// edited\n#line 1 "md/backend/prelude.cuh"'
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_layout_is_a_definition_of_the_source(layout):
+    assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
+        "md.search.naive", "force", 2, np.float32, layout, "contact", False
+    )

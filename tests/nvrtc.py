@@ -1,0 +1,41 @@
+"""Compiles CUDA source for a GPU that need not be there, by the NVRTC library of its Python wheel."""
+
+import ctypes
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ARCHITECTURE = "sm_90"
+
+
+def library() -> ctypes.CDLL:
+    """NVRTC; the test is skipped where its wheel does not exist (it is on x86-64 Linux)."""
+    spec = find_spec("nvidia")
+    for root in spec.submodule_search_locations if spec else ():
+        for path in sorted(Path(root).glob("*/lib*/libnvrtc.so.*")):
+            return ctypes.CDLL(str(path))
+    pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+
+
+def compile_cubin(source: str) -> bytes:
+    """Machine code of a source for `ARCHITECTURE`.
+
+    Raises:
+        AssertionError: the compiler's log.
+    """
+    nvrtc = library()
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"case.cu", 0, None, None)
+    flags = [b"--std=c++17", f"--gpu-architecture={ARCHITECTURE}".encode()]
+    status = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags))
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert status == 0, log.value.decode()
+    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    code = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetCUBIN(program, code)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return code.raw
