@@ -117,7 +117,7 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
         start = f"axiom {axiom}"
         rules[start] = axiom
     symbols = {symbol for symbol in rules if symbol != start or symbol == axiom}
-    base = _base(name, dim, rules[start], symbols)
+    base = _base(name, dim, start, rules[start], symbols)
     patterns = {
         symbol: _Pattern(
             name, symbol, text, dim, base, symbols, turns_back=symbol != start or symbol == axiom
@@ -144,14 +144,13 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     return curve
 
 
-def _base(name: str, dim: int, text: str, symbols: set[str]) -> int:
+def _base(name: str, dim: int, symbol: str, text: str, symbols: set[str]) -> int:
     count = sum(character in symbols for character in text)
     base = round(count ** (1 / dim))
     if base < 2 or base**dim != count:
         raise GrammarError(
-            f"grammar of {name!r}, rule {text!r}: it has {count} symbols; allowed: base**{dim} for a base "
-            "of 2 or "
-            f"more ({2**dim}, {3**dim}, ...), one symbol per sub-cube"
+            f"grammar of {name!r}, rule {symbol!r} -> {text!r}: {count} symbols; allowed: base**{dim} for a "
+            f"base of 2 or more ({2**dim}, {3**dim}, ...), one symbol per sub-cube"
         )
     return base
 

@@ -43,15 +43,16 @@ def test_any_one_deleted_character_is_refused_with_rule_and_reason(name, dim, ru
                 curve_from_grammar(name, dim, "A", broken)
             message = str(refusal.value)
             assert f"rule {symbol!r}" in message, (symbol, k, message)
-            assert re.search(r"symbols|turns|step|cover|visit|forward|cube", message.split(":", 1)[1]), (
-                message
-            )
+            reason = message.partition(":")[2]
+            assert re.search(r"symbols|turns|step|cover|visit|forward|cube", reason), message
             refused += 1
     assert refused == sum(map(len, rules.values()))
 
 
-@every_grammar
-@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("name", "dim", "rules", "order"),
+    [(*grammar, order) for grammar in GRAMMARS for order in (1, 2, 3, 4)],
+)
 def test_the_tables_agree_with_the_turtle_up_to_mirroring(name, dim, rules, order):
     curve = sfc.curve(name, dim)
     path = walk(expand("A", rules, order), dim)
@@ -92,7 +93,7 @@ def test_moore_s_curve_is_hilbert_with_a_closed_first_level():
 def test_expand_rewrites_and_leaves_symbols_out():
     rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
     assert expand("A", rules, 0) == ""
-    assert expand("A", rules, 1) == ">F<FF<F>"
+    assert expand("A", rules, 1) == ">F<F<F>"
     assert expand("A", rules, 2).count("F") == 15
 
 
@@ -129,7 +130,7 @@ def test_the_turtle_turns_as_documented(commands, dim, cell):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_an_unknown_command_is_refused_with_its_name(dim):
-    with pytest.raises(sfc.GrammarError, match="'?!'?"):
+    with pytest.raises(sfc.GrammarError, match="'!'"):
         walk("F!F", dim)
     rules = next(rules for name, d, rules in GRAMMARS if (name, d) == ("hilbert", dim))
     with pytest.raises(sfc.GrammarError, match=r"rule 'A'.*'!'"):

@@ -1,0 +1,255 @@
+"""Wrong inputs are refused with the value found, what is allowed and the remedy."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import md
+
+LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
+BOX = md.Box((5, 5, 5))
+AT = [[1.0, 1, 1], [3.0, 3, 3]]
+REST = np.zeros((2, 3))
+
+
+def refused(message: str, error: type[Exception] = ValueError):
+    return pytest.raises(error, match=message)
+
+
+class TestBox:
+    @pytest.mark.parametrize("lengths", [(5.0,), (5.0, 5.0, 5.0, 5.0)])
+    def test_of_another_number_of_axes(self, lengths):
+        with refused(r"lengths \(5\.0,.*allowed: two or three axes"):
+            md.Box(lengths)
+
+    @pytest.mark.parametrize(("side", "shown"), [(0, "0.0"), (-2, "-2.0"), (np.inf, "inf"), (np.nan, "nan")])
+    def test_with_a_side_that_is_not_positive_and_finite(self, side, shown):
+        with refused(rf"lengths \(5\.0, {shown}, 5\.0\); allowed: positive and finite"):
+            md.Box((5, side, 5))
+
+    def test_with_flags_that_do_not_match(self):
+        with refused(r"periodic = \(True, False\) for 3 axes; allowed: one flag, or one an axis"):
+            md.Box((5, 5, 5), (True, False))
+
+
+class TestState:
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_with_a_position_or_velocity_that_is_not_finite(self, value):
+        wrong = [[1, 1, 1], [1, value, 1]]
+        with refused(rf"pos\[1\] = \[1\.0, {value}, 1\.0\]; allowed: finite"):
+            md.State(wrong, REST, BOX)
+        with refused(rf"vel\[1\] = \[1\.0, {value}, 1\.0\]; allowed: finite"):
+            md.State(AT, wrong, BOX)
+
+    @pytest.mark.parametrize("x", [5.5, 5.0, -1e-9])
+    def test_with_a_particle_outside_a_periodic_box(self, x):
+        with refused(rf"pos\[1\] = \[1\.0, 1\.0, {x}\] is outside the box; allowed: 0 <= pos < .*wrap"):
+            md.State([[1, 1, 1], [1, 1, x]], REST, BOX)
+
+    @pytest.mark.parametrize("x", [5.5, -1e-9])
+    def test_with_a_particle_behind_a_wall(self, x):
+        with refused(rf"pos\[0\] = \[{x}, 1\.0, 1\.0\] is outside the box"):
+            md.State([[x, 1, 1], [1, 1, 1]], REST, md.Box((5, 5, 5), False))
+
+    def test_may_stand_on_a_wall(self):
+        assert md.State([[0, 5, 1], [1, 1, 1]], REST, md.Box((5, 5, 5), False)).pos[0, 1] == 5
+
+    def test_of_another_dimension_than_its_box(self):
+        with refused(r"pos of shape \(2, 2\); allowed in this box: \(n, 3\)"):
+            md.State(np.ones((2, 2)), REST, BOX)
+
+    def test_with_velocities_of_another_number(self):
+        with refused(r"vel of shape \(2, 3\); allowed: that of pos, \(3, 3\)"):
+            md.State(np.ones((3, 3)), REST, BOX)
+
+    @pytest.mark.parametrize("dtype", [complex, "U1"])
+    def test_of_another_dtype_than_real_numbers(self, dtype):
+        with refused(r"pos of dtype .*; allowed: real numbers"):
+            md.State(np.ones((2, 3)).astype(dtype), REST, BOX)
+
+    @pytest.mark.parametrize("ids", [[1, 1], [-1, 2], [2**40, 2]])
+    def test_with_ids_that_repeat_or_do_not_fit(self, ids):
+        with refused(r"id .*repeated.*outside 0 \.\. 2147483647"):
+            md.State(AT, REST, BOX, id=ids)
+
+    @pytest.mark.parametrize("ids", [[1], [1.5, 2.0], [[1, 2]]])
+    def test_with_ids_of_another_shape_or_dtype(self, ids):
+        with refused(r"id of shape .* dtype .*; allowed: 2 integers"):
+            md.State(AT, REST, BOX, id=ids)
+
+
+class TestSimulation:
+    def of(self, backend, box=BOX, law=LAW, **options):
+        return md.Simulation(md.State(AT, REST, box), law, **({"backend": backend} | options))
+
+    def test_with_an_unknown_search(self, backend):
+        with refused(r"search 'lnked'; known: .*coherent|search 'lnked'; known: .*linked"):
+            self.of(backend, search="lnked")
+
+    def test_with_an_unknown_integrator(self, backend):
+        with refused(r"integrator 'verlt'; known: .*velocity_verlet"):
+            self.of(backend, integrator="verlt")
+
+    @pytest.mark.parametrize("dt", [0, -1e-3, np.nan, np.inf])
+    def test_with_a_step_that_is_not_positive_and_finite(self, dt, backend):
+        with refused(rf"dt = {dt}; allowed: positive and finite"):
+            self.of(backend, dt=dt)
+
+    @pytest.mark.parametrize("precision", ["float16", "double", "int32"])
+    def test_with_an_unknown_precision(self, precision, backend):
+        with refused(rf"precision '{precision}'; allowed: float32, float64"):
+            self.of(backend, precision=precision)
+
+    @pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
+    @pytest.mark.parametrize("lengths", [(1.5, 5, 5), (5, 5, 1.99)])
+    def test_in_a_periodic_box_too_small_for_the_cutoff(self, lengths, search, backend):
+        state = md.State([[1, 1, 1]], [[0, 0, 0]], md.Box(lengths))
+        axis = int(np.argmin(lengths))
+        expected = rf"length {min(lengths)} along axis {axis} with cutoff 1\.0; .*at least 2\.0.*enlarge"
+        with refused(expected):
+            md.Simulation(state, LAW, search=search, backend=backend)
+
+    def test_in_a_narrow_box_between_walls_is_allowed(self, backend):
+        state = md.State([[0.2, 1, 1], [0.2, 1.5, 1]], REST, md.Box((0.5, 5, 5), (False, True, True)))
+        assert md.Simulation(state, LAW, backend=backend).pairs().tolist() == [[0, 1]]
+
+    @pytest.mark.parametrize("law", [(0.0, 0.0), (1.0, 1000.0)], ids=["ideal gas", "overdamped"])
+    def test_without_a_step_where_no_contact_time_gives_one(self, law, backend):
+        with refused(r"dt = None.*give dt|overdamped.*allowed: damping < 1\.414"):
+            self.of(backend, law=md.laws.SpringDashpot(*law))
+
+    def test_with_a_reorder_for_a_search_that_sorts(self, backend):
+        reorder = md.Reorder("hilbert", md.Every(5))
+        with refused(r"'coherent' sorts the data itself.*'hilbert'.*cell_order='hilbert'"):
+            self.of(backend, search="coherent", reorder=reorder)
+
+    def test_with_an_unknown_ordering(self, backend):
+        expected = r"ordering 'hilbrt'.*known in 3D: hilbert, .*row, zigzag"
+        with refused(expected):
+            self.of(backend, reorder=md.Reorder("hilbrt", md.Every(5)))
+        with refused(expected):
+            self.of(backend, search=md.search.Coherent("hilbrt"))
+
+    def test_with_an_ordering_of_another_dimension(self, backend):
+        with refused(r"'peano'.*3D"):
+            self.of(backend, reorder=md.Reorder("peano", md.Every(5)))
+
+    @pytest.mark.parametrize("steps", [-1, 1.5, True, "3"])
+    def test_run_for_a_number_of_steps_that_is_none(self, steps, backend):
+        with refused(rf"steps = '?{steps}'?; allowed: an integer of at least 0"):
+            self.of(backend).run(steps)
+
+    @pytest.mark.parametrize("distance", [0, -1.0, 1.01, np.nan])
+    def test_asked_for_pairs_the_search_cannot_see(self, distance, backend):
+        with refused(rf"distance = {distance}; allowed: 0 < distance <= 1\.0"):
+            self.of(backend).pairs(distance)
+
+
+class TestBackend:
+    def test_unknown(self):
+        with refused(r"backend 'cdua'; known: auto, cpu, cuda"):
+            md.backend.get("cdua")
+
+    def test_cuda_where_there_is_none_says_why_and_what_helps(self):
+        try:
+            md.backend.get("cuda")
+        except md.BackendUnavailableError:
+            pass
+        else:
+            pytest.skip("there is a CUDA device here")
+        with refused(r"'cuda' cannot run here: .*backend='cpu'", md.BackendUnavailableError):
+            md.Simulation(md.State(AT, REST, BOX), LAW, backend="cuda")
+
+    def test_auto_on_the_cpu_says_so(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = md.backend.get("auto")
+        if found.name == "cuda":
+            assert not caught
+        else:
+            assert found.name == "cpu"
+            assert all("CPU" in str(warning.message) for warning in caught)
+
+
+class TestReorder:
+    def test_with_an_unknown_mode(self):
+        with refused(r"mode 'thrds'; known: data"):
+            md.Reorder("row", md.Every(5), mode="thrds")
+
+    @pytest.mark.parametrize("interval", [0, -3, 2.5, True])
+    def test_every_with_an_interval_below_one_or_no_integer(self, interval):
+        with refused(rf"Every\({interval}\); allowed: an integer of at least 1"):
+            md.Every(interval)
+
+
+class TestLaw:
+    @pytest.mark.parametrize("value", [-1.0, np.inf, np.nan])
+    def test_with_a_constant_that_is_negative_or_not_finite(self, value):
+        with refused(rf"stiffness = {value}; allowed: finite and not negative"):
+            md.laws.SpringDashpot(value, 0.0)
+        with refused(rf"damping = {value}; allowed: finite and not negative"):
+            md.laws.SpringDashpot(1.0, value)
+
+    @pytest.mark.parametrize("diameter", [0, -1, np.inf, np.nan])
+    def test_with_a_diameter_that_is_not_positive_and_finite(self, diameter):
+        with refused(rf"diameter = {diameter}; allowed: (positive|finite)"):
+            md.laws.SpringDashpot(1.0, 0.0, diameter=diameter)
+
+    @pytest.mark.parametrize("restitution", [0, -0.5, 1.2, np.nan])
+    def test_from_a_restitution_out_of_range(self, restitution):
+        with refused(rf"restitution = {restitution}; allowed: 0 < e <= 1"):
+            md.laws.SpringDashpot.from_restitution(restitution, contact_time=1.0)
+
+    @pytest.mark.parametrize("contact_time", [0, -1.0, np.inf, np.nan])
+    def test_from_a_contact_time_out_of_range(self, contact_time):
+        with refused(rf"contact_time = {contact_time}; allowed: positive and finite"):
+            md.laws.SpringDashpot.from_restitution(0.5, contact_time=contact_time)
+
+    @pytest.mark.parametrize("name", ["contact_time", "restitution"])
+    def test_overdamped_has_no_contact_time_or_restitution(self, name):
+        law = md.laws.SpringDashpot(stiffness=1.0, damping=1000.0)
+        with refused(r"damping = 1000\.0 .*overdamped.*allowed: damping < 1\.41421"):
+            getattr(law, name)
+
+
+class TestScenes:
+    @pytest.mark.parametrize("phi", [0, -0.1, 0.51, 0.9, np.nan])
+    def test_a_filling_fraction_out_of_range(self, phi, backend):
+        with refused(rf"filling_fraction = {phi}; allowed: 0 < phi <= 0\.5"):
+            md.scenes.granular_gas(phi, BOX, backend=backend)
+
+    @pytest.mark.parametrize("lengths", [(2.5, 2.5, 2.5), (2.2, 2.2, 2.2), (2.3, 9.1, 2.3)])
+    def test_a_filling_fraction_that_this_box_cannot_pack(self, lengths, backend):
+        with refused(r"filling_fraction = 0\.5.*(lower|enlarge|larger|allowed|at most)"):
+            md.scenes.granular_gas(0.5, md.Box(lengths), backend=backend)
+
+    @pytest.mark.parametrize(
+        ("option", "value", "allowed"),
+        [
+            ("memory_order", "sorted", "lattice, shuffled"),
+            ("temperature", -1, "finite and not negative"),
+            ("temperature", np.inf, "finite and not negative"),
+            ("mixing", -1, "finite and not negative"),
+        ],
+    )
+    def test_another_value_out_of_range(self, option, value, allowed, backend):
+        with refused(rf"{option} = '?{value}'?; allowed: {allowed}"):
+            md.scenes.granular_gas(0.2, BOX, **{option: value}, backend=backend)
+
+    def test_mixing_between_walls_is_refused_with_the_remedy(self, backend):
+        with refused(r"periodic = \(False, False, False\).*mixing = 0"):
+            md.scenes.granular_gas(0.2, md.Box((5, 5, 5), False), backend=backend)
+
+    def test_a_shared_gas_without_room_for_its_lattice(self):
+        with refused(r"filling_fraction = 0\.6 with n = 100: .*allowed: more than 1; lower it"):
+            md.scenes.shared_gas(100, 0.6)
+
+    @pytest.mark.parametrize(("n", "phi", "dim"), [(0, 0.2, 3), (10, -0.2, 3), (10, 0.2, 4)])
+    def test_a_box_for_values_out_of_range(self, n, phi, dim):
+        with refused(rf"n = {n}, filling_fraction = {phi}, dim = {dim}; allowed: n >= 1, > 0, 2 or 3"):
+            md.scenes.box_for(n, phi, dim=dim)
+
+    def test_velocities_of_a_negative_temperature(self):
+        with refused(r"temperature = -1; allowed: finite and not negative"):
+            md.scenes.maxwell_velocities(3, 3, -1, np.random.default_rng(0))

@@ -1,0 +1,154 @@
+"""A reorder sorts memory by the rank of the cell, when it is told to, and changes nothing else."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import md
+import sfc
+from tests.strategies import ORDERINGS, clouds
+
+STILL = md.laws.SpringDashpot(0.0, 0.0)
+ORDERED = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
+
+
+def cell_ranks(state: md.State, name: str, backend: str) -> np.ndarray:
+    """Rank of the cell of each particle, in memory order."""
+    grid = md.grid.Grid(state.box, 1.0, np.dtype(float), md.backend.get(backend))
+    shape, lengths = np.array(grid.shape), np.array(state.box.lengths)
+    cells = np.minimum((state.pos / lengths * shape).astype(int), shape - 1)
+    return sfc.ordering(name, grid.shape).rank(cells)
+
+
+def resting_gas(dim: int, n: int = 300, periodic: bool = True) -> md.State:
+    box = md.Box((11.7, 6.2, 4.9)[:dim], periodic)
+    generator = np.random.default_rng(dim)
+    pos = generator.random((n, dim)) * np.array(box.lengths)
+    return md.State(pos, np.zeros((n, dim)), box, id=generator.permutation(n))
+
+
+def reordered(state, name, backend, schedule=None, **options):
+    reorder = md.Reorder(name, schedule or md.Every(1))
+    options = {"law": STILL, "search": "linked", "dt": 1e-3} | options
+    return md.Simulation(state, reorder=reorder, backend=backend, **options)
+
+
+@pytest.mark.parametrize("lengths", [(5, 6.99, 2), (1.0, 9.5, 3.2), (0.4, 2.0, 100.0), (2.5, 7.2)])
+def test_cells_are_no_narrower_than_the_cutoff(lengths, backend):
+    box = md.Box(lengths, False)
+    for cutoff in (1.0, 0.8):
+        shape = md.grid.Grid(box, cutoff, np.dtype(float), md.backend.get(backend)).shape
+        for length, cells in zip(lengths, shape, strict=True):
+            assert cells == 1 or length / cells >= cutoff
+            assert cells > 1 or length < 2.5 * cutoff
+
+
+@ORDERED
+@pytest.mark.parametrize("periodic", [True, False])
+def test_memory_follows_the_ordering_of_the_cells(name, dim, periodic, backend):
+    state = resting_gas(dim, periodic=periodic)
+    assert (np.diff(cell_ranks(state, name, backend).astype(int)) < 0).any()
+    simulation = reordered(state, name, backend)
+    simulation.run(1)
+    assert (np.diff(cell_ranks(simulation.state, name, backend).astype(int)) >= 0).all()
+
+
+@ORDERED
+def test_coherent_lays_memory_along_its_cell_order(name, dim, backend):
+    state = resting_gas(dim)
+    simulation = md.Simulation(state, STILL, search=md.search.Coherent(name), dt=1e-3, backend=backend)
+    simulation.run(1)
+    assert (np.diff(cell_ranks(simulation.state, name, backend).astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_particles_of_one_cell_keep_their_order(dim, backend):
+    state = resting_gas(dim)
+    simulation = reordered(state, "row", backend)
+    simulation.run(1)
+    ranks = cell_ranks(state, "row", backend)
+    assert np.array_equal(simulation.state.id, state.id[np.argsort(ranks, kind="stable")])
+
+
+@settings(max_examples=30)
+@given(state=clouds(), name=st.sampled_from(["hilbert", "morton", "row", "zigzag", "random"]))
+def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
+    simulation = reordered(md.State(state.pos, np.zeros_like(state.vel), state.box, state.id), name, backend)
+    simulation.run(2)
+    after = simulation.state.by_id()
+    assert np.array_equal(after.id, np.sort(state.id))
+    assert np.array_equal(after.pos, state.by_id().pos)
+
+
+@pytest.mark.parametrize("search", sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data))
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_reorder_changes_no_physics(search, precision, backend):
+    state = md.scenes.shared_gas(216, 0.3)
+    law = md.scenes.SHARED_LAW
+    moved = reordered(state, "hilbert", backend, md.Every(7), law=law, search=search, precision=precision)
+    still = md.Simulation(state, law, search=search, dt=1e-3, precision=precision, backend=backend)
+    moved.run(60)
+    still.run(60)
+    assert not np.array_equal(moved.state.id, still.state.id)
+    tolerance = 1e-11 if precision == "float64" else 1e-3
+    assert np.abs(moved.state.by_id().pos - still.state.by_id().pos).max() < tolerance
+    assert np.abs(still.state.by_id().pos - state.by_id().pos).max() > 0.1
+
+
+@pytest.mark.parametrize("interval", [1, 3, 10])
+def test_every_reorders_at_step_0_and_each_interval_after(interval, backend):
+    simulation = reordered(resting_gas(3), "hilbert", backend, md.Every(interval))
+    simulation.run(5)
+    simulation.run(8)
+    assert simulation.timings.steps["reorder"] == list(range(0, 13, interval))
+
+
+def test_never_leaves_memory_as_it_is(backend):
+    state = resting_gas(3)
+    simulation = reordered(state, "hilbert", backend, md.Never())
+    simulation.run(5)
+    assert np.array_equal(simulation.state.id, state.id)
+    assert len(simulation.timings.steps.get("reorder", [])) == 0
+
+
+def test_a_schedule_is_any_function_of_the_step(backend):
+    simulation = reordered(resting_gas(3), "hilbert", backend, lambda step: step in (2, 5))
+    simulation.run(8)
+    assert simulation.timings.steps["reorder"] == [2, 5]
+
+
+def test_without_a_reorder_memory_stays(backend):
+    state = resting_gas(2)
+    simulation = md.Simulation(state, STILL, search="linked", dt=1e-3, backend=backend)
+    simulation.run(5)
+    assert np.array_equal(simulation.state.id, state.id)
+
+
+def test_a_curve_of_one_s_own_orders_memory(backend):
+    state = resting_gas(2)
+    simulation = reordered(state, sfc.curve("peano", 2), backend)
+    simulation.run(1)
+    assert (np.diff(cell_ranks(simulation.state, "peano", backend).astype(int)) >= 0).all()
+
+
+def test_one_reorder_serves_many_simulations(backend):
+    reorder = md.Reorder("hilbert", md.Every(1))
+    states = [resting_gas(3), resting_gas(2, n=50)]
+    simulations = [
+        md.Simulation(s, STILL, search="linked", dt=1e-3, reorder=reorder, backend=backend) for s in states
+    ]
+    for simulation in simulations:
+        simulation.run(1)
+    for simulation in simulations:
+        assert (np.diff(cell_ranks(simulation.state, "hilbert", backend).astype(int)) >= 0).all()
+
+
+def test_a_hilbert_reorder_raises_the_predicted_hits_of_shuffled_memory(backend):
+    state = md.scenes.shared_gas(4096, 0.2)
+    shuffled = md.Simulation(state, STILL, search="linked", dt=1e-6, backend=backend)
+    ordered = reordered(state, "hilbert", backend, dt=1e-6)
+    ordered.run(1)
+    before, after = (sfc.cache.block(s.accesses(), 256).ratio for s in (shuffled, ordered))
+    assert before < 0.1
+    assert after > 0.5
