@@ -25,8 +25,8 @@ class Reorder:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
         schedule: when, such as `md.Every(500)`.
         mode: "data": position, velocity and id move to the sorted place.
-        via: "device": where the particles live; "host": they are copied to the host, sorted and gathered there
-            on all cores, and copied back, as the thesis does.
+        via: "device": where the particles live; "host": they are copied to the host, sorted and gathered
+            there on all cores, and copied back, as the thesis does.
 
     Raises:
         ValueError: an unknown mode or route, or (when bound to a grid) an unknown ordering.

@@ -95,10 +95,12 @@ class Simulation:
 
         Raises:
             ValueError: a negative number of steps.
-            SimulationFault: a particle left the box or its position is not finite; with step and particle.
+            SimulationFault: a particle left the box or its position is not finite; with step and particle. Whatever
+                is asked of the simulation afterwards raises it again.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
+        self._raise_fault()
         last = self.step + steps
         with self._backend.stopwatch() as elapsed:
             for _ in tqdm(range(steps), unit="step", disable=not progress):
@@ -114,6 +116,7 @@ class Simulation:
 
         A copy: looking does not change the run.
         """
+        self._raise_fault()
         if self.step == 0:
             return self._particles.to_state()
         self._search.build()
@@ -122,6 +125,7 @@ class Simulation:
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
+        self._raise_fault()
         self._search.build()
         self._search.force(self.law, self._force)
         order = np.argsort(self._backend.download(self._particles.id))
@@ -141,6 +145,7 @@ class Simulation:
             raise ValueError(
                 f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
             )
+        self._raise_fault()
         self._search.build()
         return self._search.pairs(distance)
 
@@ -149,6 +154,7 @@ class Simulation:
 
         Feeds the models in `sfc.cache`.
         """
+        self._raise_fault()
         self._search.build()
         return self._search.accesses()
 
@@ -173,6 +179,7 @@ class Simulation:
             work(*arguments)
 
     def _raise_fault(self) -> None:
+        """Raise what a kernel has reported, now or earlier."""
         word = int(self._backend.download(self._fault)[0])
         if word == NO_FAULT:
             return

@@ -12,6 +12,7 @@ from md.backend import Backend
 from md.backend.jit import kernel
 from md.box import Box
 
+MAX_ID = 2**31 - 1
 MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up
 
 
@@ -54,8 +55,8 @@ class State:
         if ids.shape != (len(pos),) or not np.issubdtype(ids.dtype, np.integer):
             raise ValueError(f"id of shape {ids.shape} and dtype {ids.dtype}; allowed: {len(pos)} integers")
         ranked = np.sort(ids)
-        if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_PARTICLES or (ranked[1:] == ranked[:-1]).any()):
-            raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_PARTICLES}")
+        if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_ID or (ranked[1:] == ranked[:-1]).any()):
+            raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_ID}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
 
     def __len__(self) -> int:

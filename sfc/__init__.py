@@ -1,7 +1,7 @@
 """Space-filling curves, orderings of boxes, and models of a cache. Knows no physics.
 
-`curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)` ranks
-the cells of any box. `cache.block` predicts the hits of an access stream. `testing` checks curves of your own.
+`curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)`
+ranks the cells of any box. `cache.block` predicts the hits of an access stream. `testing` checks a curve of yours.
 """
 
 from sfc import cache, testing
