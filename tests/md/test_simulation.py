@@ -200,9 +200,11 @@ class TestFaults:
         assert isinstance(fault.value, md.SimulationFault)
 
     def test_a_fault_is_raised_in_the_middle_of_a_run_too(self, backend):
+        simulation = flight([0, 0, 1.0], backend)
         with pytest.raises(md.ParticleEscaped) as fault:
-            flight([0, 0, 1.0], backend).run(1000)
+            simulation.run(10_000)
         assert (fault.value.step, fault.value.particle) == (16, 30)
+        assert simulation.step <= 17 + md.backend.get(backend).check_interval
 
     def test_the_id_is_right_after_a_reorder(self, backend):
         simulation = flight([-1.0, 0, 0], backend, reorder=md.Reorder("hilbert", md.Every(1)))
@@ -243,20 +245,25 @@ class TestFaults:
 
 LOOK_AFTER_A_FAULT = """
 import sys, numpy as np, md
-search, backend = sys.argv[1:]
-state = md.State([[1, 1, 1], [2, 2, 2]], [[0, 0, 0], [1e308, 0, 0]], md.Box((5, 5, 5)))
+search, backend, axis = sys.argv[1:]
+pos = 5 * np.random.default_rng(0).random((200, 3))
+vel = np.zeros((200, 3))
+vel[1::2, int(axis)] = 1e308
+state = md.State(pos, vel, md.Box((5, 5, 5)))
 simulation = md.Simulation(state, md.laws.SpringDashpot(0, 0), search=search, dt=100.0, backend=backend)
-for look in (lambda: simulation.run(1), lambda: simulation.state, simulation.pairs, simulation.accesses):
+looks = (lambda: simulation.state, simulation.forces, simulation.pairs, simulation.accesses)
+for look in (lambda: simulation.run(1), *looks):
     try:
         look()
     except (md.SimulationFault, ValueError) as error:
-        print(type(error).__name__)
+        print(type(error).__name__, flush=True)
 """
 
 
 @every_search
-def test_looking_after_a_fault_does_not_end_the_process(search, backend):
-    command = [sys.executable, "-c", LOOK_AFTER_A_FAULT, search, backend]
+@pytest.mark.parametrize("axis", ["0", "1"])
+def test_looking_after_a_fault_does_not_end_the_process(search, axis, backend):
+    command = [sys.executable, "-c", LOOK_AFTER_A_FAULT, search, backend, axis]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done
     assert done.stdout.startswith("NonFiniteState")
