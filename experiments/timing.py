@@ -1,12 +1,12 @@
 """Time per phase of a granular gas under each memory order, and the speed-up over no reorder.
 
-The gas (linked cell lists, the thesis's search) starts in shuffled memory, or in the order of the lattice
-it was made from. Two entries of the `ordering` axis reorder nothing: `shuffled` and `lattice` are the
-baselines. Every other entry starts shuffled and is reordered before each step of the warm-up: the first of
-these is the phase `first reorder`, the others, of particles already in order, the phase `reorder`. The
-timed steps follow directly and reorder nothing, so they tell what a fresh order is worth; in `step with
-reorder` the cost of one reorder is shared out over `reorder_every` steps. Before a case is timed, its
-forces are checked against those of a search that sorts the data itself.
+The gas starts in shuffled memory, or in the order of the lattice it was made from. Two entries of the
+`ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. Every other entry starts shuffled
+and is reordered before each step of the warm-up: the first of these is the phase `first reorder`, the others,
+of particles already in order, the phase `reorder`. Then the particles are reordered every `reorder_every`
+steps. A row `step` is a whole step without its share of a reorder, a row `step with reorder` one with it.
+Under the search `coherent`, which sorts at every step, an ordering is that of its cells, and there are no
+baselines. Forces before a case is timed, and the temperature after it, are checked against another search's.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,10 @@ from experiments.core import Settings, main, style, values
 
 BASELINES = ("shuffled", "lattice")
 PHASES = ("force", "build", "integrate", "reorder", "first reorder")
-_TOLERANCE = {"float32": 2e-3, "float64": 1e-10}  # of the root mean square force
+SCENES = ("granular", "shared")
+_SEARCHES = ("linked", "coherent")
+_TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
+_GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
 @dataclass(frozen=True)
@@ -36,161 +39,197 @@ class Config(Settings):
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show nothing."""
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
+    search: tuple[str, ...] = ("linked",)
+    """linked (the thesis's search), coherent."""
+    precision: tuple[str, ...] = ("float64",)
+    """float32, float64."""
+    fused: tuple[bool, ...] = (False,)
+    """Whether the step is fused into the force kernel; its time is then part of the phase `force`."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
     """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
-    precision: str = "float64"
-    """float32 or float64."""
-    steps: int = 6
-    """Timed steps of each case, with phases timed; as many again are timed as a whole."""
+    scene: str = "granular"
+    """granular: a randomised gas; shared: the jittered lattice on which peers are compared, quick to make."""
+    samples: int = 6
+    """Timed samples of each case, once with phases and once as a whole."""
+    steps: int = 1
+    """Steps in a sample. On a GPU take some 100, so that launches overlap."""
     warmup: int = 2
     """Steps before the timed ones."""
     reorder_every: int = 500
-    """Steps over which the cost of one reorder is shared out (the thesis reorders every 500)."""
+    """Steps between reorders (500 in the thesis); where the samples are shorter, its cost is shared out."""
     cache: int = 320
-    """Capacity in particles of the cache whose hits are predicted (the thesis's 320)."""
+    """Capacity in particles of the cache whose hits are predicted (320 in the thesis)."""
 
     def __post_init__(self):
-        known = (*BASELINES, *sfc.orderings(3))
-        for order in values(self.ordering):
-            if order not in known:
-                raise ValueError(f"unknown ordering {order!r}; known: {', '.join(known)}")
-        for name, least in (("n", 2), ("steps", 1), ("warmup", 1), ("reorder_every", 1), ("cache", 1)):
+        known = {
+            "ordering": (*BASELINES, *sfc.orderings(3)),
+            "search": _SEARCHES,
+            "precision": tuple(_TOLERANCE),
+            "scene": SCENES,
+        }
+        for name, allowed in known.items():
             for value in values(getattr(self, name)):
-                if value < least:
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {least}")
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        least = {"n": 2, "samples": 1, "steps": 1, "warmup": 1, "reorder_every": 1, "cache": 1}
+        for name, lowest in least.items():
+            for value in values(getattr(self, name)):
+                if value < lowest:
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {lowest}")
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
-        if self.precision not in _TOLERANCE:
-            raise ValueError(f"--precision {self.precision}; allowed: {', '.join(_TOLERANCE)}")
 
 
-QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "steps": 5}
+QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
 
 
 def measure(case: Config) -> Iterator[dict]:
     """Rows of one case: one for each timed phase of each step and one for each whole step."""
-    _compile(case.backend, case.precision)
+    if case.search == "coherent" and case.ordering in BASELINES:
+        return
+    _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
     sim = _simulation(case)
-    _check_forces(case, sim)
+    sim.run(1)
+    _check(case, forces=sim.forces())
     sim.run(case.warmup)
     first_reorder_ms, *reorder_ms = sim.timings.milliseconds.get("reorder") or [None]
     start = md.observe.temperature(sim.state)
-    sim.timings.clear()
-    sim.run(case.steps)
     stream = sim.accesses()
-    common = {
-        "particles": len(sim),
-        "temperature_start": start,
-        "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
-        "reads_per_particle": len(stream.reads) / len(sim),
-    }
-    phases = {**sim.timings.milliseconds, "reorder": reorder_ms}
+    sim.timings.clear()
+    sim.run(case.samples * case.steps)
+    phases = sim.timings.milliseconds
+    phases["reorder"] = reorder_ms + phases.get("reorder", [])
     if first_reorder_ms is not None:
         phases["first reorder"] = [first_reorder_ms]
     sim.timings.clear()
-    for _ in range(case.steps):
-        sim.run(1, phases=False)
-    common["temperature_end"] = md.observe.temperature(sim.state)
+    for _ in range(case.samples):
+        sim.run(case.steps, phases=False)
+    end = md.observe.temperature(sim.state)
+    _check(case, temperature=end)
+    common = {
+        "particles": len(sim),
+        "temperature_start": start,
+        "temperature_end": end,
+        "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
+        "reads_per_particle": len(stream.reads) / len(sim),
+    }
     for phase in PHASES:
         for time in phases.get(phase, []):
             yield common | {"phase": phase, "time_ms": time}
     share = float(np.median(reorder_ms)) / case.reorder_every if reorder_ms else 0.0
-    for _, time in sim.timings.total:
-        yield common | {"phase": "step", "time_ms": time}
-        yield common | {"phase": "step with reorder", "time_ms": time + share}
+    inside = case.steps % case.reorder_every == 0  # each sample then holds its reorders
+    for steps, time in sim.timings.total:
+        yield common | {"phase": "step", "time_ms": time / steps - share * inside}
+        yield common | {"phase": "step with reorder", "time_ms": time / steps + share * (not inside)}
 
 
 @lru_cache
-def _compile(backend: str, precision: str) -> None:
+def _compile(small: Config) -> None:
     """Compile every kernel on a small gas, so that no time below holds compilation."""
-    small = Config(n=2**10, filling_fraction=0.1, ordering="row", backend=backend, precision=precision)
     sim = _simulation(small)
-    _check_forces(small, sim)
-    sim.run(1)
+    sim.run(2)
+    sim.forces()
     sim.accesses()
 
 
-def _simulation(case: Config, search: str = "linked") -> md.Simulation:
+def _simulation(case: Config) -> md.Simulation:
+    search, reorder = case.search, None
+    if search == "coherent":
+        search = md.search.Coherent("row" if case.ordering in BASELINES else case.ordering)
+    elif case.ordering not in BASELINES:
+        reorder = md.Reorder(case.ordering, _Schedule(case.warmup, case.reorder_every))
     memory_order = "lattice" if case.ordering == "lattice" else "shuffled"
-    reorder = None
-    if case.ordering not in BASELINES and search == "linked":
-        reorder = md.Reorder(case.ordering, lambda step: step <= case.warmup)
+    gas = _gas(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
     return md.Simulation(
-        md.scenes.in_memory_order(
-            _gas(case.n, case.filling_fraction, case.seed, case.backend), memory_order, case.seed
-        ),
+        md.scenes.in_memory_order(gas, memory_order, case.seed),
         md.scenes.SHARED_LAW,
         search=search,
         dt=md.scenes.SHARED_DT,
         reorder=reorder,
         backend=case.backend,
         precision=case.precision,
+        fused=case.fused,
     )
 
 
+@dataclass(frozen=True)
+class _Schedule:
+    """At every step up to the end of the warm-up, then at each interval after it."""
+
+    warmup: int
+    interval: int
+
+    def __call__(self, step: int) -> bool:
+        return step <= self.warmup or (step - self.warmup) % self.interval == 0
+
+
 @lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    if scene == "shared":
+        return md.scenes.shared_gas(n, filling_fraction, seed=seed)
     box = md.scenes.box_for(n, filling_fraction)
     return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
 @lru_cache(maxsize=1)
-def _reference_forces(case: Config) -> np.ndarray:
-    """Forces by id after one step of the search that sorts the data itself."""
-    sim = _simulation(case, search="coherent")
+def _reference(case: Config) -> tuple[np.ndarray, float]:
+    """Forces by id after one step, and the temperature after all steps."""
+    sim = _simulation(case)
     sim.run(1)
-    return sim.forces()
+    forces = sim.forces()
+    sim.run(case.warmup + 2 * case.samples * case.steps)
+    return forces, md.observe.temperature(sim.state)
 
 
-def _check_forces(case: Config, sim: md.Simulation) -> None:
-    """Take one step and compare every force with the reference; nothing wrong is ever timed."""
-    sim.run(1)
-    wanted = _reference_forces(replace(case, ordering="lattice"))
-    error = np.abs(sim.forces() - wanted).max() / max(float(np.sqrt(np.square(wanted).mean())), 1e-300)
+def _check(case: Config, forces: np.ndarray | None = None, temperature: float | None = None) -> None:
+    """Compare with another search, so that nothing wrong is timed (forces) or recorded (temperature)."""
+    other = "linked" if case.search == "coherent" else "coherent"
+    right_forces, right_temperature = _reference(replace(case, search=other, ordering="lattice", fused=False))
+    error = 0.0
+    if forces is not None:
+        scale = float(np.sqrt(np.square(right_forces, dtype=np.float64).mean()))
+        error = float(np.abs(forces - right_forces).max()) / scale if scale else float(np.abs(forces).max())
+    if temperature is not None:
+        error = abs(temperature / right_temperature - 1)
     if not error <= _TOLERANCE[case.precision]:
+        what = "forces" if temperature is None else "the temperature"
         raise ValueError(
-            f"forces under ordering {case.ordering!r} are off by {error:.3g} of their r.m.s.; not timed"
+            f"{what} under ordering {case.ordering!r} came out wrong by {error:.3g}; not recorded"
         )
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Speed-up beside the prediction; time per phase; the numbers as a table."""
-    for n, rows in table.groupby("n"):
-        _draw_speed_up(rows, out, f"speed_up_n{n}")
-        _draw_phases(rows, out, f"phases_n{n}")
+    """Speed-up beside the prediction; time per phase; time per particle over size; the numbers as a table."""
+    for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
+        name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
+        title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
+        if rows["filling_fraction"].nunique() > 1:
+            _draw_speed_up(rows, out, f"speed_up_{name}", title)
+        _draw_phases(rows, out, f"phases_{name}", title)
+    if table["n"].nunique() > 1:
+        for precision, rows in table.groupby("precision"):
+            _draw_sizes(rows, out, f"sizes_{precision}")
     summary(table).to_csv(out / "summary.csv", index=False)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Median and quartiles of every phase, and the speed-up of the median over each baseline."""
-    keys = ["n", "filling_fraction", "ordering", "phase"]
+    keys = [*_GROUP, "ordering", "phase"]
     spread = table.groupby(keys, sort=False)["time_ms"].describe(percentiles=[0.25, 0.5, 0.75])
     spread = spread[["count", "25%", "50%", "75%"]].reset_index()
     spread.columns = [*keys, "samples", "time_ms_q25", "time_ms_median", "time_ms_q75"]
     for baseline in BASELINES:
         if baseline in set(table["ordering"]):
-            own = spread[spread["ordering"] == baseline].set_index(["n", "filling_fraction", "phase"])
-            wanted = pd.MultiIndex.from_frame(spread[["n", "filling_fraction", "phase"]])
-            spread[f"speed_up_over_{baseline}"] = (
-                own["time_ms_median"].reindex(wanted).to_numpy() / spread["time_ms_median"]
-            )
+            own = spread[spread["ordering"] == baseline].set_index([*_GROUP, "phase"])["time_ms_median"]
+            wanted = own.reindex(pd.MultiIndex.from_frame(spread[[*_GROUP, "phase"]])).to_numpy()
+            spread[f"speed_up_over_{baseline}"] = wanted / spread["time_ms_median"]
     return spread
 
 
-def _speed_ups(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Each step's speed-up over the baseline's median step, reorder included."""
-    steps = rows[rows["phase"] == "step with reorder"]
-    own = steps[steps["ordering"] == baseline].groupby("filling_fraction")["time_ms"].median()
-    return steps.assign(speed_up=steps["filling_fraction"].map(own) / steps["time_ms"])
-
-
-def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str) -> None:
-    baselines = [b for b in BASELINES if b in set(rows["ordering"])]
-    names = list(dict.fromkeys(rows["ordering"]))
-    figure, panels = plt.subplots(1, len(baselines) + 1, figsize=(3.3 * (len(baselines) + 1), 3.2))
-    panels = np.atleast_1d(panels)
-    look = {
+def _look(names: list[str]) -> dict:
+    """The same line for the same ordering in every panel."""
+    return {
         "hue": "ordering",
         "hue_order": names,
         "palette": {order: style.colour(order) for order in names},
@@ -199,34 +238,37 @@ def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str) -> None:
         "markers": {order: style.marker(order) for order in names},
         "dashes": False,
     }
+
+
+def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
+    baselines = [b for b in BASELINES if b in set(rows["ordering"])]
+    names = list(dict.fromkeys(rows["ordering"]))
+    figure, panels = plt.subplots(1, len(baselines) + 1, figsize=(3.3 * (len(baselines) + 1) + 1, 3.5))
+    panels = np.atleast_1d(panels)
+    whole = rows[rows["phase"] == "step with reorder"]
     for panel, baseline in zip(panels, baselines, strict=False):
-        gains = _speed_ups(rows, baseline)
+        own = whole[whole["ordering"] == baseline].groupby("filling_fraction")["time_ms"].median()
+        gains = whole.assign(speed_up=whole["filling_fraction"].map(own) / whole["time_ms"])
+        spread = {"estimator": "median", "errorbar": ("pi", 50)}
         sns.lineplot(
-            gains,
-            x="filling_fraction",
-            y="speed_up",
-            estimator="median",
-            errorbar=("pi", 50),
-            ax=panel,
-            **look,
+            gains, x="filling_fraction", y="speed_up", ax=panel, legend=False, **spread, **_look(names)
         )
         panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
         panel.set(
             xlabel="filling fraction", ylabel=f"speed-up of a step over {baseline} memory", ylim=(0, None)
         )
-        panel.legend().remove()
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
-    sns.lineplot(predicted, x="filling_fraction", y="predicted_hit_ratio", ax=panels[-1], **look)
+    sns.lineplot(predicted, x="filling_fraction", y="predicted_hit_ratio", ax=panels[-1], **_look(names))
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
     panels[-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{rows['n'].iloc[0]:,} particles; median and quartiles over steps", fontsize=9)
+    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
     style.save(figure, out, name)
 
 
-def _draw_phases(rows: pd.DataFrame, out: Path, name: str) -> None:
+def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
     names = list(dict.fromkeys(rows["ordering"]))
-    figure, panels = plt.subplots(1, len(fractions), figsize=(3.1 * len(fractions) + 0.8, 3.2), squeeze=False)
+    figure, panels = plt.subplots(1, len(fractions), figsize=(3.1 * len(fractions) + 0.8, 3.4), squeeze=False)
     for panel, fraction in zip(panels[0], fractions, strict=True):
         part = rows[rows["filling_fraction"] == fraction]
         quartiles = part.groupby(["ordering", "phase"])["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
@@ -234,18 +276,38 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str) -> None:
         for phase, shade in zip(
             ("force", "build", "integrate"), ("#0072B2", "#E69F00", "#009E73"), strict=True
         ):
-            times = quartiles.xs(phase, level="phase").reindex(names)
-            panel.bar(names, times[0.5], bottom=bottom, color=shade, label=phase, width=0.7)
-            bottom += times[0.5].to_numpy()
+            if phase in set(part["phase"]):
+                times = quartiles.xs(phase, level="phase").reindex(names)[0.5].to_numpy()
+                panel.bar(names, times, bottom=bottom, color=shade, label=phase, width=0.7)
+                bottom += times
         whole = quartiles.xs("step", level="phase").reindex(names)
         spread = np.abs(whole[[0.25, 0.75]].to_numpy().T - whole[0.5].to_numpy())
-        panel.errorbar(
-            names, whole[0.5], yerr=spread, fmt="k_", markersize=9, capsize=2, linewidth=1, label="whole step"
-        )
+        marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
+        panel.errorbar(names, whole[0.5], yerr=spread, **marks)
         panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
         panel.tick_params(axis="x", rotation=45)
     panels[0][-1].legend(fontsize=7)
-    figure.suptitle(f"{rows['n'].iloc[0]:,} particles; medians, quartiles of the whole step", fontsize=9)
+    figure.suptitle(f"{title}; medians, quartiles of the whole step", fontsize=9)
+    style.save(figure, out, name)
+
+
+def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
+    whole = rows[rows["phase"] == "step with reorder"]
+    whole = whole.assign(ns=1e6 * whole["time_ms"] / whole["n"])
+    fractions, searches = sorted(whole["filling_fraction"].unique()), list(dict.fromkeys(whole["search"]))
+    size = (3.1 * len(fractions) + 1.2, 2.9 * len(searches))
+    figure, panels = plt.subplots(len(searches), len(fractions), figsize=size, squeeze=False, sharey="row")
+    names = list(dict.fromkeys(whole["ordering"]))
+    for (a, b), panel in np.ndenumerate(panels):
+        part = whole[(whole["search"] == searches[a]) & (whole["filling_fraction"] == fractions[b])]
+        last = (a, b) == (0, len(fractions) - 1)
+        spread = {"estimator": "median", "errorbar": ("pi", 50)}
+        sns.lineplot(part, x="n", y="ns", ax=panel, legend=last, **spread, **_look(names))
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log")
+        panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
+        panel.set_title(f"{searches[a]}, filling fraction {fractions[b]:g}", fontsize=9)
+    panels[0][-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
     style.save(figure, out, name)
 
 

@@ -29,13 +29,12 @@ class NonFiniteState(SimulationFault):
 
 
 class ParticleEscaped(SimulationFault):
-    """A particle left the box through an axis that is not periodic, or crossed a whole box in one step."""
+    """A particle left the box through a closed axis, or went a whole length past a periodic one."""
 
     def __init__(self, step: int, particle: int):
         super().__init__(
-            f"step {step}: particle {particle} is outside the box; a periodic axis allows a move of less "
-            "than its "
-            f"length in a step, any other axis no way out; lower dt, or make the axis periodic",
+            f"step {step}: particle {particle} is outside the box; allowed in a step: at most one box length "
+            f"past a side on a periodic axis, nothing on any other; lower dt, or make the axis periodic",
             step,
             particle,
         )

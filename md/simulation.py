@@ -95,8 +95,8 @@ class Simulation:
 
         Raises:
             ValueError: a negative number of steps.
-            SimulationFault: a particle left the box or its position is not finite; with step and particle. Whatever
-                is asked of the simulation afterwards raises it again.
+            SimulationFault: a particle left the box or its position is not finite; with step and particle.
+                Whatever is asked of the simulation afterwards raises it again.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")

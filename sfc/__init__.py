@@ -1,10 +1,11 @@
 """Space-filling curves, orderings of boxes, and models of a cache. Knows no physics.
 
 `curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)`
-ranks the cells of any box. `cache.block` predicts the hits of an access stream. `testing` checks a curve of yours.
+ranks the cells of any box. `cache.block` predicts the hits of an access stream. `testing.check_curve` checks
+a curve of yours. `device` encodes and decodes arrays on a CUDA device.
 """
 
-from sfc import cache, testing
+from sfc import cache, device, testing
 from sfc.catalogue import curve, curves
 from sfc.curve import Curve
 from sfc.lsystem import GrammarError, curve_from_grammar
@@ -18,6 +19,7 @@ __all__ = [
     "curve",
     "curve_from_grammar",
     "curves",
+    "device",
     "ordering",
     "orderings",
     "testing",

@@ -74,10 +74,10 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
         The hit ratio. Seed 003, chapters 2 and 5.
 
     Raises:
-        ValueError: a capacity below 1.
+        ValueError: a capacity that is no integer of at least 1.
     """
-    if capacity < 1:
-        raise ValueError(f"cache capacity {capacity} particles; allowed: at least 1")
+    if isinstance(capacity, bool) or not isinstance(capacity, (int, np.integer)) or capacity < 1:
+        raise ValueError(f"cache capacity {capacity!r} slots; allowed: an integer of at least 1")
     return HitRatio(int(_block_hits(stream.offsets, stream.reads, capacity)), len(stream.reads))
 
 

@@ -23,7 +23,7 @@ def hilbert(dim: int) -> Curve:
     """Hilbert's curve from its grammar.
 
     Args:
-        dim: 2 (4 states) or 3 (12 states).
+        dim: 2 (4 states) or 3 (16 states).
 
     Returns:
         A continuous curve of base 2 that starts in the origin's corner.

@@ -4,10 +4,12 @@ Each factory takes the box's shape and returns its key: (n, dim) int64 cells -> 
 0 .. prod(shape) - 1. Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
+MAX_RANDOM_CELLS = 2**31
 Key = Callable[[np.ndarray], np.ndarray]
 
 
@@ -45,7 +47,15 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Key:
     Args:
         shape: cells along each axis.
         seed: of numpy's default generator.
+
+    Raises:
+        ValueError: more cells than a permutation can be held of.
     """
-    permutation = np.random.default_rng(seed).permutation(int(np.prod(shape))).astype(np.uint64)
+    if math.prod(shape) > MAX_RANDOM_CELLS:
+        raise ValueError(
+            f"random order of {math.prod(shape)} cells; allowed: up to {MAX_RANDOM_CELLS}, because the "
+            f"permutation is held in memory; take a smaller box or another ordering"
+        )
+    permutation = np.random.default_rng(seed).permutation(math.prod(shape)).astype(np.uint64)
     linear = row(shape)
     return lambda cells: permutation[linear(cells)]

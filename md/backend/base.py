@@ -113,6 +113,10 @@ class Backend(ABC):
     def zeros(self, shape: int | tuple[int, ...], dtype) -> Array:
         """A new array of zeros."""
 
+    @abstractmethod
+    def fill(self, array: Array, value: int) -> None:
+        """Set every entry of an int32 array."""
+
     def rows(self, n: int, dim: int, dtype) -> Array:
         """A new (n, dim) array in the backend's layout, with undefined content."""
         if self.layout == "soa":

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from md.backend.base import Backend, Timings
-from md.backend.sort import MAX_PARTS, counting_sort
+from md.backend.sort import MAX_PARTS, counting_sort, fill
 
 
 class Cpu(Backend):
@@ -46,6 +46,10 @@ class Cpu(Backend):
     def zeros(self, shape, dtype) -> np.ndarray:
         """`np.zeros`."""
         return np.zeros(shape, dtype)
+
+    def fill(self, array, value: int) -> None:
+        """On all threads."""
+        fill(array, value)
 
     def sort(self, keys, start, order) -> None:
         """In parts, one for each thread up to eight."""

@@ -14,7 +14,7 @@ import numpy as np
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
 from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype
 
-THREADS = 128  # a block
+THREADS = 256  # a block
 
 
 def why_not() -> str | None:
@@ -102,6 +102,13 @@ class Cuda(Backend):
         array.fill(0)
         return array
 
+    def fill(self, array, value: int) -> None:
+        """By memset where all bytes are equal."""
+        if value in (0, -1):
+            array.data.memset_async(value & 0xFF, array.nbytes)
+        else:
+            array.fill(value)
+
     def kernels(self, stem: str, law: Any = None) -> Launcher:
         """The kernels of a stem; they are compiled when first called with arguments of a kind."""
         key = (stem, type(law))
@@ -115,8 +122,8 @@ class Cuda(Backend):
         counts, place = self._sort_scratch
         if counts is None or len(counts) != bins or len(place) < n:
             self._sort_scratch = counts, place = self.empty(bins, np.int32), self.empty(n, np.int32)
-        counts.data.memset_async(0, counts.nbytes)
-        start[:1].data.memset_async(0, 4)
+        self.fill(counts, 0)
+        self.fill(start[:1], 0)
         kernels = self.kernels("md.backend.sort")
         kernels.count(n, keys, counts, place)
         self._cupy.cumsum(counts, dtype=np.int32, out=start[1:])

@@ -1,4 +1,4 @@
-"""The stable counting sort on the CPU; sort.cu does the same on a device in steps."""
+"""The stable counting sort on the CPU, and filling; sort.cu sorts on a device in steps."""
 
 import numba
 
@@ -36,3 +36,10 @@ def counting_sort(n, keys, count, start, order):
             key = keys[i]
             order[count[p, key]] = i
             count[p, key] += 1
+
+
+@kernel(parallel=True)
+def fill(array, value):
+    """Set every entry of an array."""
+    for i in numba.prange(len(array)):
+        array[i] = value

@@ -38,12 +38,12 @@ class SpringDashpot:
     diameter: float = 1.0
 
     def __post_init__(self):
-        for name in ("stiffness", "damping", "diameter"):
+        for name in ("stiffness", "damping"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} = {value}; allowed: finite and not negative")
-        if self.diameter == 0:
-            raise ValueError("diameter = 0; allowed: positive")
+        if not (math.isfinite(self.diameter) and self.diameter > 0):
+            raise ValueError(f"diameter = {self.diameter}; allowed: finite and positive")
 
     @classmethod
     def from_restitution(cls, restitution: float, contact_time: float) -> "SpringDashpot":

@@ -76,7 +76,17 @@ def granular_gas(
         raise ValueError(f"filling_fraction = {filling_fraction}; allowed: 0 < phi <= {MAX_FILLING}")
     if not (math.isfinite(mixing) and mixing >= 0):
         raise ValueError(f"mixing = {mixing}; allowed: finite and not negative")
-    n = max(1, round(filling_fraction * box.volume / sphere_volume(box.dim)))
+    n = round(filling_fraction * box.volume / sphere_volume(box.dim))
+    if n < 1:
+        raise ValueError(
+            f"filling_fraction = {filling_fraction} in {box} is less than half a sphere; raise it, or take a "
+            f"larger box"
+        )
+    if mixing and min(box.lengths) < 2 * (1 + _MARGIN):
+        raise ValueError(
+            f"{box} is too thin to randomise; allowed: at least {2 * (1 + _MARGIN)} d on a side; enlarge it, "
+            f"or take mixing = 0"
+        )
     sites, spacing = lattice_sites(box, n)
     if spacing < 1:
         raise ValueError(

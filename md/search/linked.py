@@ -24,9 +24,14 @@ from md.search.strategy import Search
 
 
 class Linked(Search):
-    """Linked cell lists, rebuilt at every step, each in memory order; the particles do not move in memory."""
+    """Linked cell lists, rebuilt at every step; the particles do not move in memory.
+
+    On the CPU each list is in memory order, so runs repeat bit for bit. On a device the lists are linked by
+    atomics in whatever order the threads come, so the rounding of a force's sum differs from run to run.
+    """
 
     name = "linked"
+    repeats_on = ("cpu",)
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
@@ -38,19 +43,13 @@ class Linked(Search):
     def build(self) -> None:
         """Link every particle into the list of its cell."""
         self.grid.keys(self.particles.pos, self._table, self._keys)
-        kernels = self.backend.kernels(__name__)
-        kernels.unlink(self.grid.size, self._head)
-        kernels.link(self.particles.n, self._keys, self._head, self._next, self.backend.workers)
+        self.backend.fill(self._head, -1)
+        self.backend.kernels(__name__).link(
+            self.particles.n, self._keys, self._head, self._next, self.backend.workers
+        )
 
     def _structure(self):
         return self._head, self._next
-
-
-@kernel(parallel=True)
-def unlink(cells, head):
-    """Empty every list."""
-    for cell in numba.prange(cells):
-        head[cell] = -1
 
 
 @kernel(parallel=True)

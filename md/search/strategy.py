@@ -29,10 +29,12 @@ class Search(ABC):
     Attributes:
         name: as in `Simulation(search=name)`.
         sorts_data: whether `build` moves the particles, so that a separate reorder makes no sense.
+        repeats_on: backends on which the same run gives the same bits.
     """
 
     name: ClassVar[str]
     sorts_data: ClassVar[bool] = False
+    repeats_on: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Search:
         """A copy of this search that works on these particles, with its buffers allocated."""

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -31,7 +30,7 @@ def run(module, tmp_path, *arguments) -> Path:
 
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory) -> Path:
-    small = ["--n", "2048", "--filling-fraction", "0.05", "0.3", "--steps", "3", "--quick"]
+    small = ["--n", "2048", "--filling-fraction", "0.05", "0.3", "--samples", "3", "--quick"]
     return run(timing, tmp_path_factory.mktemp("timing"), *small)
 
 
@@ -106,7 +105,7 @@ def test_the_speed_up_of_the_summary_is_the_ratio_of_the_medians(timed):
 
 
 def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
-    for name in ("speed_up_n2048", "phases_n2048"):
+    for name in ("speed_up_n2048_linked_float64", "phases_n2048_linked_float64"):
         assert (timed / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (timed / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert json.loads((timed / "provenance.json").read_text())["finished"] == 14
@@ -115,14 +114,28 @@ def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
 def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
     table = pd.read_parquet(timed / "table.parquet")
     timing.draw(table[table["ordering"].isin(["row", "hilbert"])], tmp_path)
-    assert (tmp_path / "speed_up_n2048.png").exists()
+    assert (tmp_path / "speed_up_n2048_linked_float64.png").exists()
 
 
-def test_wrong_forces_are_never_timed(monkeypatch):
-    case = timing.Config(n=512, filling_fraction=0.3, ordering="row", backend="cpu")
-    right = timing._reference_forces(replace(case, ordering="lattice"))
-    monkeypatch.setattr(timing, "_reference_forces", lambda *_: right * 1.001)
-    with pytest.raises(ValueError, match="forces under ordering 'row' are off by"):
+@pytest.mark.parametrize(("part", "message"), [(0, "forces under"), (1, "the temperature under")])
+def test_a_wrong_answer_is_never_recorded(monkeypatch, part, message):
+    case = timing.Config(
+        n=512,
+        filling_fraction=0.3,
+        search="linked",
+        precision="float64",
+        fused=False,
+        ordering="row",
+        backend="cpu",
+    )
+    reference = timing._reference
+
+    def off(wanted):
+        forces, temperature = reference(wanted)
+        return (forces * 1.001, temperature) if part == 0 else (forces, temperature * 1.001)
+
+    monkeypatch.setattr(timing, "_reference", off)
+    with pytest.raises(ValueError, match=message):
         list(timing.measure(case))
 
 
@@ -133,7 +146,7 @@ def test_wrong_forces_are_never_timed(monkeypatch):
         ({"filling_fraction": (0.6,)}, r"--filling-fraction 0.6 cannot be packed; allowed: 0 < phi <= 0.5"),
         ({"n": (0,)}, "--n 0; allowed: at least 2"),
         ({"reorder_every": 0}, "--reorder-every 0; allowed: at least 1"),
-        ({"precision": "half"}, "--precision half; allowed: float32, float64"),
+        ({"precision": "half"}, "unknown precision 'half'; known: float32, float64"),
     ],
 )
 def test_timing_refuses_bad_values(change, message):
@@ -155,3 +168,36 @@ def test_curves_measures_and_draws_every_curve_there_is(tmp_path):
 def test_curves_refuses_an_order_too_large_to_draw():
     with pytest.raises(ValueError, match="--order 11 of hilbert-2d; allowed: 1 up to 1048576 cells"):
         curves.Config(curve=("hilbert-2d",), order=(11,))
+
+
+def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):
+    axes = ["--n", "512", "1024", "--filling-fraction", "0.2", "--search", "linked", "coherent"]
+    axes += [
+        "--precision",
+        "float32",
+        "--fused",
+        "True",
+        "--ordering",
+        "shuffled",
+        "hilbert",
+        "--scene",
+        "shared",
+    ]
+    folder = run(timing, tmp_path, *axes, "--samples", "2", "--steps", "4", "--reorder-every", "2")
+    table = pd.read_parquet(folder / "table.parquet")
+    found = set(table[["n", "search", "ordering"]].itertuples(index=False, name=None))
+    assert found == {
+        (n, *kind)
+        for n in (512, 1024)
+        for kind in (("linked", "shuffled"), ("linked", "hilbert"), ("coherent", "hilbert"))
+    }
+    assert "integrate" not in set(table["phase"])
+    sorted_rows = table[
+        (table["n"] == 512) & (table["search"] == "linked") & (table["ordering"] == "hilbert")
+    ]
+    counts = sorted_rows.groupby("phase").size()
+    assert counts["force"] == 8
+    assert counts["reorder"] == 2 + 4
+    assert counts["step"] == 2
+    for name in ("sizes_float32", "phases_n512_linked_float32_fused", "phases_n1024_coherent_float32_fused"):
+        assert (folder / f"{name}.png").exists()

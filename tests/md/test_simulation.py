@@ -23,6 +23,15 @@ def same_bits(one: md.State, other: md.State) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("pos", "vel", "id"))
 
 
+def same_run(one: md.State, other: md.State, backend: str, search: str = "linked") -> bool:
+    """Bit for bit where the search promises it, else up to the rounding of sums in another order."""
+    if backend in md.search.SEARCHES[search].repeats_on:
+        return same_bits(one, other)
+    return np.array_equal(one.id, other.id) and all(
+        np.allclose(getattr(one, name), getattr(other, name), rtol=1e-4, atol=1e-3) for name in ("pos", "vel")
+    )
+
+
 def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend):
     state = md.scenes.shared_gas(4096, 0.2)
     assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
@@ -63,28 +72,28 @@ class TestSteps:
 
     @every_search
     @pytest.mark.parametrize("precision", ["float32", "float64"])
-    def test_two_runs_of_100_are_one_of_200_bit_for_bit(self, search, precision, backend):
+    def test_two_runs_of_100_are_one_of_200(self, search, precision, backend):
         halves, whole = (gas_simulation(backend, search, precision=precision) for _ in range(2))
         halves.run(100)
         halves.run(100)
         whole.run(200)
-        assert same_bits(halves.state, whole.state)
+        assert same_run(halves.state, whole.state, backend, search)
         assert not np.array_equal(whole.state.by_id().pos, gas_simulation(backend).state.by_id().pos)
 
-    def test_two_runs_with_reorders_are_one_bit_for_bit(self, backend):
+    def test_two_runs_with_reorders_are_one(self, backend):
         reorder = md.Reorder("hilbert", md.Every(7))
         halves, whole = (gas_simulation(backend, reorder=reorder) for _ in range(2))
         halves.run(50)
         halves.run(50)
         whole.run(100)
-        assert same_bits(halves.state, whole.state)
+        assert same_run(halves.state, whole.state, backend)
 
     def test_a_step_of_none_is_a_fiftieth_of_a_contact(self, backend):
         derived = gas_simulation(backend, dt=None)
         given = gas_simulation(backend, dt=md.scenes.SHARED_LAW.contact_time / 50)
         derived.run(20)
         given.run(20)
-        assert same_bits(derived.state, given.state)
+        assert same_run(derived.state, given.state, backend)
 
     @every_search
     def test_looking_does_not_change_a_run(self, search, backend):
@@ -95,7 +104,7 @@ class TestSteps:
                 look()
                 look()
         alone.run(60)
-        assert same_bits(watched.state.by_id(), alone.state.by_id())
+        assert same_run(watched.state.by_id(), alone.state.by_id(), backend, search)
 
     @every_search
     def test_looking_does_not_move_memory(self, search, backend):
@@ -137,7 +146,7 @@ class TestSteps:
         assert "20" in capsys.readouterr().err
         hidden.run(20)
         assert capsys.readouterr().err == ""
-        assert same_bits(shown.state, hidden.state)
+        assert same_run(shown.state, hidden.state, backend)
 
 
 class TestTimings:
