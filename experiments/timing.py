@@ -85,7 +85,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Rows of one case: one for each timed phase of each step and one for each whole step."""
+    """Rows of one case: means over a sample's steps, one for each phase and one for the whole step."""
     if case.search == "coherent" and case.ordering in BASELINES:
         return
     _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
@@ -99,7 +99,11 @@ def measure(case: Config) -> Iterator[dict]:
     sim.timings.clear()
     sim.run(case.samples * case.steps)
     phases = sim.timings.milliseconds
-    phases["reorder"] = reorder_ms + phases.get("reorder", [])
+    reorder_ms += phases.pop("reorder", [])
+    phases = {
+        phase: np.mean(np.reshape(ms, (-1, case.steps)), axis=1).tolist() for phase, ms in phases.items()
+    }
+    phases["reorder"] = reorder_ms
     if first_reorder_ms is not None:
         phases["first reorder"] = [first_reorder_ms]
     sim.timings.clear()

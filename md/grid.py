@@ -11,7 +11,7 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.jit import kernel
-from md.backend.prelude import home_cell, load
+from md.backend.prelude import cell_number, home_cell, load
 from md.box import Box
 
 MAX_CELLS = 2**31 - 1024  # cell numbers are int32, with room to round a launch up
@@ -119,6 +119,5 @@ def cell_keys(n, pos, table, grid, keys):
     """keys[i] = table[number of the cell of particle i], or the number itself for an empty table."""
     for i in numba.prange(n):
         g = grid[0]
-        x, y, z = home_cell(g, load(pos, i, g))
-        number = x + g.cells[0] * (y + g.cells[1] * z)
+        number = cell_number(g, home_cell(g, load(pos, i, g)))
         keys[i] = table[number] if len(table) else number

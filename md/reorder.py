@@ -57,6 +57,7 @@ class Reorder:
         bound._keys = place.empty(particles.n, np.int32)
         bound._order = place.empty(particles.n, np.int32)
         bound._start = place.empty(grid.size + 1, np.int32)
+        place.reserve_sort(particles.n, grid.size)
         return bound
 
     def apply(self) -> None:

@@ -132,6 +132,10 @@ class Backend(ABC):
         return rows
 
     @abstractmethod
+    def reserve_sort(self, n: int, bins: int) -> None:
+        """Make the scratch that `sort` needs, so that the first sort of a run costs what the others do."""
+
+    @abstractmethod
     def sort(self, keys: Array, start: Array, order: Array) -> None:
         """Stable counting sort.
 

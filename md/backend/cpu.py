@@ -51,11 +51,15 @@ class Cpu(Backend):
         """On all threads."""
         fill(array, value)
 
+    def reserve_sort(self, n: int, bins: int) -> None:
+        """A count per bin for each part."""
+        shape = (min(self.workers, MAX_PARTS), bins)
+        if self._count.shape != shape:
+            self._count = np.zeros(shape, np.int32)
+
     def sort(self, keys, start, order) -> None:
         """In parts, one for each thread up to eight."""
-        shape = (min(self.workers, MAX_PARTS), len(start) - 1)
-        if self._count.shape != shape:
-            self._count = np.empty(shape, np.int32)
+        self.reserve_sort(len(keys), len(start) - 1)
         counting_sort(len(keys), keys, self._count, start, order)
 
     def kernels(self, stem: str, law=None):

@@ -15,6 +15,7 @@ from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError,
 from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype
 
 THREADS = 256  # a block
+_launchers: dict[tuple, Launcher] = {}  # with all they have compiled, for every backend object of the process
 
 
 def why_not() -> str | None:
@@ -49,10 +50,8 @@ class Cuda(Backend):
             raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}")
         import cupy
 
-        self._cupy = cupy
+        self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
-        self._launchers: dict[tuple, Launcher] = {}
-        self._modules: dict[str, Any] = {}
         self._sort_scratch: tuple = (None, None)
 
     def describe(self) -> dict:
@@ -111,17 +110,22 @@ class Cuda(Backend):
 
     def kernels(self, stem: str, law: Any = None) -> Launcher:
         """The kernels of a stem; they are compiled when first called with arguments of a kind."""
-        key = (stem, type(law))
-        if key not in self._launchers:
-            self._launchers[key] = Launcher(self, stem, law)
-        return self._launchers[key]
+        key = (stem, type(law), self.layout, self.options, self._device)
+        if key not in _launchers:
+            _launchers[key] = Launcher(self, stem, law)
+        return _launchers[key]
+
+    def reserve_sort(self, n: int, bins: int) -> None:
+        """Counts per bin, and a place for each key."""
+        counts, place = self._sort_scratch
+        if counts is None or len(counts) != bins or len(place) < n:
+            self._sort_scratch = self.empty(bins, np.int32), self.empty(n, np.int32)
 
     def sort(self, keys, start, order) -> None:
         """Counted with atomics, scanned, placed, and each bin put back in order: as stable as the CPU's."""
         n, bins = len(keys), len(start) - 1
+        self.reserve_sort(n, bins)
         counts, place = self._sort_scratch
-        if counts is None or len(counts) != bins or len(place) < n:
-            self._sort_scratch = counts, place = self.empty(bins, np.int32), self.empty(n, np.int32)
         self.fill(counts, 0)
         self.fill(start[:1], 0)
         kernels = self.kernels("md.backend.sort")
@@ -157,9 +161,7 @@ class Cuda(Backend):
 
     def module(self, source: str):
         """The compiled module of a source string."""
-        if source not in self._modules:
-            self._modules[source] = self._cupy.RawModule(code=source, options=self.options, backend="nvrtc")
-        return self._modules[source]
+        return self._cupy.RawModule(code=source, options=self.options, backend="nvrtc")
 
 
 class Launcher:

@@ -51,3 +51,15 @@ __device__ __forceinline__ int neighbour_row(const Grid& grid, const int3& home,
     int z = DIM == 3 ? axis_neighbour(grid, 2, home.z, step / 3) : 0;
     return y < 0 || z < 0 ? -1 : grid.cells[0] * (y + grid.cells[1] * z);
 }
+
+// Whether all cells around a cell are in the table as they stand, so that no image is needed among them.
+__device__ __forceinline__ bool is_interior(const Grid& grid, const int3& cell) {
+    bool inside = cell.x > 0 && cell.x < grid.cells[0] - 1 && cell.y > 0 && cell.y < grid.cells[1] - 1;
+    return inside && (DIM == 2 || (cell.z > 0 && cell.z < grid.cells[2] - 1));
+}
+
+// a - b, between the nearest images only where some cell in reach is one.
+template <bool INTERIOR>
+__device__ __forceinline__ Vec separation(const Grid& grid, const Vec& a, const Vec& b) {
+    return INTERIOR ? sub(a, b) : displacement(grid, a, b);
+}

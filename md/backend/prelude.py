@@ -168,6 +168,12 @@ def _home_cell(grid, r):
 
 
 @register_jitable
+def cell_number(grid, cell):
+    """Row-major number of a cell, axis 0 fastest."""
+    return cell[0] + grid.cells[0] * (cell[1] + grid.cells[1] * cell[2])
+
+
+@register_jitable
 def axis_neighbours(grid, axis, home):
     """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
 

@@ -70,8 +70,16 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
 
 
 def only(text: str, kernel: str) -> str:
-    """A CUDA source with every kernel but one left blank; the structs of the others need not be known."""
-    return _KERNEL.sub(lambda m: m[0] if m[1] == kernel else "\n" * m[0].count("\n"), text)
+    """A CUDA source with every kernel but one left blank, line for line.
+
+    What stands before a kernel belongs to it. The structs of the others need not be known then.
+    """
+    kept, end = [], 0
+    for match in _KERNEL.finditer(text):
+        part = text[end : match.end()]
+        kept.append(part if match[1] == kernel else "\n" * part.count("\n"))
+        end = match.end()
+    return "".join(kept) + text[end:]
 
 
 def _parameter(text: str) -> Parameter:

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
+from md.backend import get
 from md.box import Box
 from md.laws import SpringDashpot
 from md.reorder import Reorder
 from md.scenes.lattice import lattice_sites
 from md.schedule import Every
+from md.search import Linked
 from md.simulation import Simulation
 from md.state import State, sphere_volume
 
@@ -179,14 +181,7 @@ def _mixed(state: State, path: float, backend: str) -> State:
         raise ValueError(
             f"a box with periodic = {state.box.periodic} has no walls to hold the elastic run; mixing = 0"
         )
-    sim = Simulation(
-        state,
-        _MIXING_LAW,
-        dt=_MIXING_DT,
-        reorder=Reorder("row", Every(20)),
-        backend=backend,
-        precision="float32",
-    )
+    sim = _simulation(state, _MIXING_LAW, _MIXING_DT, "velocity_verlet", backend)
     mean_speed = np.linalg.norm(state.vel, axis=1).mean()
     sim.run(math.ceil(path / (mean_speed * _MIXING_DT)), phases=False)
     return sim.state.by_id()
@@ -196,15 +191,7 @@ def _relaxed(state: State, backend: str) -> np.ndarray:
     """Positions by id after pushing overlapping spheres apart until none is left: (n, dim) float64."""
     law = SpringDashpot(stiffness=0.45, damping=0.0, diameter=1 + _MARGIN)
     still = State(state.pos, np.zeros_like(state.vel), state.box)
-    sim = Simulation(
-        still,
-        law,
-        integrator="steepest_descent",
-        dt=1.0,
-        reorder=Reorder("row", Every(1000)),
-        backend=backend,
-        precision="float32",
-    )
+    sim = _simulation(still, law, 1.0, "steepest_descent", backend)
     for _ in range(_RELAX_BATCHES):
         if not len(sim.pairs(1 + _MARGIN / 4)):
             return sim.state.by_id().pos.astype(np.float64)
@@ -214,3 +201,11 @@ def _relaxed(state: State, backend: str) -> np.ndarray:
         "fraction "
         f"{state.filling_fraction:.3f}; lower it, or take mixing = 0"
     )
+
+
+def _simulation(state: State, law: SpringDashpot, dt: float, integrator: str, backend: str) -> Simulation:
+    """A simulation that repeats bit for bit on its backend, so that a seed names one state."""
+    options = {"dt": dt, "integrator": integrator, "backend": get(backend), "precision": "float32"}
+    if options["backend"].name in Linked.repeats_on:
+        return Simulation(state, law, search="linked", reorder=Reorder("row", Every(20)), **options)
+    return Simulation(state, law, search="coherent", **options)

@@ -43,6 +43,7 @@ class Coherent(Search):
         self._keys = backend.empty(n, np.int32)
         self._order = backend.empty(n, np.int32)
         self._start = backend.empty(cells + 1, np.int32)
+        backend.reserve_sort(n, cells)
 
     def build(self) -> None:
         """Sort the particles by the rank of their cell and move them there."""

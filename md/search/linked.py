@@ -11,6 +11,7 @@ import numpy as np
 from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
+    cell_number,
     displacement,
     dot,
     finish,
@@ -38,14 +39,13 @@ class Linked(Search):
         self._keys = backend.empty(n, np.int32)
         self._head = backend.empty(self.grid.size, np.int32)
         self._next = backend.empty(n, np.int32)
-        self._table = backend.empty(0, np.int32)
 
     def build(self) -> None:
         """Link every particle into the list of its cell."""
-        self.grid.keys(self.particles.pos, self._table, self._keys)
-        self.backend.fill(self._head, -1)
-        self.backend.kernels(__name__).link(
-            self.particles.n, self._keys, self._head, self._next, self.backend.workers
+        backend, particles = self.backend, self.particles
+        backend.fill(self._head, -1)
+        backend.kernels(__name__).link(
+            particles.n, particles.pos, self.grid.record, self._keys, self._head, self._next, backend.workers
         )
 
     def _structure(self):
@@ -53,9 +53,15 @@ class Linked(Search):
 
 
 @kernel(parallel=True)
-def link(n, keys, head, next, parts):
-    """Lists of ascending slots. Each part owns a range of cells, so no two write the same head."""
+def link(n, pos, grid, keys, head, next, parts):
+    """Lists of ascending slots: each part owns a range of cells, so no two write the same head.
+
+    `keys` is scratch for the cell of each particle, which every part reads; a device needs none.
+    """
     cells = len(head)
+    for i in numba.prange(n):
+        g = grid[0]
+        keys[i] = cell_number(g, home_cell(g, load(pos, i, g)))
     for p in numba.prange(parts):
         low, high = p * cells // parts, (p + 1) * cells // parts
         for i in range(n - 1, -1, -1):

@@ -196,7 +196,7 @@ def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):
         (table["n"] == 512) & (table["search"] == "linked") & (table["ordering"] == "hilbert")
     ]
     counts = sorted_rows.groupby("phase").size()
-    assert counts["force"] == 8
+    assert counts["force"] == 2
     assert counts["reorder"] == 2 + 4
     assert counts["step"] == 2
     for name in ("sizes_float32", "phases_n512_linked_float32_fused", "phases_n1024_coherent_float32_fused"):
