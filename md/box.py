@@ -60,7 +60,7 @@ class Box:
             if periodic:
                 side = pos.dtype.type(length)
                 wrapped = pos[:, axis] - side * np.floor(pos[:, axis] / side)
-                pos[:, axis] = np.where((wrapped >= side) | (wrapped >= length), 0, wrapped)
+                pos[:, axis] = np.where(wrapped >= side, 0, wrapped)
         return pos
 
     def outside(self, pos: np.ndarray) -> np.ndarray:

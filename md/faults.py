@@ -6,7 +6,7 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
 
     Attributes:
         step: the step at which it happened, counted from the simulation's start.
-        particle: id of a particle concerned, the lowest where there are several.
+        particle: id of a particle concerned, one of them where there are several.
     """
 
     def __init__(self, message: str, step: int, particle: int):

@@ -6,13 +6,16 @@ extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id
     if (i >= n) return;
     Vec v = add_scaled(load(vel, n, i), kick, load(force, n, i));
     store(vel, n, i, v);
-    place(grid, add_scaled(load(pos, n, i), drift, v), pos, n, i, id, step, fault);
+    Vec r = load(pos, n, i);
+    place(grid, r, add_scaled(r, drift, v), pos, n, i, id, step, fault);
 }
 
 extern "C" __global__ void descend(int n, real* pos, const int* id, const real* force, real rate, long long step,
                                    Grid grid, unsigned long long* fault) {
     int i = work_item();
-    if (i < n) place(grid, add_scaled(load(pos, n, i), rate, load(force, n, i)), pos, n, i, id, step, fault);
+    if (i >= n) return;
+    Vec r = load(pos, n, i);
+    place(grid, r, add_scaled(r, rate, load(force, n, i)), pos, n, i, id, step, fault);
 }
 
 extern "C" __global__ void kicked(int n, const real* vel, const real* force, real kick, Grid grid, real* out) {

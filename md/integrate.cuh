@@ -1,6 +1,6 @@
 // Kick, drift, and the fault word; see integrate.py. Part of integrate.cu, and of a search's kernel where a step is fused into it.
 
-__device__ __forceinline__ void place(const Grid& grid, Vec r, real* pos, int n, int i, const int* id, long long step,
+__device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id, long long step,
                                       unsigned long long* fault) {
     bool good = true, finite = true;
 #pragma unroll
@@ -19,7 +19,7 @@ __device__ __forceinline__ void place(const Grid& grid, Vec r, real* pos, int n,
         good = good && x >= 0 && (x < length || (x == length && !periodic));
         finite = finite && isfinite(x);
     }
-    store(pos, n, i, r);
+    store(pos, n, i, good ? r : old);  // every position in memory stays inside the box
     if (!good) {
         unsigned long long word = 2ull * step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);
@@ -31,6 +31,6 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
                                        const Vec& acc) {
     Vec v = add_scaled(vi, out.kick, acc);
     store(out.vel, n, i, v);
-    place(grid, add_scaled(ri, out.drift, v), out.pos, n, i, out.id, out.step, out.fault);
+    place(grid, ri, add_scaled(ri, out.drift, v), out.pos, n, i, out.id, out.step, out.fault);
 }
 #endif

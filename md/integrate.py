@@ -180,15 +180,19 @@ def inside(x, length, periodic):
 
 
 @register_jitable
-def place(grid, r, pos, i, id, step, fault):
-    """Write a position to row i, wrapped into the box, or report the particle in the fault word."""
+def place(grid, old, new, pos, i, id, step, fault):
+    """Write a position to row i, wrapped into the box; or report the particle and leave it where it was.
+
+    So every position in memory stays inside the box, and what runs before the fault is read finds its cell.
+    """
     good, finite = True, True
     for k in range(pos.shape[1]):
-        x = wrapped(r[k], grid.length[k], grid.periodic[k])
+        x = wrapped(new[k], grid.length[k], grid.periodic[k])
         pos[i, k] = x
         good &= inside(x, grid.length[k], grid.periodic[k])
         finite &= np.isfinite(x)
     if not good:
+        store(pos, i, old)
         word = np.uint64(2) * np.uint64(step) + np.uint64(finite)
         fault[0] = min(fault[0], word << np.uint64(32) | np.uint64(id[i]))
 
@@ -201,32 +205,34 @@ def _finish(out, grid, i, ri, vi, acc):
     def finish_kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
         store(out.vel, i, v)
-        place(grid, add_scaled(ri, out.drift, v), out.pos, i, out.id, out.step, out.fault)
+        place(grid, ri, add_scaled(ri, out.drift, v), out.pos, i, out.id, out.step, out.fault)
 
     return finish_kick_drift
 
 
 @kernel(parallel=True)
 def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
-    """Vel += kick * force (m = 1); pos += drift * vel, wrapped."""
+    """Kick, vel += kick * force (m = 1), then drift, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
         v = add_scaled(load(vel, i, g), kick, load(force, i, g))
         store(vel, i, v)
-        place(g, add_scaled(load(pos, i, g), drift, v), pos, i, id, step, fault)
+        r = load(pos, i, g)
+        place(g, r, add_scaled(r, drift, v), pos, i, id, step, fault)
 
 
 @kernel(parallel=True)
 def descend(n, pos, id, force, rate, step, grid, fault):
-    """Pos += rate * force, wrapped."""
+    """Move along the force, pos += rate * force, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
-        place(g, add_scaled(load(pos, i, g), rate, load(force, i, g)), pos, i, id, step, fault)
+        r = load(pos, i, g)
+        place(g, r, add_scaled(r, rate, load(force, i, g)), pos, i, id, step, fault)
 
 
 @kernel(parallel=True)
 def kicked(n, vel, force, kick, grid, out):
-    """Out = vel + kick * force."""
+    """The kick alone, out = vel + kick * force."""
     for i in numba.prange(n):
         g = grid[0]
         store(out, i, add_scaled(load(vel, i, g), kick, load(force, i, g)))

@@ -67,7 +67,9 @@ class Simulation:
         chosen = _search(search)
         mover = _integrator(integrator)
         if fused and not mover.fuses:
-            raise ValueError(f"integrator {mover.name!r} cannot be fused into the force kernel; fused=False")
+            raise ValueError(
+                f"integrator {mover.name!r} cannot be fused into the force kernel; take fused=False"
+            )
         if reorder is not None and chosen.sorts_data:
             raise ValueError(
                 f"search {chosen.name!r} sorts the data itself at every build, so a separate reorder "

@@ -20,7 +20,6 @@ def curves(dim: int | None = None) -> tuple[str, ...]:
     return tuple(sorted(name for name, (_, dims) in CURVES.items() if dim is None or dim in dims))
 
 
-@cache
 def curve(name: str, dim: int) -> Curve:
     """A curve of the catalogue.
 
@@ -41,6 +40,11 @@ def curve(name: str, dim: int) -> Curve:
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
         raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
+    return _built(name, dim)
+
+
+@cache
+def _built(name: str, dim: int) -> Curve:
     return CURVES[name][0](dim)
 
 

@@ -139,6 +139,11 @@ class Curve:
         require_integers("index", index)
         cells = np.empty((len(index), self.dim), np.int64)
         wide = np.ascontiguousarray(index.astype(np.uint64))
+        negative = index < 0
+        if negative.any():  # as 64 bits without sign it could be on the longest curve
+            raise ValueError(
+                f"index {int(index[negative.argmax()])} is negative; allowed: 0 <= index < {length}"
+            )
         bad = _decode(wide, order, np.uint64(length - 1), self.base, self.cell, self.succ, self.start, cells)
         if bad < len(index):
             raise ValueError(

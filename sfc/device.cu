@@ -22,7 +22,7 @@ extern "C" __global__ void decode(long long n, const integer* index, int order, 
                                   const unsigned short* succ, unsigned state, long long* cells, u64* bad) {
     long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
-    if ((u64)index[i] > last) {
+    if (index[i] < 0 || (u64)index[i] > last) {
         atomicMin(bad, (u64)i);
         return;
     }

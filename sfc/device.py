@@ -106,7 +106,7 @@ def _launch(kernel: str, curve: Curve, given, order: int, bound: int, tables, ou
         cupy.ascontiguousarray(given),
         np.int32(order),
         np.uint64(bound),
-        *(_on_device(curve, table.tobytes(), table.shape) for table in tables),
+        *(_on_device(table.tobytes(), table.shape, cupy.cuda.runtime.getDevice()) for table in tables),
         np.uint32(curve.start),
         out,
         bad,
@@ -124,7 +124,7 @@ def _module(dim: int, base: int, dtype: str):
 
 
 @lru_cache(maxsize=64)
-def _on_device(curve: Curve, table: bytes, shape: tuple[int, int]):
+def _on_device(table: bytes, shape: tuple[int, int], device: int):
     import cupy
 
     return cupy.asarray(np.frombuffer(table, np.uint16).reshape(shape))

@@ -60,7 +60,7 @@ def main(
             _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)
         cases(config)  # refuse a bad value before anything is measured or written
-        origin = provenance(experiment, config)
+        origin = provenance(experiment, config, arguments)
         record = Record(options.results, experiment)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
@@ -73,6 +73,8 @@ def main(
         (record.folder / "error.txt").write_text(traceback.format_exc())
     if len(record.table):
         _draw(draw, record.table, record.folder)
+    elif complete:
+        _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     if failure is not None:
         _fail(f"{failure}\n(finished cases and error.txt are in {record.folder})", 1)
     if not complete:

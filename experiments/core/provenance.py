@@ -2,7 +2,7 @@
 
 import platform
 import subprocess
-import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,7 +18,6 @@ PACKAGES = (
     "numpy",
     "numba",
     "llvmlite",
-    "scipy",
     "pandas",
     "pyarrow",
     "matplotlib",
@@ -28,12 +27,13 @@ PACKAGES = (
 )
 
 
-def provenance(experiment: str, config: Settings) -> dict:
+def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> dict:
     """What is needed to understand a run and to repeat it.
 
     Args:
         experiment: name of the experiment.
         config: what it was asked for.
+        arguments: its command line; where the results went is left out.
 
     Returns:
         A dictionary that JSON can hold.
@@ -45,7 +45,7 @@ def provenance(experiment: str, config: Settings) -> dict:
     return {
         "experiment": experiment,
         "config": asdict(config),
-        "command": ["python", "-m", f"experiments.{experiment}", *sys.argv[1:]],
+        "command": ["python", "-m", f"experiments.{experiment}", *_without_results(arguments)],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": _commit(Path(__file__).parent),
         "python": platform.python_version(),
@@ -59,6 +59,14 @@ def provenance(experiment: str, config: Settings) -> dict:
             "memory_GiB": round(psutil.virtual_memory().total / 2**30, 1),
         },
     }
+
+
+def _without_results(arguments: Sequence[str]) -> list[str]:
+    kept = list(arguments)
+    if "--results" in kept:
+        place = kept.index("--results")
+        del kept[place : place + 2]
+    return [argument for argument in kept if not argument.startswith("--results=")]
 
 
 def cpu_name() -> str:

@@ -39,6 +39,19 @@ def marker(name: str) -> str:
     return _MARKERS[_place(name) % len(_MARKERS)]
 
 
+def lines(names: list[str], column: str = "ordering") -> dict:
+    """What `seaborn.lineplot` needs to give each of these names its own line, the same in every panel."""
+    return {
+        "hue": column,
+        "hue_order": names,
+        "palette": {name: colour(name) for name in names},
+        "style": column,
+        "style_order": names,
+        "markers": {name: marker(name) for name in names},
+        "dashes": False,
+    }
+
+
 def _place(name: str) -> int:
     return _KNOWN.index(name) if name in _KNOWN else sum(map(ord, name))
 

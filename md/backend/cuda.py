@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def why_not() -> str | None:
     try:
         import cupy
     except ImportError:
-        return "cupy is not installed (pip install 'spatial-locality[cuda]')"
+        return "cupy is not installed (in the checkout: pip install -e '.[cuda]', or '.[cuda12]' for CUDA 12)"
     return None if cupy.cuda.is_available() else "no CUDA device is visible"
 
 
@@ -65,9 +66,9 @@ class Cuda(Backend):
             "multiprocessors": properties["multiProcessorCount"],
             "l2_MiB": properties["l2CacheSize"] / 2**20,
             "memory_GiB": round(properties["totalGlobalMem"] / 2**30, 1),
-            "driver": runtime.driverGetVersion(),
-            "runtime": runtime.runtimeGetVersion(),
-            "clocks": _clocks(device),
+            "driver_cuda": runtime.driverGetVersion(),
+            "runtime_cuda": runtime.runtimeGetVersion(),
+            **_nvidia_smi(runtime.deviceGetPCIBusId(device)),
             "layout": self.layout,
             "compiler_options": self.options,
         }
@@ -178,8 +179,8 @@ class Launcher:
 
     def __init__(self, backend: Cuda, stem: str, law: Any):
         self._backend, self._stem = backend, stem
-        self._law_file = None if law is None else file_of(type(law).__module__, ".cuh")
-        self._parameters = parameters(file_of(stem, ".cu").read_text())
+        self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
+        self._parameters = parameters(_cuda_file(stem, ".cu").read_text())
         self._compiled: dict[tuple, Any] = {}
 
     def __getattr__(self, name: str):
@@ -219,6 +220,21 @@ class Launcher:
                 functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
         source = assemble(self._stem, name, dim, precision, self._backend.layout, structs, functors, fused)
         return self._backend.module(source).get_function(name)
+
+
+def _cuda_file(module: str, suffix: str) -> Path:
+    """The CUDA file of a module.
+
+    Raises:
+        BackendUnavailableError: there is none.
+    """
+    path = file_of(module, suffix)
+    if not path.exists():
+        raise BackendUnavailableError(
+            f"{module} has no CUDA kernel: {path.name} is not beside {path.stem}.py; write it, or use "
+            f"backend='cpu'"
+        )
+    return path
 
 
 def _kind(argument) -> Any:
@@ -284,10 +300,10 @@ def _plain(value):
     return value.data.ptr if value.size else 0
 
 
-def _clocks(device: int) -> dict[str, str]:
-    """Present and highest clocks in MHz, as nvidia-smi tells them."""
-    wanted = "clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem"
-    command = ["nvidia-smi", f"--id={device}", f"--query-gpu={wanted}", "--format=csv,noheader,nounits"]
+def _nvidia_smi(bus: str) -> dict[str, str]:
+    """Driver, and present and highest clocks in MHz, of a device; nothing where nvidia-smi is not."""
+    wanted = "driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem"
+    command = ["nvidia-smi", f"--id={bus}", f"--query-gpu={wanted}", "--format=csv,noheader,nounits"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
     except (OSError, subprocess.SubprocessError):

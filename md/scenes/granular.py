@@ -66,7 +66,8 @@ def granular_gas(
         seed: of the velocities, of which sites stay empty, and of the shuffle.
         memory_order: "lattice" (site by site, axis 0 fastest) or "shuffled".
         mixing: mean path of the elastic run in units of the lattice spacing; 0 keeps the lattice.
-        backend: where the elastic run is done.
+        backend: where the elastic run is done. A seed names one state on each backend, not the same on both:
+            the gas is chaotic, and they sum forces in different orders.
 
     Returns:
         The state in float64; ids number the lattice sites whatever the memory order.

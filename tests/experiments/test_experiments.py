@@ -104,6 +104,12 @@ def test_the_speed_up_of_the_summary_is_the_ratio_of_the_medians(timed):
     assert summary[summary["ordering"] == "lattice"]["speed_up_over_lattice"].dropna().eq(1).all()
 
 
+def test_a_reorder_inside_a_sample_is_counted_where_it_is():
+    case = timing.Config(n=64, search="linked", ordering="row", warmup=2, steps=3, reorder_every=5)
+    assert [timing._reorders(case, range(first, first + 3)) for first in (3, 6, 9, 12)] == [0, 1, 0, 1]
+    assert timing._reorders(timing.Config(n=64, search="linked", ordering="shuffled"), range(1000)) == 0
+
+
 def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
     for name in ("speed_up_n2048_linked_float64", "phases_n2048_linked_float64"):
         assert (timed / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -199,5 +205,9 @@ def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):
     assert counts["force"] == 2
     assert counts["reorder"] == 2 + 4
     assert counts["step"] == 2
-    for name in ("sizes_float32", "phases_n512_linked_float32_fused", "phases_n1024_coherent_float32_fused"):
+    for name in (
+        "sizes_float32_fused",
+        "phases_n512_linked_float32_fused",
+        "phases_n1024_coherent_float32_fused",
+    ):
         assert (folder / f"{name}.png").exists()

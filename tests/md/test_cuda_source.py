@@ -25,6 +25,7 @@ from md.grid import record_dtype
 from md.integrate import KickDrift
 from md.laws import SpringDashpot
 from md.laws.collect import Collect
+from md.search import SEARCHES
 from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
@@ -70,7 +71,7 @@ def variants(stem: str, kernel: str):
 
 
 def test_there_are_cuda_kernels_for_every_search():
-    assert {"md.search.naive", "md.search.linked", "md.search.coherent"} <= set(STEMS)
+    assert {kind.__module__ for kind in SEARCHES.values()} <= set(STEMS)
 
 
 @pytest.mark.parametrize(("stem", "kernel"), KERNELS)

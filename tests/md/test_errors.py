@@ -161,15 +161,24 @@ class TestBackend:
         with refused(r"'cuda' cannot run here: .*backend='cpu'", md.BackendUnavailableError):
             md.Simulation(md.State(AT, REST, BOX), LAW, backend="cuda")
 
-    def test_auto_on_the_cpu_says_so(self):
+    def test_auto_on_the_cpu_says_so_once(self, monkeypatch):
+        monkeypatch.setattr(md.backend, "_told", False)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = md.backend.get("auto")
-        if found.name == "cuda":
+            found = [md.backend.get("auto").name for _ in range(3)]
+        if found[0] == "cuda":
             assert not caught
         else:
-            assert found.name == "cpu"
-            assert all("CPU" in str(warning.message) for warning in caught)
+            assert found == ["cpu"] * 3
+            assert len(caught) == 1
+            assert "running on the CPU" in str(caught[0].message)
+
+    def test_more_cells_or_particles_than_int32_counts(self, monkeypatch):
+        with refused(r"27000000000 cells of side 1.0 .*allowed: up to 2147482624 .*smaller box"):
+            md.Simulation(md.State(AT, REST, md.Box((3000, 3000, 3000))), LAW, backend="cpu")
+        monkeypatch.setattr(md.state, "MAX_PARTICLES", 1)
+        with refused(r"2 particles; allowed: up to 1 \(int32 slots\)"):
+            md.State(AT, REST, BOX)
 
 
 class TestReorder:

@@ -259,3 +259,13 @@ def test_a_successor_that_is_no_state_is_refused():
 def test_tables_of_the_wrong_width_are_refused():
     with pytest.raises(ValueError, match=r"\(1, 3\).*\(states, 4\)"):
         sfc.Curve("broken", 2, 2, [[0, 1, 2]], [[0, 0, 0]])
+
+
+@pytest.mark.parametrize("order", [3, 32])
+def test_a_negative_index_is_refused_on_the_longest_curve_too(order):
+    with pytest.raises(ValueError, match=r"index -1 is negative; allowed: 0 <= index < "):
+        sfc.curve("hilbert", 2).decode(np.array([0, -1]), order)
+
+
+def test_a_curve_is_the_same_object_however_it_is_asked_for():
+    assert sfc.curve("hilbert", 3) is sfc.curve(name="hilbert", dim=3)

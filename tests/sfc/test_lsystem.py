@@ -74,9 +74,10 @@ def test_no_two_states_of_the_automaton_say_the_same(name, dim, rules):
     assert len(set(classes)) == len(classes)
 
 
-def test_the_plane_curves_have_four_states():
+def test_the_plane_curves_have_four_states_and_the_thesis_s_grammar_sixteen():
     assert len(sfc.curve("hilbert", 2).rank) == 4
     assert len(sfc.curve("peano", 2).rank) == 4
+    assert len(sfc.curve("hilbert", 3).rank) == 16
 
 
 def test_moore_s_curve_is_hilbert_with_a_closed_first_level():
