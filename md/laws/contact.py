@@ -4,8 +4,8 @@ Force on i: K (1 - r/d) n - mu ((v_i - v_j) . n) n for r < d, with n from j to i
 m_eff = m/2, w0^2 = K / (d m_eff) and g = mu / (2 m_eff); they part, again at r = d, after pi / w with
 w^2 = w0^2 - g^2, and keep e = exp(-pi g / w) of their speed.
 
-The dashpot's pull jumps at r = d, so a stepped contact misses e by first order in dt: at 50 steps a contact by
-at most 4e-3 for e = 0.9, 7e-3 for 0.8 and 8e-3 for 0.7.
+The dashpot's pull jumps at r = d, so a stepped contact misses e by first order in dt: at 50 steps a contact
+by at most 4e-3 for e = 0.9, 7e-3 for 0.8 and 8e-3 for 0.7.
 
 Schaefer, Dippel and Wolf, J. Phys. I France 6 (1996) 5.
 """
