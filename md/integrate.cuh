@@ -19,7 +19,9 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
         good = good && x >= 0 && (x < length || (x == length && !periodic));
         finite = finite && isfinite(x);
     }
-    store(pos, n, i, good ? r : old);  // every position in memory stays inside the box
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) r.x[axis] = good ? r.x[axis] : old.x[axis];
+    store(pos, n, i, r);  // every position in memory stays inside the box
     if (!good) {
         unsigned long long word = 2ull * step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);
