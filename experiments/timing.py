@@ -264,7 +264,7 @@ def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str, title: str) -> None
     )
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
     panels[-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
+    figure.suptitle(f"{title}\nmedian and quartiles over samples", fontsize=9)
     style.save(figure, out, name)
 
 

@@ -49,7 +49,7 @@ def add_scaled(a, factor, b):
 
 
 def displacement(grid, a, b):
-    """A - b between the nearest periodic images, for positions inside the box.
+    """The difference a - b between the nearest periodic images, for positions inside the box.
 
     Antisymmetric to the last bit.
     """
