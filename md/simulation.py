@@ -183,6 +183,7 @@ class Simulation:
     def _raise_fault(self) -> None:
         """Raise what a kernel has reported, now or earlier."""
         word = int(self._backend.download(self._fault)[0])
+        self.timings.resolve()
         if word == NO_FAULT:
             return
         step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF

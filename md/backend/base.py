@@ -28,36 +28,44 @@ class DeviceMemoryError(MemoryError):
 class Timings:
     """Milliseconds of each phase of each step, and of whole runs.
 
-    A backend whose clock runs on the device adds functions that yield the time; they are called when it is
-    read.
+    A backend whose clock runs on the device adds functions that yield the time. They hold the device's
+    events until `resolve` calls them: when the times are read, and whenever a run reads its faults.
 
     Attributes:
         total: (steps, ms) of every `run`, taken around the whole loop.
     """
 
     def __init__(self):
-        self._times: dict[str, list[tuple[int, float | Callable[[], float]]]] = {}
+        self._times: dict[str, list[tuple[int, float]]] = {}
+        self._pending: list[tuple[str, int, Callable[[], float]]] = []
         self.total: list[tuple[int, float]] = []
 
     def add(self, phase: str, step: int, ms: float | Callable[[], float]) -> None:
         """Record that a phase took some time at a step."""
-        self._times.setdefault(phase, []).append((step, ms))
+        self._pending.append((phase, step, ms if callable(ms) else lambda: ms))
+
+    def resolve(self) -> None:
+        """Take the times of all that was added; waits for the device where it is not done yet."""
+        for phase, step, ms in self._pending:
+            self._times.setdefault(phase, []).append((step, ms()))
+        self._pending.clear()
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
         """Phase -> durations in ms, one for every time the phase ran."""
-        for phase, times in self._times.items():
-            self._times[phase] = [(step, ms() if callable(ms) else ms) for step, ms in times]
+        self.resolve()
         return {phase: [ms for _, ms in times] for phase, times in self._times.items()}
 
     @property
     def steps(self) -> dict[str, list[int]]:
         """Phase -> the step of each of its durations."""
+        self.resolve()
         return {phase: [step for step, _ in times] for phase, times in self._times.items()}
 
     def clear(self) -> None:
         """Forget everything; call it after the warm-up."""
         self._times.clear()
+        self._pending.clear()
         self.total.clear()
 
     def median(self, phase: str) -> float:

@@ -37,7 +37,7 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     if (i >= n) return;
     Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
     int3 home = home_cell(grid, ri);
-    if (is_interior(grid, home)) {
+    if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp on both paths would walk them in turn
         const int* row = head + cell_number(grid, home) - 1 - grid.cells[0] * (DIM == 3 ? 1 + grid.cells[1] : 1);
 #pragma unroll 1
         for (int c = 0; c < (DIM == 3 ? 3 : 1); ++c, row += grid.cells[0] * (grid.cells[1] - 3)) {

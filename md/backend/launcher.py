@@ -1,0 +1,154 @@
+"""The kernels of one CUDA stem as Python functions.
+
+What is compiled, and how each argument is passed, follows from the arguments of a call; `source.py` then puts
+the text together and the backend compiles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from md.backend.base import BackendUnavailableError
+from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype
+
+THREADS = 256  # a block
+
+
+class Launcher:
+    """The kernels of one stem as functions: `launcher.force(n, ...)` starts n threads.
+
+    What is compiled follows from the arguments: dim and precision from the first (n, dim) array, a struct
+    from each structured argument, the functors of law and output from the modules that define them.
+
+    Args:
+        stem: module name.
+        law: the law that its kernels call, or None.
+        layout: of particle arrays, one of `md.backend.LAYOUTS`.
+        compile: makes a module, with `get_function`, of CUDA C++ given as `code`.
+    """
+
+    def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
+        self._stem, self._layout, self._make = stem, layout, compile
+        self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
+        self._parameters = parameters(_cuda_file(stem, ".cu").read_text())
+        self._compiled: dict[tuple, Any] = {}
+
+    def __getattr__(self, name: str):
+        listed = self._parameters.get(name)
+        if listed is None:
+            raise AttributeError(
+                f"no kernel {name!r} in {self._stem}.cu; known: {', '.join(self._parameters)}"
+            )
+
+        def launch(*arguments):
+            if len(arguments) != len(listed):
+                raise TypeError(f"{self._stem}.{name} takes {len(listed)} arguments, not {len(arguments)}")
+            n = int(arguments[0])
+            if n == 0:
+                return
+            key = (name, *(_kind(argument) for argument in arguments))
+            if key not in self._compiled:
+                self._compiled[key] = self._compile(name, listed, arguments)
+            values = tuple(_value(p.type, a) for p, a in zip(listed, arguments, strict=True))
+            self._compiled[key](((n + THREADS - 1) // THREADS,), (THREADS,), values)
+
+        setattr(self, name, launch)
+        return launch
+
+    def _compile(self, name: str, listed, arguments):
+        rows = next((a for a in arguments if getattr(a, "ndim", 0) == 2), None)
+        dim, precision = (3, np.dtype(np.float32)) if rows is None else (rows.shape[1], rows.dtype)
+        structs, functors, fused = {}, [], False
+        for parameter, argument in zip(listed, arguments, strict=True):
+            if not parameter.is_struct:
+                continue
+            structs[parameter.type] = _struct(argument)
+            if parameter.type == "Law":
+                functors.append(self._law_file)
+            elif parameter.type == "Out":
+                fused = hasattr(argument, "_fields")
+                functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
+        source = assemble(self._stem, name, dim, precision, self._layout, structs, functors, fused)
+        return self._make(code=source).get_function(name)
+
+
+def _cuda_file(module: str, suffix: str) -> Path:
+    """The CUDA file of a module.
+
+    Raises:
+        BackendUnavailableError: there is none.
+    """
+    path = file_of(module, suffix)
+    if not path.exists():
+        raise BackendUnavailableError(
+            f"{module} has no CUDA kernel: {path.name} is not beside {path.stem}.py; write it, or use "
+            f"backend='cpu'"
+        )
+    return path
+
+
+def _kind(argument) -> Any:
+    """What decides, of an argument, which code is compiled."""
+    if hasattr(argument, "_fields"):
+        return type(argument), *(_kind(field) for field in argument)
+    if hasattr(argument, "dtype"):
+        return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
+    return type(argument)
+
+
+def _struct(argument) -> Struct:
+    """The struct that holds an argument: its own dtype, its named fields, or a pointer to its data."""
+    if hasattr(argument, "_fields"):
+        return Struct(
+            tuple(
+                (_field_type(value), name, 0) for name, value in zip(argument._fields, argument, strict=True)
+            )
+        )
+    if argument.dtype.names:
+        return struct_of_dtype(argument.dtype)
+    return Struct(((f"{C_TYPES[argument.dtype]}*", "data", 0),))
+
+
+def _field_type(value) -> str:
+    if isinstance(value, int):
+        return "long long"
+    return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
+
+
+def _value(declared: str, argument):
+    """An argument as a kernel takes it."""
+    if declared == "int":
+        return np.int32(argument)
+    if declared == "long long":
+        return np.int64(argument)
+    if hasattr(argument, "_fields"):
+        fields = [
+            (
+                name,
+                np.int64
+                if isinstance(value, int)
+                else value.dtype
+                if isinstance(value, (np.ndarray, np.generic))
+                else np.uint64,
+            )
+            for name, value in zip(argument._fields, argument, strict=True)
+        ]
+        return np.array([tuple(_plain(value) for value in argument)], np.dtype(fields, align=True))
+    if declared[0].isupper() and not argument.dtype.names:
+        return np.array([(_plain(argument),)], [("data", np.uint64)])
+    if declared.endswith("*"):
+        return np.uint64(_plain(argument))
+    return argument
+
+
+def _plain(value):
+    """A field of a struct: a number, the number in a host array of one, or the address of a device array."""
+    if isinstance(value, np.ndarray):
+        return value.reshape(())[()]
+    if isinstance(value, (int, np.generic)):
+        return value
+    return value.data.ptr if value.size else 0
