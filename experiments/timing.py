@@ -289,7 +289,7 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         panel.errorbar(names, whole[0.5], yerr=spread, **marks)
         panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
         panel.tick_params(axis="x", rotation=45)
-    panels[0][-1].legend(fontsize=7)
+    panels[0][-1].legend(title="phase", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
     figure.suptitle(f"{title}; medians, quartiles of the whole step", fontsize=9)
     style.save(figure, out, name)
 
