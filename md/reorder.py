@@ -11,7 +11,7 @@ from md.backend import Backend, Cpu
 from md.grid import Grid
 from md.schedule import Schedule
 from md.state import Particles
-from sfc import Curve, ordering
+from sfc import Curve, covering
 
 MODES = ("data",)
 ROUTES = ("device", "host")
@@ -53,7 +53,7 @@ class Reorder:
         bound._particles, bound._backend = particles, backend
         place = backend if self.via == "device" else Cpu()
         bound._place, bound._grid = place, grid if place is backend else grid.on(place)
-        bound._rank = place.upload(ordering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
+        bound._rank = place.upload(covering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
         bound._keys = place.empty(particles.n, np.int32)
         bound._order = place.empty(particles.n, np.int32)
         bound._start = place.empty(grid.size + 1, np.int32)

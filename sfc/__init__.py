@@ -6,21 +6,25 @@ a curve of yours. `device` encodes and decodes arrays on a CUDA device.
 """
 
 from sfc import cache, device, testing
-from sfc.catalogue import curve, curves
+from sfc.catalogue import curve, curves, register
 from sfc.curve import Curve
+from sfc.grammar_file import read_curve
 from sfc.lsystem import GrammarError, curve_from_grammar
-from sfc.ordering import Ordering, ordering, orderings
+from sfc.ordering import Ordering, covering, ordering, orderings
 
 __all__ = [
     "Curve",
     "GrammarError",
     "Ordering",
     "cache",
+    "covering",
     "curve",
     "curve_from_grammar",
     "curves",
     "device",
     "ordering",
     "orderings",
+    "read_curve",
+    "register",
     "testing",
 ]

@@ -3,49 +3,97 @@
 from collections.abc import Callable
 from functools import cache
 
+from sfc.butz import butz
+from sfc.compact import compact
 from sfc.curve import Curve
+from sfc.gray import gray
 from sfc.hilbert import hilbert
+from sfc.moore import moore
 from sfc.morton import morton
 from sfc.peano import peano
 
-CURVES: dict[str, tuple[Callable[[int], Curve], tuple[int, ...]]] = {
-    "hilbert": (hilbert, (2, 3)),
-    "morton": (morton, (2, 3)),
-    "peano": (peano, (2,)),
+CURVES: dict[str, tuple[Callable[..., Curve], tuple[int, ...]]] = {
+    "butz": (butz, (3,)),  # in 2D it is Hilbert's, in 4D `hilbert` is it
+    "compact": (compact, (3,)),
+    "gray": (gray, (2, 3, 4)),
+    "hilbert": (hilbert, (2, 3, 4)),
+    "moore": (moore, (2, 3)),
+    "morton": (morton, (2, 3, 4)),
+    "peano": (peano, (2, 3)),
 }
+_registered: dict[tuple[str, int], Curve] = {}
 
 
 def curves(dim: int | None = None) -> tuple[str, ...]:
     """Names of the curves, in alphabetical order; those known in `dim` dimensions where it is given."""
-    return tuple(sorted(name for name, (_, dims) in CURVES.items() if dim is None or dim in dims))
+    built_in = {name for name, (_, dims) in CURVES.items() if dim is None or dim in dims}
+    return tuple(sorted(built_in | {name for name, its in _registered if dim is None or dim == its}))
 
 
-def curve(name: str, dim: int) -> Curve:
+def curve(name: str, dim: int, **options) -> Curve:
     """A curve of the catalogue.
 
     Args:
         name: one of `curves(dim)`.
         dim: dimensions.
+        options: `axiom` for `hilbert` in 2D and 3D, one of its grammar's symbols; nothing for the others.
 
     Returns:
         The curve; the same object at every call.
 
     Raises:
-        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are.
+        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. An option
+            that the curve does not take.
     """
     if name not in curves(dim):
-        if name in CURVES:
-            there = " and ".join(f"{d}D" for d in CURVES[name][1])
+        if name in curves():
+            there = " and ".join(f"{d}D" for d in _dims(name))
             raise ValueError(
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
         raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
-    return _built(name, dim)
+    if options and (name != "hilbert" or set(options) != {"axiom"}):
+        raise ValueError(
+            f"curve {name!r} does not take {sorted(options)}; allowed: axiom, for 'hilbert' only"
+        )
+    return _registered.get((name, dim)) or _built(name, dim, **options)
+
+
+def register(curve: Curve) -> None:
+    """Make a curve of your own known by its name, in this process, wherever a built-in one is.
+
+    Args:
+        curve: the curve; registering one with the same tables again changes nothing.
+
+    Raises:
+        ValueError: a name that another curve, or an ordering, of this dimension has.
+    """
+    from sfc.ordering import orderings
+
+    known = _registered.get((curve.name, curve.dim))
+    if known is not None and _same(known, curve):
+        return
+    if curve.name in orderings(curve.dim):
+        raise ValueError(
+            f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than "
+            f"{', '.join(orderings(curve.dim))}"
+        )
+    _registered[curve.name, curve.dim] = curve
+
+
+def _same(one: Curve, other: Curve) -> bool:
+    tables = [(c.base, c.start, c.rank.tobytes(), c.next.tobytes()) for c in (one, other)]
+    return tables[0] == tables[1]
 
 
 @cache
-def _built(name: str, dim: int) -> Curve:
-    return CURVES[name][0](dim)
+def _built(name: str, dim: int, **options) -> Curve:
+    return CURVES[name][0](dim, **options)
+
+
+def _dims(name: str) -> list[int]:
+    built_in = CURVES[name][1] if name in CURVES else ()
+    return sorted({*built_in, *(dim for known, dim in _registered if known == name)})
 
 
 def _list(dim: int) -> str:

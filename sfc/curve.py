@@ -12,12 +12,9 @@ As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling C
 
 from functools import cached_property
 
-import numba
 import numpy as np
 
-from sfc.compile import compiler
-
-kernel = compiler("sfc")
+from sfc import walk
 
 
 class Curve:
@@ -62,6 +59,7 @@ class Curve:
         self.next = np.ascontiguousarray(next, dtype=np.uint16)
         self.cell = np.argsort(self.rank, axis=1).astype(np.uint16)
         self.succ = np.take_along_axis(self.next, self.cell.astype(np.intp), axis=1)
+        self._tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def __repr__(self) -> str:
         return f"<Curve {self.name} {self.dim}D, base {self.base}, {len(self.rank)} states>"
@@ -110,8 +108,14 @@ class Curve:
             )
         require_integers("cells", cells)
         index = np.empty(len(cells), np.uint64)
-        wide = np.ascontiguousarray(cells.astype(np.uint64))  # a negative cell wraps far above any side
-        bad = _encode(wide, order, np.uint64(side), self.base, self.rank, self.next, self.start, index)
+        wide = _as_uint64(cells)  # a negative cell wraps far above any side
+        levels, first, table = self._merged(order)
+        axes = (0,) * self.dim
+        if self.base == 2:
+            bad = walk.encode_bits(wide, order, levels, first[0], table[0], axes, self.start, index)
+        else:
+            given = np.uint64(side), order, self.base, levels, first[0], table[0]
+            bad = walk.encode_digits(wide, *given, axes, self.start, index)
         if bad < len(cells):
             raise ValueError(
                 f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
@@ -138,19 +142,26 @@ class Curve:
             raise ValueError(f"index of shape {index.shape}; allowed: (n,)")
         require_integers("index", index)
         cells = np.empty((len(index), self.dim), np.int64)
-        wide = np.ascontiguousarray(index.astype(np.uint64))
-        negative = index < 0
-        if negative.any():  # as 64 bits without sign it could be on the longest curve
-            raise ValueError(
-                f"index {int(index[negative.argmax()])} is negative; allowed: 0 <= index < {length}"
-            )
-        bad = _decode(wide, order, np.uint64(length - 1), self.base, self.cell, self.succ, self.start, cells)
+        levels, first, table = self._merged(order)
+        given = levels, np.uint64(length - 1), first[1], table[1], (0,) * self.dim, self.start, cells
+        if self.base == 2:
+            bad = walk.decode_bits(_as_uint64(index), order, *given)
+        else:
+            bad = walk.decode_digits(_as_uint64(index), order, self.base, *given)
+        if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
+            bad = int((index < 0).argmax())  # as 64 bits without sign it is on the longest curve
         if bad < len(index):
-            raise ValueError(
-                f"index {int(index[bad])} in row {bad} is past the end of the curve of order {order}; "
-                f"allowed: 0 <= index < {length}"
-            )
+            where = "is negative" if index[bad] < 0 else f"is past the end of the curve of order {order}"
+            raise ValueError(f"index {int(index[bad])} in row {bad} {where}; allowed: 0 <= index < {length}")
         return cells
+
+    def _merged(self, order: int):
+        """Levels at a look-up, and the (encode, decode) tables of the top levels and of the blocks below."""
+        levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
+        for count in (order % levels, levels):
+            if count not in self._tables:
+                self._tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
+        return levels, self._tables[order % levels], self._tables[levels]
 
     def traversal(self, order: int) -> np.ndarray:
         """Every cell of the grid in visiting order.
@@ -240,59 +251,10 @@ def require_integers(what: str, values: np.ndarray) -> None:
         )
 
 
-@kernel(parallel=True)
-def _encode(cells, order, side, base, rank, next, start, index):
-    """Fill `index`; return the first row outside the grid, or the number of rows."""
-    n, dim = cells.shape
-    bad = n
-    for i in numba.prange(n):
-        inside = True
-        for k in range(dim):
-            inside &= cells[i, k] < side
-        if inside:
-            state = np.uint16(start)
-            code = np.uint64(0)
-            scale = side
-            for level in range(order):
-                shift = np.uint64(order - 1 - level)
-                scale = scale // np.uint64(base) if base != 2 else scale
-                digit = np.uint64(0)
-                for k in range(dim - 1, -1, -1):
-                    if base == 2:
-                        d = (cells[i, k] >> shift) & np.uint64(1)
-                    else:
-                        d = (cells[i, k] // scale) % np.uint64(base)
-                    digit = digit * np.uint64(base) + d
-                code = code * np.uint64(rank.shape[1]) + np.uint64(rank[state, digit])
-                state = next[state, digit]
-            index[i] = code
-        else:
-            bad = min(bad, i)
-    return bad
-
-
-@kernel(parallel=True)
-def _decode(index, order, last, base, cell, succ, start, cells):
-    """Fill `cells`; return the first row past the end of the curve, or the number of rows."""
-    n, dim = cells.shape
-    bad = n
-    for i in numba.prange(n):
-        if index[i] <= last:
-            width = np.uint64(cell.shape[1])
-            scale = (last // width) + np.uint64(1)  # width**(order - 1); last + 1 itself may overflow
-            rest = index[i]
-            state = np.uint16(start)
-            for k in range(dim):
-                cells[i, k] = 0
-            for _ in range(order):
-                position = rest // scale
-                rest -= position * scale
-                scale //= width
-                digit = np.uint64(cell[state, position])
-                for k in range(dim):
-                    cells[i, k] = cells[i, k] * base + np.int64(digit % np.uint64(base))
-                    digit //= np.uint64(base)
-                state = succ[state, position]
-        else:
-            bad = min(bad, i)
-    return bad
+def _as_uint64(values: np.ndarray) -> np.ndarray:
+    """The values as contiguous 64-bit words, without a copy where they are such; negative ones wrap."""
+    kind = np.int64 if values.dtype.kind == "i" else np.uint64
+    words = np.ascontiguousarray(values, dtype=kind).view(np.uint64)
+    return (
+        words if words.flags.writeable else words.copy()
+    )  # Numba would compile anew for one it must not write

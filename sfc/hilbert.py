@@ -1,12 +1,13 @@
-"""Hilbert's curve in two and three dimensions.
+"""Hilbert's curve, by grammar, and what else goes by its name in 3D.
 
-Hilbert, Math. Ann. 38 (1891) 459. In 3D the name covers many curves; this one is the four-symbol grammar
-of the granular-gas thesis that this laboratory examines (its appendix), whose symbols are four chiral
-versions.
+Hilbert, Math. Ann. 38 (1891) 459. In 3D the name covers many curves. `hilbert` is the four-symbol grammar of
+the granular-gas thesis that this laboratory examines (seed 003, its appendix), whose symbols are four chiral
+versions; `butz` (in butz.py) and `compact` (in compact.py) are others.
 """
 
+from sfc.butz import butz
 from sfc.curve import Curve
-from sfc.lsystem import curve_from_grammar
+from sfc.lsystem import GrammarError, curve_from_grammar
 
 RULES = {
     2: {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"},
@@ -19,13 +20,23 @@ RULES = {
 }
 
 
-def hilbert(dim: int) -> Curve:
-    """Hilbert's curve from its grammar.
+def hilbert(dim: int, axiom: str = "A") -> Curve:
+    """Hilbert's curve.
 
     Args:
-        dim: 2 (4 states) or 3 (16 states).
+        dim: 2 (4 states) or 3 (16 states), from the grammar; or 4, which no turtle walks: Butz's.
+        axiom: the symbol to start from, one of the grammar's: A or B in 2D; A, B, C or D in 3D.
 
     Returns:
         A continuous curve of base 2 that starts in the origin's corner.
+
+    Raises:
+        GrammarError: an axiom that is no symbol of the grammar.
     """
-    return curve_from_grammar("hilbert", dim, "A", RULES[dim])
+    known = tuple(RULES.get(dim, {"A": ""}))
+    if axiom not in known:
+        raise GrammarError(f"axiom {axiom!r} of hilbert in {dim}D; allowed: {', '.join(known)}")
+    name = "hilbert" if axiom == "A" else f"hilbert-{axiom}"
+    if dim not in RULES:
+        return butz(dim, name)
+    return curve_from_grammar(name, dim, axiom, RULES[dim])

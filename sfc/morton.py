@@ -9,7 +9,7 @@ def morton(dim: int) -> Curve:
     """Morton's order, also Z or Lebesgue order. Morton, IBM technical report (1966).
 
     Args:
-        dim: 2 or 3. Axis 0 gives the lowest bit of each group.
+        dim: 2, 3 or 4. Axis 0 gives the lowest bit of each group.
 
     Returns:
         A curve of base 2 with one state; it jumps.

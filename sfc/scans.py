@@ -1,47 +1,116 @@
-"""Orders of a box that follow no curve: row by row, in stripes, at random.
+"""Orders of a box that follow no curve: row by row, in stripes, tile by tile, at random.
 
-Each factory takes the box's shape and returns its key: (n, dim) int64 cells -> (n,) uint64, a permutation of
-0 .. prod(shape) - 1. Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
+Each factory takes the box's shape and returns two functions that are inverse to each other:
+`rank`, (n, dim) int64 cells -> (n,) uint64 of 0 .. prod(shape) - 1, and `cells`, back from (n,) int64 ranks.
+Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
 """
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 MAX_RANDOM_CELLS = 2**31
-Key = Callable[[np.ndarray], np.ndarray]
+TILE = 4
+Rank = Callable[[np.ndarray], np.ndarray]
+Cells = Callable[[np.ndarray], np.ndarray]
 
 
-def row(shape: tuple[int, ...]) -> Key:
+class Scan(NamedTuple):
+    """An order of a box without gaps: the two functions of the contract above."""
+
+    rank: Rank
+    cells: Cells
+
+
+def row(shape: tuple[int, ...]) -> Scan:
     """Row-major: axis 0 fastest, every row in the same direction."""
 
-    def key(cells):
+    def rank(cells):
         index = np.zeros(len(cells), np.int64)
         for axis in reversed(range(len(shape))):
             index = index * shape[axis] + cells[:, axis]
         return index.astype(np.uint64)
 
-    return key
+    def cells(rank):
+        return _digits(rank, shape)
+
+    return Scan(rank, cells)
 
 
-def zigzag(shape: tuple[int, ...]) -> Key:
+def zigzag(shape: tuple[int, ...]) -> Scan:
     """Stripes (boustrophedon).
 
     As `row`, but every other row, and every other layer, runs backwards. Unit steps.
     """
 
-    def key(cells):
+    def rank(cells):
         index = np.zeros(len(cells), np.int64)
         for axis in reversed(range(len(shape))):
             forward = cells[:, axis]
             index = index * shape[axis] + np.where(index % 2 == 0, forward, shape[axis] - 1 - forward)
         return index.astype(np.uint64)
 
-    return key
+    def cells(rank):
+        found = _digits(rank, shape)
+        for axis in range(len(shape)):
+            rank = rank // shape[axis]  # the number of the row, layer, ... that this axis runs in
+            found[:, axis] = np.where(rank % 2 == 0, found[:, axis], shape[axis] - 1 - found[:, axis])
+        return found
+
+    return Scan(rank, cells)
 
 
-def random(shape: tuple[int, ...], seed: int = 0) -> Key:
+def tiled(shape: tuple[int, ...], tile: int | tuple[int, ...] = TILE) -> Scan:
+    """Row-major inside tiles, and the tiles row-major; those at the far sides are cut off by the box.
+
+    Args:
+        shape: cells along each axis.
+        tile: cells of a tile along every axis, or along each; at least 1.
+
+    Raises:
+        ValueError: a tile that is no integer of at least 1 along each axis.
+    """
+    sides = tile if isinstance(tile, tuple) else (tile,) * len(shape)
+    if len(sides) != len(shape) or any(
+        isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 1 for side in sides
+    ):
+        raise ValueError(f"tile = {tile!r}; allowed: an integer of at least 1, or {len(shape)} of them")
+    sides = tuple(int(side) for side in sides)
+
+    def rank(cells):
+        before = np.zeros(len(cells), np.int64)  # cells in the tiles that come first
+        inside = np.zeros(len(cells), np.int64)
+        volume = np.ones(len(cells), np.int64)  # of the box, cut to this tile along the axes seen so far
+        for axis in reversed(range(len(shape))):
+            corner = cells[:, axis] // sides[axis] * sides[axis]
+            width = np.minimum(sides[axis], shape[axis] - corner)
+            before += corner * volume * math.prod(shape[:axis])
+            inside = inside * width + cells[:, axis] - corner
+            volume *= width
+        return (before + inside).astype(np.uint64)
+
+    def cells(rank):
+        found = np.empty((len(rank), len(shape)), np.int64)
+        widths = np.empty_like(found)
+        volume, rest = np.ones(len(rank), np.int64), np.array(rank, np.int64)
+        for axis in reversed(range(len(shape))):
+            layer = volume * math.prod(shape[:axis])  # cells in one layer across this axis
+            corner = rest // (layer * sides[axis]) * sides[axis]
+            rest -= corner * layer
+            found[:, axis] = corner
+            widths[:, axis] = np.minimum(sides[axis], shape[axis] - corner)
+            volume *= widths[:, axis]
+        for axis in range(len(shape)):
+            found[:, axis] += rest % widths[:, axis]
+            rest //= widths[:, axis]
+        return found
+
+    return Scan(rank, cells)
+
+
+def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
     """A random permutation of the cells: what no locality at all looks like.
 
     Args:
@@ -58,4 +127,20 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Key:
         )
     permutation = np.random.default_rng(seed).permutation(math.prod(shape)).astype(np.uint64)
     linear = row(shape)
-    return lambda cells: permutation[linear(cells)]
+    inverse: list[np.ndarray] = []
+
+    def cells(rank):
+        if not inverse:
+            inverse.append(np.argsort(permutation))
+        return linear.cells(inverse[0][rank])
+
+    return Scan(lambda cells: permutation[linear.rank(cells).astype(np.intp)], cells)
+
+
+def _digits(rank: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The cells of row-major numbers."""
+    found = np.empty((len(rank), len(shape)), np.int64)
+    for axis, side in enumerate(shape):
+        found[:, axis] = rank % side
+        rank = rank // side
+    return found

@@ -18,6 +18,7 @@ def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: in
     Raises:
         AssertionError: what does not hold, at which order.
     """
+    _check_tables(curve)
     generator = np.random.default_rng(seed)
     order = 1
     while order <= curve.max_order:
@@ -39,6 +40,17 @@ def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: in
                     (step == 1).all(), where, "a step is not one cell although the tables are continuous"
                 )
         order += 1
+
+
+def _check_tables(curve: Curve) -> None:
+    """The two pairs of tables say the same: a device encodes by one pair, all else goes by the other."""
+    where = f"{curve.name} in {curve.dim}D"
+    cell = curve.cell.astype(np.intp)
+    digits = np.broadcast_to(np.arange(curve.base**curve.dim), cell.shape)
+    found = np.take_along_axis(curve.rank, np.minimum(cell, digits.shape[1] - 1), axis=1)
+    _require(np.array_equal(found, digits), where, "table `cell` is not the inverse of `rank`")
+    found = np.take_along_axis(curve.next, np.minimum(cell, digits.shape[1] - 1), axis=1)
+    _require(np.array_equal(found, curve.succ), where, "table `succ` is not `next` in order of position")
 
 
 def _check_all(curve: Curve, order: int, where: str) -> None:

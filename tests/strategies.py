@@ -8,7 +8,7 @@ import md
 import sfc
 
 INTEGER_DTYPES = [np.dtype(f"{kind}{bytes}") for kind in "iu" for bytes in (1, 2, 4, 8)]
-CURVES = [(name, dim) for dim in (2, 3) for name in sfc.curves(dim)]
+CURVES = [(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim)]
 ORDERINGS = [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)]
 DIMS = st.sampled_from([2, 3])
 
@@ -37,6 +37,14 @@ def indices_of(draw, curve: sfc.Curve):
 def shapes(dim: int, largest: int = 9):
     """Cells along each axis of a box, sides of one cell included."""
     return st.tuples(*[st.one_of(st.just(1), st.integers(1, largest))] * dim)
+
+
+def shapes_filled_by(name: str, dim: int):
+    """Shapes that an ordering can fill: any, but for the pancake."""
+    if name != "pancake":
+        return shapes(dim)
+    height, blocks = st.sampled_from([1, 2, 4, 8]), st.tuples(st.integers(1, 4), st.integers(1, 4))
+    return st.tuples(height, blocks).map(lambda drawn: (*(b * drawn[0] for b in drawn[1]), drawn[0]))
 
 
 @st.composite

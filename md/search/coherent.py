@@ -20,7 +20,7 @@ from md.backend.prelude import (
 )
 from md.laws.pair import interact
 from md.search.strategy import Search
-from sfc import Curve, ordering
+from sfc import Curve, covering
 
 
 class Coherent(Search):
@@ -38,7 +38,7 @@ class Coherent(Search):
 
     def _allocate(self) -> None:
         backend, n, cells = self.backend, self.particles.n, self.grid.size
-        ranks = ordering(self.cell_order, self.grid.shape).dense_ranks()
+        ranks = covering(self.cell_order, self.grid.shape).dense_ranks()
         self._rank = backend.upload(ranks.astype(np.int32))
         self._keys = backend.empty(n, np.int32)
         self._order = backend.empty(n, np.int32)

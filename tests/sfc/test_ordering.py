@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from tests.strategies import ORDERINGS, shapes
+from tests.strategies import ORDERINGS, shapes, shapes_filled_by
 
 every_ordering = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
 
@@ -21,7 +21,7 @@ def all_cells(shape: tuple[int, ...]) -> np.ndarray:
 @every_ordering
 @given(data=st.data())
 def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
-    shape = data.draw(shapes(dim))
+    shape = data.draw(shapes_filled_by(name, dim))
     ordering = sfc.ordering(name, shape)
     sfc.testing.check_ordering(ordering)
     cells = ordering.traversal()
@@ -34,7 +34,7 @@ def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
 @every_ordering
 @given(data=st.data())
 def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
-    shape = data.draw(shapes(dim))
+    shape = data.draw(shapes_filled_by(name, dim))
     ordering = sfc.ordering(name, shape)
     cells = ordering.traversal()
     row_numbers = cells @ np.cumprod([1, *shape[:-1]])
@@ -43,7 +43,7 @@ def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
     assert np.array_equal(dense[row_numbers], np.arange(ordering.size))
 
 
-@pytest.mark.parametrize("name", ["row", "zigzag", "random"])
+@pytest.mark.parametrize("name", ["row", "zigzag", "random", "tiled", "gilbert"])
 @given(shape=st.sampled_from([2, 3]).flatmap(shapes))
 def test_a_scan_ranks_densely(name, shape):
     ordering = sfc.ordering(name, shape)
@@ -98,7 +98,9 @@ def test_check_ordering_catches_cells_that_share_a_rank(key):
 
 def test_the_issue_s_orderings_are_there():
     for dim in (2, 3):
-        assert {"row", "zigzag", "random", *sfc.curves(dim)} <= set(sfc.orderings(dim))
+        assert {"row", "zigzag", "random", "tiled", "gilbert", *sfc.curves(dim)} <= set(sfc.orderings(dim))
+    assert "pancake" in sfc.orderings(3)
+    assert "pancake" not in sfc.orderings(2)
     assert list(sfc.orderings()) == sorted(sfc.orderings())
 
 
@@ -115,7 +117,7 @@ def test_a_cell_outside_the_box_is_refused(name):
 
 
 def test_an_unknown_ordering_lists_those_known():
-    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: hilbert, morton, .*row, zigzag"):
+    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, tiled, zigzag"):
         sfc.ordering("hilbrt", (4, 4, 4))
 
 
@@ -145,3 +147,85 @@ def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
 def test_a_table_of_more_cells_than_32_bits_count_is_refused():
     with pytest.raises(ValueError, match=rf"{2**40} cells.*2\*\*32"):
         sfc.ordering("row", (2**20, 2**20)).dense_ranks()
+
+
+@every_ordering
+@given(data=st.data())
+def test_a_dense_order_gives_back_the_cell_of_a_rank(name, dim, data):
+    ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
+    if ordering.is_dense:
+        ranks = np.arange(ordering.size)
+        assert np.array_equal(ordering.rank(ordering.cells(ranks)), ranks)
+        assert np.array_equal(ordering.cells(ranks[::-1].astype(np.uint32)), ordering.traversal()[::-1])
+        for wrong in (-1, ordering.size):
+            with pytest.raises(ValueError, match=rf"rank {wrong} at 1; allowed: 0 <= rank < {ordering.size}"):
+                ordering.cells(np.array([0, wrong]))
+    else:
+        assert name in sfc.curves(dim)
+        with pytest.raises(ValueError, match=r"have gaps.*the curve's own cube"):
+            ordering.cells(np.array([0]))
+
+
+@every_ordering
+def test_no_cells_have_no_ranks(name, dim):
+    ordering = sfc.ordering(name, (4,) * dim)
+    assert ordering.rank(np.empty((0, dim), np.int8)).shape == (0,)
+    if ordering.is_dense:
+        assert ordering.cells(np.empty(0, np.int64)).shape == (0, dim)
+
+
+@every_ordering
+@given(data=st.data())
+def test_a_traversal_in_pieces_is_the_traversal(name, dim, data):
+    ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
+    length = data.draw(st.integers(1, 50))
+    pieces = list(ordering.chunks(length))
+    assert max(map(len, pieces)) <= length
+    assert np.array_equal(np.concatenate(pieces), ordering.traversal())
+
+
+def test_a_traversal_too_large_to_hold_is_streamed():
+    """The first and the thousandth piece of boxes of 2**45 cells."""
+    for name, shape in (("hilbert", (2**15,) * 3), ("gilbert", (2**20, 2**15, 2**10)), ("row", (2**45,))):
+        ordering = sfc.ordering(name, shape)
+        pieces = ordering.chunks(1000)
+        first = next(pieces)
+        assert np.array_equal(ordering.rank(first), np.arange(1000))
+    with pytest.raises(ValueError, match="length = 0; allowed: at least 1"):
+        next(sfc.ordering("row", (3, 3)).chunks(0))
+
+
+@pytest.mark.parametrize("name", sfc.orderings(3))
+@given(shape=shapes(3))
+def test_a_covering_ranks_any_box_as_a_part_of_one_that_can_be_filled(name, shape):
+    ordering = sfc.covering(name, shape)
+    assert ordering.shape == shape
+    sfc.testing.check_ordering(ordering)
+    if name == "pancake":
+        height = 2 ** int(np.ceil(np.log2(shape[2])))
+        whole = sfc.ordering(name, (*(-(-side // height) * height for side in shape[:2]), height)).traversal()
+        assert np.array_equal(ordering.traversal(), whole[(whole < np.array(shape)).all(axis=1)])
+    else:
+        assert np.array_equal(ordering.traversal(), sfc.ordering(name, shape).traversal())
+
+
+@given(shape=st.sampled_from([1, 2, 3, 4]).flatmap(lambda dim: shapes(dim, 7)), tile=st.integers(1, 5))
+def test_tiled_is_row_major_over_tiles_and_inside_them(shape, tile):
+    cells = all_cells(shape)
+    keys = [column for axis in range(len(shape)) for column in (cells[:, axis] % tile,)]
+    keys += [cells[:, axis] // tile for axis in range(len(shape))]
+    assert np.array_equal(sfc.ordering("tiled", shape, tile=tile).traversal(), cells[np.lexsort(keys)])
+    assert np.array_equal(
+        sfc.ordering("tiled", shape, tile=(tile,) * len(shape)).traversal(), cells[np.lexsort(keys)]
+    )
+
+
+@pytest.mark.parametrize("tile", [0, -1, 2.0, (2, 2, 2), True, (2, 0)])
+def test_a_tile_that_is_none_is_refused(tile):
+    with pytest.raises(ValueError, match=r"tile = .*allowed: an integer of at least 1, or 2 of them"):
+        sfc.ordering("tiled", (5, 5), tile=tile)
+
+
+def test_a_box_of_too_many_cells_for_a_scan_is_refused():
+    with pytest.raises(ValueError, match=r"allowed: less than 2\*\*63"):
+        sfc.ordering("row", (2**32, 2**31))

@@ -1,0 +1,60 @@
+"""A 3D Hilbert curve of small dilation, found by search.
+
+Of the curves made of one pattern that starts and ends in neighbouring corners of the cube, its eight copies
+rotated, mirrored or reversed at will (14 ways through the octants' corners, 4**8 ways to lay the copies:
+917,504 curves), those best at order 2 in a measure were measured at order 3, and the best of these at order
+4. This one had the smallest worst-case dilation in the 1, 2 and max norms together: 67.1, 13.9 and 10.9 at
+order 4, against 78.9, 18.8 and 18.1 for the thesis's grammar and 73.2, 18.2 and 14.0 for Butz's. It is not
+better in all: its mean edge stretch is a tenth larger than theirs. On such searches: Haverkort, How many
+three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
+"""
+
+import numpy as np
+
+from sfc.curve import Curve
+
+# Of each octant in visiting order: which octant; the pattern's axis that lies along each of the cube's; the
+# axes along which it is mirrored; whether it is walked backwards.
+OCTANTS = (
+    (0, (1, 0, 2), (0, 0, 0), 0),
+    (2, (0, 2, 1), (0, 0, 0), 0),
+    (3, (2, 1, 0), (0, 0, 0), 0),
+    (7, (1, 0, 2), (0, 0, 0), 0),
+    (6, (2, 0, 1), (1, 1, 0), 0),
+    (4, (2, 0, 1), (1, 0, 0), 1),
+    (5, (0, 1, 2), (1, 0, 0), 1),
+    (1, (2, 1, 0), (1, 0, 0), 1),
+)
+
+
+def compact(dim: int) -> Curve:
+    """The curve of `OCTANTS`; a state is a way to lay the pattern.
+
+    Args:
+        dim: 3.
+
+    Returns:
+        A continuous curve of base 2 from the origin's corner to the one across along axis 0.
+    """
+    start = (tuple(range(dim)), (0,) * dim, 0)
+    states, rows = [start], []
+    for axes, mirrored, backwards in states:  # grows while it is walked
+        order = OCTANTS[::-1] if backwards else OCTANTS
+        row = []
+        for octant, inner_axes, inner_mirrored, inner_backwards in order:
+            digit = sum((octant >> axes[k] & 1 ^ mirrored[k]) << k for k in range(dim))
+            inner = (
+                tuple(inner_axes[axis] for axis in axes),
+                tuple(inner_mirrored[axis] ^ mirrored[k] for k, axis in enumerate(axes)),
+                backwards ^ inner_backwards,
+            )
+            if inner not in states:
+                states.append(inner)
+            row.append((digit, states.index(inner)))
+        rows.append(row)
+    rank = np.empty((len(states), len(OCTANTS)), np.int64)
+    next = np.empty_like(rank)
+    for state, row in enumerate(rows):
+        for position, (digit, inner) in enumerate(row):
+            rank[state, digit], next[state, digit] = position, inner
+    return Curve("compact", dim, 2, rank, next)

@@ -1,0 +1,24 @@
+"""The Gray-code order: interleaved coordinates read as a reflected Gray code."""
+
+import numpy as np
+
+from sfc.curve import Curve
+
+
+def gray(dim: int) -> Curve:
+    """Cells in the order in which a Gray code of their interleaved bits counts; one bit changes at each step.
+
+    A step moves along one axis, but by any power of two. Faloutsos, IEEE Trans. Software Eng. 14 (1988) 1381.
+
+    Args:
+        dim: 2, 3 or 4. Axis 0 gives the lowest bit of each group.
+
+    Returns:
+        A curve of base 2 with two states (the parity of the bits above); it jumps.
+    """
+    cells = 1 << dim
+    number = np.arange(cells)
+    rank = np.empty((2, cells), np.int64)
+    rank[0, number ^ number >> 1] = number
+    rank[1] = cells - 1 - rank[0]
+    return Curve("gray", dim, 2, rank, rank & 1)

@@ -1,0 +1,22 @@
+"""Moore's closed curve: Hilbert's with another first level, so that its end meets its start."""
+
+from sfc.curve import Curve
+from sfc.hilbert import RULES
+from sfc.lsystem import curve_from_grammar
+
+AXIOMS = {2: "AFA<F<AFA", 3: "A+#<A&#<A+<#A+#^A+<#A+&#A+#<A"}
+
+
+def moore(dim: int) -> Curve:
+    """Four (eight) Hilbert curves round a square (cube). Moore, Trans. Amer. Math. Soc. 26 (1900) 72.
+
+    In 3D the eight are the thesis's curve; their turns are the shortest such word, found by trying all ways
+    round the cube with the symbol A.
+
+    Args:
+        dim: 2 (5 states) or 3 (33 states).
+
+    Returns:
+        A closed, continuous curve of base 2.
+    """
+    return curve_from_grammar("moore", dim, AXIOMS[dim], RULES[dim])

@@ -1,0 +1,201 @@
+"""What each curve of the catalogue is, against its own definition; curves of one's own by name."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sfc
+from sfc.butz import butz
+from sfc.hilbert import RULES
+from sfc.lsystem import expand, walk
+from sfc.peano import peano
+
+COIL = """
+name = "{name}"
+dim = 2
+axiom = "A"
+[rules]
+A = ">BF<AFA<FB>"
+B = "<AF>BFB>FA<"
+"""
+
+
+def symmetric_copies(path: np.ndarray, side: int):
+    """A path under every rotation and mirror of its grid, forwards and backwards."""
+    dim = path.shape[1]
+    for axes in itertools.permutations(range(dim)):
+        for far in itertools.product((False, True), repeat=dim):
+            turned = np.where(far, side - 1 - path[:, axes], path[:, axes])
+            yield turned
+            yield turned[::-1]
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4])
+def test_gray_changes_one_interleaved_bit_at_a_step(dim):
+    order = 3
+    path = sfc.curve("gray", dim).traversal(order)
+    weights = 1 << (np.arange(order)[:, None] * dim + np.arange(dim))
+    bits = path[:, None, :] >> np.arange(order)[None, :, None] & 1
+    interleaved = (bits * weights).sum(axis=(1, 2))
+    number = np.arange(len(path))
+    assert np.array_equal(interleaved, number ^ number >> 1)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_peano_follows_his_arithmetic_definition(dim):
+    """A digit of the index, mirrored if the digits before it of the other axes have an odd sum."""
+    order = 3
+    for index in range(0, 3 ** (dim * order), 7):
+        digits = [index // 3**place % 3 for place in reversed(range(dim * order))]  # first to last
+        axes = [dim - 1 - place % dim for place in range(dim * order)]
+        cell = [0] * dim
+        for place, (digit, axis) in enumerate(zip(digits, axes, strict=True)):
+            others = sum(d for d, a in zip(digits[:place], axes[:place], strict=True) if a != axis)
+            cell[axis] = 3 * cell[axis] + (2 - digit if others % 2 else digit)
+        assert peano(dim).decode(np.array([index]), order)[0].tolist() == cell
+
+
+def test_peano_in_2d_is_the_grammar_s():
+    rules = {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}
+    grammar = sfc.curve_from_grammar("peano", 2, "A", rules)
+    assert np.array_equal(grammar.traversal(4), sfc.curve("peano", 2).traversal(4))
+
+
+def test_butz_in_2d_is_hilbert_s_curve_and_hilbert_in_4d_is_butz_s():
+    assert np.array_equal(butz(2).traversal(5), sfc.curve("hilbert", 2).traversal(5))
+    assert np.array_equal(butz(4).traversal(2), sfc.curve("hilbert", 4).traversal(2))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4, 5])
+def test_butz_follows_the_gray_code_whose_first_axis_is_1(dim):
+    path = butz(dim).traversal(1)
+    turning = [int(np.flatnonzero(step)[0]) for step in np.diff(path, axis=0)]
+    number = np.arange(1, 2**dim)
+    assert turning == [(int(k & -k).bit_length() % dim) for k in number]
+    assert butz(dim).is_continuous
+    assert len(butz(dim).rank) == {2: 4, 3: 12, 4: 32, 5: 80}[dim]
+
+
+@pytest.mark.parametrize(("dim", "same"), [(2, True), (3, False)])
+def test_skilling_s_transposition_is_butz_s_curve_in_2d_only(dim, same):
+    """Up to a rotation or mirror of the grid or a reversal; his algorithm on every cell of order 3."""
+    path = np.array([skilling(index, 3, dim) for index in range(8**dim)])
+    assert (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
+    own = butz(dim).traversal(3)
+    assert any(np.array_equal(own, copy) for copy in symmetric_copies(path, 8)) == same
+
+
+def skilling(index: int, order: int, dim: int) -> list[int]:
+    """Axes of an index: its bits transposed, Gray-decoded, and the excess turns undone from below."""
+    bits = [index >> k & 1 for k in reversed(range(order * dim))]
+    axes = [int("".join(str(b) for b in bits[k::dim]), 2) for k in range(dim)]
+    carry = axes[-1] >> 1
+    for k in range(dim - 1, 0, -1):
+        axes[k] ^= axes[k - 1]
+    axes[0] ^= carry
+    level = 2
+    while level < 1 << order:
+        mask = level - 1
+        for k in range(dim - 1, -1, -1):
+            if axes[k] & level:
+                axes[0] ^= mask
+            else:
+                swapped = (axes[0] ^ axes[k]) & mask
+                axes[0] ^= swapped
+                axes[k] ^= swapped
+        level <<= 1
+    return axes
+
+
+def test_the_three_hilbert_curves_of_3d_are_inequivalent():
+    paths = {name: sfc.curve(name, 3).traversal(2) for name in ("hilbert", "butz", "compact")}
+    for one, other in itertools.combinations(paths, 2):
+        assert not any(np.array_equal(paths[one], copy) for copy in symmetric_copies(paths[other], 4))
+
+
+@pytest.mark.parametrize(("dim", "axiom"), [(2, "A"), (2, "B"), (3, "A"), (3, "B"), (3, "C"), (3, "D")])
+def test_each_symbol_of_the_grammar_can_be_the_axiom(dim, axiom):
+    curve = sfc.curve("hilbert", dim, axiom=axiom)
+    sfc.testing.check_curve(curve, cells=4096, samples=32)
+    assert curve.is_continuous
+    path = walk(expand(axiom, RULES[dim], 3), dim)
+    path = np.where(path[0] > path.min(axis=0), path.max(axis=0) - path, path - path.min(axis=0))
+    assert np.array_equal(curve.traversal(3), path)
+
+
+def test_an_axiom_of_another_grammar_and_an_option_of_another_curve_are_refused():
+    with pytest.raises(ValueError, match=r"axiom 'C' of hilbert in 2D; allowed: A, B"):
+        sfc.curve("hilbert", 2, axiom="C")
+    with pytest.raises(
+        ValueError, match=r"'morton' does not take \['axiom'\]; allowed: axiom, for 'hilbert'"
+    ):
+        sfc.curve("morton", 2, axiom="A")
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_moore_s_curve_is_closed_and_made_of_hilbert_s(dim):
+    curve, hilbert = sfc.curve("moore", dim), sfc.curve("hilbert", dim)
+    assert curve.is_closed
+    path = curve.traversal(4).reshape(2**dim, -1, dim)
+    part = hilbert.traversal(3)
+    for piece in path:
+        local = piece - piece.min(axis=0)
+        assert any(np.array_equal(local, copy) for copy in symmetric_copies(part, 8))
+
+
+class TestCurvesOfOnesOwn:
+    def test_a_grammar_file_is_a_curve(self, tmp_path):
+        path = tmp_path / "coil.toml"
+        path.write_text(COIL.format(name="coil"))
+        curve = sfc.read_curve(path)
+        assert (curve.name, curve.dim) == ("coil", 2)
+        assert np.array_equal(curve.traversal(4), sfc.curve("hilbert", 2).traversal(4))
+
+    def test_a_registered_curve_is_known_wherever_a_built_in_one_is(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("sfc.catalogue._registered", {})
+        (tmp_path / "coil.toml").write_text(COIL.format(name="coil"))
+        curve = sfc.read_curve(tmp_path / "coil.toml")
+        sfc.register(curve)
+        sfc.register(sfc.read_curve(tmp_path / "coil.toml"))
+        assert sfc.curve("coil", 2) is curve
+        assert "coil" in sfc.curves(2)
+        assert "coil" in sfc.orderings(2)
+        assert "coil" not in sfc.orderings(3)
+        sfc.testing.check_ordering(sfc.ordering("coil", (5, 7)))
+        with pytest.raises(ValueError, match=r"'coil' exists in 2D, not in 3D"):
+            sfc.curve("coil", 3)
+        other = sfc.Curve("coil", 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
+        with pytest.raises(ValueError, match=r"'coil' in 2D: the name is taken"):
+            sfc.register(other)
+
+    @pytest.mark.parametrize("name", ["hilbert", "row"])
+    def test_a_name_that_is_taken_is_refused(self, name):
+        curve = sfc.Curve(name, 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
+        with pytest.raises(ValueError, match=rf"'{name}' in 2D: the name is taken; choose another than"):
+            sfc.register(curve)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("dim = 2", "no 'name'"),
+            ('name = "x"\ndim = "2"\n[rules]\nA = "A"', "dim = '2'"),
+            ('name = "x"\ndim = true\n[rules]\nA = "A"', "dim = True"),
+            ('name = "x"\ndim = 2\naxion = "A"\n[rules]\nA = "A"', "unknown key 'axion'"),
+            ('name = "x"\ndim = 2\n[rules]\nAB = "A"', "rule 'AB'"),
+            ('name = "x"\ndim = 2\n[rules]\nA = 3', "rule 'A' = 3"),
+            ('name = "x"\ndim = 2\n[rules]', "no rule"),
+            ('name = "x"\ndim = 7\n[rules]\nA = "A"', "dim = 7; allowed: 2 or 3"),
+            ('name = "x"\ndim = 2\n[rules]\nA = "AFA"', "2 symbols"),
+            ("name =", "Invalid value"),
+        ],
+    )
+    def test_a_file_that_is_no_curve_is_refused_with_its_name(self, tmp_path, text, message):
+        path = tmp_path / "wrong.toml"
+        path.write_text(text)
+        with pytest.raises(sfc.GrammarError, match=rf"curve file .*wrong\.toml: .*{message}"):
+            sfc.read_curve(path)
+
+    def test_a_file_that_is_not_there_is_named(self, tmp_path):
+        with pytest.raises(sfc.GrammarError, match=r"none\.toml: .*No such file"):
+            sfc.read_curve(tmp_path / "none.toml")
