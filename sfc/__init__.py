@@ -1,11 +1,12 @@
 """Space-filling curves, orderings of boxes, and models of a cache. Knows no physics.
 
 `curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)`
-ranks the cells of any box. `cache.block` predicts the hits of an access stream. `testing.check_curve` checks
-a curve of yours. `device` encodes and decodes arrays on a CUDA device.
+ranks the cells of any box. `locality` measures how well an order keeps neighbours together. `cache.block`,
+`cache.lru` and `cache.set_associative` predict the hits of an access stream. `testing.check_curve` checks a
+curve of yours. `device` encodes, decodes and ranks arrays on a CUDA device.
 """
 
-from sfc import cache, device, testing
+from sfc import cache, device, locality, testing
 from sfc.catalogue import curve, curves, register
 from sfc.curve import Curve
 from sfc.grammar_file import read_curve
@@ -22,6 +23,7 @@ __all__ = [
     "curve_from_grammar",
     "curves",
     "device",
+    "locality",
     "ordering",
     "orderings",
     "read_curve",

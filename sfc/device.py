@@ -1,16 +1,19 @@
-"""Encode and decode of arrays that live on a CUDA device, from the same tables as on the host.
+"""Curves and orderings of arrays that live on a CUDA device, from the same tables as on the host.
 
 cupy is imported when first called. `curve.cuh` holds the two walks for kernels of other packages too.
 """
 
 from functools import cache, lru_cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from sfc.curve import Curve, require_integers
+from sfc.ordering import Ordering
 
 THREADS = 256
+_rank_tables: WeakKeyDictionary[Ordering, dict] = WeakKeyDictionary()
 _C_INTEGERS = {
     "i1": "signed char",
     "u1": "unsigned char",
@@ -81,6 +84,50 @@ def decode(curve: Curve, index, order: int):
             f"allowed: 0 <= index < {length}"
         )
     return cells
+
+
+def rank(ordering: Ordering, cells):
+    """Rank of each cell of a box, on the device.
+
+    A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes a cell of the
+    box) is made at the first call and stays on the device as long as the ordering lives.
+
+    Args:
+        ordering: of the box.
+        cells: (n, dim) cupy integers of any dtype, 0 <= cell < shape.
+
+    Returns:
+        (n,) cupy uint64, as `Ordering.rank`.
+
+    Raises:
+        ValueError: as `Ordering.rank`; finding it out waits for the device.
+    """
+    if cells.ndim != 2 or cells.shape[1] != ordering.dim:
+        raise ValueError(
+            f"cells of shape {cells.shape}; an ordering of {ordering.shape} takes (n, {ordering.dim})"
+        )
+    require_integers("cells", cells)
+    import cupy
+
+    outside = cupy.zeros(len(cells), bool)
+    for axis, side in enumerate(ordering.shape):
+        outside |= (cells[:, axis] < 0) | (cells[:, axis] >= side)
+    if outside.any():
+        bad = int(outside.argmax())
+        raise ValueError(
+            f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
+            f"{ordering.shape}"
+        )
+    if ordering.curve is not None:
+        return encode(ordering.curve[0], cells, ordering.curve[1])
+    tables = _rank_tables.setdefault(ordering, {})
+    device = cupy.cuda.runtime.getDevice()
+    if device not in tables:
+        tables[device] = cupy.asarray(ordering.ranks())
+    number = cupy.zeros(len(cells), np.int64)
+    for axis in reversed(range(ordering.dim)):
+        number = number * ordering.shape[axis] + cells[:, axis].astype(np.int64)
+    return tables[device][number]
 
 
 def source(dim: int, base: int, dtype: np.dtype) -> str:

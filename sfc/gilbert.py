@@ -121,44 +121,60 @@ def _pieces(a, b, c, out):
 @kernel(parallel=True)
 def _rank(cells, sides, ranks):
     for i in numba.prange(len(cells)):
-        pieces = np.empty((_PIECES, 9), np.int64)
-        size, here, moved = sides.copy(), cells[i].copy(), np.empty(3, np.int64)
-        rank = 0
-        while size[1] > 1 or size[2] > 1:
-            for p in range(_pieces(size[0], size[1], size[2], pieces)):
-                inside = True
+        ranks[i] = _rank_of(cells[i], sides)
+
+
+@kernel
+def _rank_of(cell, sides):
+    pieces = np.empty((_PIECES, 9), np.int64)
+    size, here, moved = sides.copy(), cell.copy(), np.empty(3, np.int64)
+    rank = 0
+    while size[1] > 1 or size[2] > 1:
+        for p in range(_pieces(size[0], size[1], size[2], pieces)):
+            inside = True
+            for k in range(3):
+                axis = abs(pieces[p, 3 + k]) - 1
+                away = here[axis] - pieces[p, axis]
+                moved[k] = away if pieces[p, 3 + k] > 0 else -away
+                inside &= 0 <= moved[k] < pieces[p, 6 + k]
+            if inside:
                 for k in range(3):
-                    axis = abs(pieces[p, 3 + k]) - 1
-                    away = here[axis] - pieces[p, axis]
-                    moved[k] = away if pieces[p, 3 + k] > 0 else -away
-                    inside &= 0 <= moved[k] < pieces[p, 6 + k]
-                if inside:
-                    here[:] = moved
-                    size[:] = pieces[p, 6:]
-                    break
-                rank += pieces[p, 6] * pieces[p, 7] * pieces[p, 8]
-        ranks[i] = rank + here[0]
+                    here[k], size[k] = moved[k], pieces[p, 6 + k]
+                break
+            rank += pieces[p, 6] * pieces[p, 7] * pieces[p, 8]
+    return rank + here[0]
 
 
 @kernel(parallel=True)
 def _cells(ranks, sides, cells):
     for i in numba.prange(len(ranks)):
-        pieces = np.empty((_PIECES, 9), np.int64)
-        size, corner = sides.copy(), np.zeros(3, np.int64)
-        frame, turned = np.eye(3, dtype=np.int64), np.empty((3, 3), np.int64)  # row k: this box's axis k
-        rest = ranks[i]
-        while size[1] > 1 or size[2] > 1:
-            for p in range(_pieces(size[0], size[1], size[2], pieces)):
-                volume = pieces[p, 6] * pieces[p, 7] * pieces[p, 8]
-                if rest < volume:
-                    for k in range(3):
-                        for axis in range(3):
-                            corner[axis] += pieces[p, k] * frame[k, axis]
-                        along = pieces[p, 3 + k]
-                        turned[k] = frame[abs(along) - 1] * (1 if along > 0 else -1)
-                    frame[:] = turned
-                    size[:] = pieces[p, 6:]
-                    break
-                rest -= volume
-        for axis in range(3):
-            cells[i, axis] = corner[axis] + rest * frame[0, axis]
+        _cell_at(ranks[i], sides, cells[i])
+
+
+@kernel
+def _cell_at(rest, sides, cell):
+    pieces = np.empty((_PIECES, 9), np.int64)
+    size = sides.copy()
+    axes, turned = np.arange(1, 4), np.empty(3, np.int64)  # of the box, that this piece's axes lie along
+    cell[:] = 0
+    while size[1] > 1 or size[2] > 1:
+        for p in range(_pieces(size[0], size[1], size[2], pieces)):
+            volume = pieces[p, 6] * pieces[p, 7] * pieces[p, 8]
+            if rest < volume:
+                for k in range(3):
+                    _advance(cell, axes[k], pieces[p, k])
+                    along = pieces[p, 3 + k]
+                    turned[k] = axes[along - 1] if along > 0 else -axes[-along - 1]
+                for k in range(3):
+                    axes[k], size[k] = turned[k], pieces[p, 6 + k]
+                break
+            rest -= volume
+    _advance(cell, axes[0], rest)
+
+
+@kernel
+def _advance(cell, axis, distance):
+    if axis > 0:
+        cell[axis - 1] += distance
+    else:
+        cell[-axis - 1] -= distance

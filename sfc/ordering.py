@@ -147,7 +147,7 @@ class Ordering:
                 if len(inside):
                     yield inside
         else:
-            numbers = np.argsort(self._ranks_by_number())
+            numbers = np.argsort(self.ranks())
             for start in range(0, self.size, length):
                 yield self._numbered(numbers[start : start + length])
 
@@ -162,14 +162,15 @@ class Ordering:
         """
         if self.size > 2**32:
             raise ValueError(f"{self.size} cells in {self.shape}; allowed: up to 2**32 in a dense table")
-        ranks = self._ranks_by_number()
+        ranks = self.ranks()
         if self.is_dense:
             return ranks.astype(np.uint32)
         dense = np.empty(self.size, np.uint32)
         dense[np.argsort(ranks)] = np.arange(self.size, dtype=np.uint32)
         return dense
 
-    def _ranks_by_number(self) -> np.ndarray:
+    def ranks(self) -> np.ndarray:
+        """Rank of every cell, gaps and all, addressed by its row-major number: (size,) uint64."""
         ranks = np.empty(self.size, np.uint64)
         for start in range(0, self.size, CHUNK):
             stop = min(start + CHUNK, self.size)

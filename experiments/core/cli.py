@@ -1,5 +1,6 @@
 """The command line of an experiment, made from its Config."""
 
+import argparse
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import pandas as pd
 import tyro
 
+import sfc
 from experiments.core import style
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_table
@@ -30,6 +32,9 @@ class Options:
     """Folder for results; the run makes <experiment>/<utc>-<hash> inside."""
     replot: Path | None = None
     """Draw the figures of an earlier run again, from its folder, and measure nothing."""
+    curve_file: tuple[Path, ...] = ()
+    """Curves of your own: files with a grammar each (TOML, see the README); their names then stand beside the
+    built-in ones in every flag that takes an ordering or a curve."""
 
 
 def main(
@@ -55,12 +60,13 @@ def main(
     experiment = Path(module.__file__).stem
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
         if options.replot is not None:
             _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)
         cases(config)  # refuse a bad value before anything is measured or written
-        origin = provenance(experiment, config, arguments)
+        origin = provenance(experiment, config, arguments) | {"grammars": grammars}
         record = Record(options.results, experiment)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
@@ -79,6 +85,18 @@ def main(
         _fail(f"{failure}\n(finished cases and error.txt are in {record.folder})", 1)
     if not complete:
         _fail(f"interrupted; the finished cases are in {record.folder}", 130)
+
+
+def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
+    """Make the curves of `--curve-file` known before the Config is checked; name -> text of each file."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--curve-file", "--curve_file", nargs="*", type=Path, default=[])
+    grammars = {}
+    for path in parser.parse_known_args(list(arguments))[0].curve_file:
+        curve = sfc.read_curve(path)
+        sfc.register(curve)
+        grammars[curve.name] = path.read_text(encoding="utf-8")
+    return grammars
 
 
 def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:

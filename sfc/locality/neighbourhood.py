@@ -1,0 +1,235 @@
+"""Measures of neighbourhoods in space: how far along an order they are spread."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sfc.compile import compiler
+from sfc.locality.measure import LISTED_CELLS, Measure, draws_for, estimate, exact_measure, position_of
+from sfc.ordering import Ordering
+
+kernel = compiler("sfc")
+
+
+@dataclass(frozen=True)
+class Clusters(Measure):
+    """A `Measure` of windows.
+
+    Attributes:
+        counts: (worst + 1,) int64; windows looked at that have 0, 1, ... clusters.
+    """
+
+    counts: np.ndarray = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Faces cut by pieces of an order.
+
+    Attributes:
+        cut: pairs of face-adjacent cells in different pieces; estimated where sampled.
+        share: `cut` over all pairs of face-adjacent cells.
+        surface: mean faces of a piece towards others, over the faces of a cube of its volume.
+        error: standard error of `share`, 0 where exact; one cut and one uncut pair added to a sample keep it
+            above 0 where none is found.
+        exact: whether every pair was looked at.
+        samples: pairs looked at.
+    """
+
+    cut: int
+    share: float
+    surface: float
+    error: float
+    exact: bool
+    samples: int
+
+
+def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: int = 0) -> Clusters:
+    """In how many runs along the order the cells of a window lie: what a range query has to seek.
+
+    A cluster is a maximal run of consecutive positions whose cells are all in the window; every place of the
+    window inside the box counts once. All are counted in O(size * 2**dim): a window has as many clusters as
+    cells, less one for each step of the order with both ends in it.
+
+    Args:
+        ordering: of a box.
+        window: cells along every axis, or along each axis.
+        samples: windows to draw; None for all of them up to `LISTED_CELLS` cells.
+        seed: of the draw.
+
+    Returns:
+        The measure, with the number of windows of each number of clusters.
+
+    Raises:
+        ValueError: a window that is empty, larger than the box or, sampled, too large to list; bad samples; a
+            sampled ordering with gaps that is too large to list.
+
+    Moon, Jagadish, Faloutsos and Saltz, IEEE Trans. Knowledge and Data Engineering 13 (2001) 124.
+    """
+    sides = _checked_window(window, ordering.shape)
+    draws = draws_for(samples, ordering.size, LISTED_CELLS)
+    places = np.array(ordering.shape) - sides + 1
+    volume = math.prod(sides.tolist())
+    if draws and volume > LISTED_CELLS:
+        raise ValueError(
+            f"window {window!r} of {volume} cells; allowed: up to {LISTED_CELLS} where windows are sampled; "
+            f"take a smaller one"
+        )
+    if draws:
+        found = _draw_windows(ordering, sides, places, draws, seed)
+        mean, error = estimate(found)
+    else:
+        joined = np.zeros(tuple(places + 1), np.int64)
+        strides = np.array(joined.strides) // joined.itemsize
+        _add_steps(ordering.traversal(), sides, places, strides, joined.reshape(-1))
+        for axis in range(ordering.dim):
+            np.cumsum(joined, axis=axis, out=joined)
+        found = (volume - joined[(slice(-1),) * ordering.dim]).ravel()
+        mean, error = float(found.mean()), 0.0
+    counts = np.bincount(found)
+    return Clusters(mean, float(len(counts) - 1), error, not draws, len(found), counts)
+
+
+def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 0) -> Measure:
+    """How far apart along the order cells lie that are neighbours in space.
+
+    For face-adjacent cells a and b: |position of a - position of b|. The mean is over all such pairs. Along a
+    curve few long ones make it up: a sample of fewer pairs than a side has cells may miss them, and then
+    `error` is too small as well.
+
+    Args:
+        ordering: of a box.
+        samples: pairs to draw; None for all of them up to `LISTED_CELLS` cells.
+        seed: of the draw.
+
+    Returns:
+        The measure, in positions.
+
+    Raises:
+        ValueError: bad samples, or a sampled ordering with gaps that is too large to list.
+
+    Mitchison and Durbin, SIAM J. Algebraic and Discrete Methods 7 (1986) 571, who ask for the order of least
+    mean; its largest is the bandwidth of the grid under this order.
+    """
+    draws = draws_for(samples, ordering.size, LISTED_CELLS)
+    stretches = [np.abs(b - a) for a, b in _neighbours(ordering, draws, seed)]
+    if draws:
+        mean, error = estimate(stretches[0])
+        return Measure(mean, float(stretches[0].max()), error, False, draws)
+    totals, largest = zip(*((found.sum(), found.max(initial=0)) for found in stretches), strict=True)
+    return exact_measure(np.array(totals), np.array(largest), sum(_edges(ordering.shape)))
+
+
+def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None, seed: int = 0) -> Partition:
+    """How much the order's consecutive pieces have to exchange with each other.
+
+    The order is cut in `pieces` runs whose sizes differ by one cell at most. `cut` counts the pairs of
+    face-adjacent cells in different pieces. `surface` is the mean number of faces of a piece towards others,
+    2 cut / pieces, over the faces of a cube of its volume, 2 dim (size / pieces)**((dim - 1) / dim): about 1
+    for many cubes, less for few, whose faces on the wall of the box do not count.
+
+    Args:
+        ordering: of a box.
+        pieces: from 1 to the number of cells.
+        samples: pairs of adjacent cells to draw; None for all of them up to `LISTED_CELLS` cells.
+        seed: of the draw.
+
+    Returns:
+        The cut; its share is NaN in a box of one cell.
+
+    Raises:
+        ValueError: pieces out of range, bad samples, or a sampled ordering with gaps that is too large to
+            list.
+
+    Pilkington and Baden, IEEE Trans. Parallel and Distributed Systems 7 (1996) 288; Zumbusch, Z. Angew. Math.
+    Mech. 81 (2001) S25, for the surface.
+    """
+    whole = isinstance(pieces, (int, np.integer)) and not isinstance(pieces, bool)
+    if not whole or not 1 <= pieces <= ordering.size:
+        raise ValueError(f"{pieces!r} pieces; allowed: an integer from 1 to the {ordering.size} cells")
+    draws = draws_for(samples, ordering.size, LISTED_CELLS)
+    short, longer = divmod(ordering.size, int(pieces))  # the first `longer` pieces have one cell more
+    border = longer * (short + 1)
+
+    def piece(rank: np.ndarray) -> np.ndarray:
+        return np.where(rank < border, rank // (short + 1), longer + (rank - border) // short)
+
+    parted = [piece(a) != piece(b) for a, b in _neighbours(ordering, draws, seed)]
+    edges = sum(_edges(ordering.shape))
+    cut, error = sum(int(np.count_nonzero(found)) for found in parted), 0.0
+    share = cut / (draws or edges) if edges else math.nan
+    if draws:
+        likely = (cut + 1) / (draws + 2)
+        cut, error = round(share * edges), math.sqrt(likely * (1 - likely) / draws)
+    cube = 2 * ordering.dim * (ordering.size / pieces) ** (1 - 1 / ordering.dim)
+    return Partition(cut, share, 2 * cut / pieces / cube, error, not draws, draws or edges)
+
+
+def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
+    sides = tuple(window) if np.iterable(window) else (window,) * len(shape)
+    whole = all(isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides)
+    fits = len(sides) == len(shape) and whole and all(1 <= w <= s for w, s in zip(sides, shape, strict=True))
+    if not fits:
+        raise ValueError(
+            f"window {window!r}; allowed: one integer or {len(shape)}, each of at least 1 and at most the "
+            f"side of the box, {shape}"
+        )
+    return np.array(sides, np.int64)
+
+
+def _draw_windows(ordering: Ordering, sides, places, draws: int, seed: int) -> np.ndarray:
+    """Clusters in windows at random places: (draws,) int64."""
+    position = position_of(ordering)
+    inside = np.stack([axis.ravel() for axis in np.indices(tuple(sides))], axis=1)
+    corners = np.random.default_rng(seed).integers(places, size=(draws, ordering.dim))
+    found = []
+    parts = min(draws, math.ceil(draws * len(inside) / 2**22))  # bounds the memory
+    for some in np.array_split(corners, parts):
+        cells = (some[:, None] + inside).reshape(-1, ordering.dim)
+        positions = np.sort(position(cells).reshape(len(some), -1), axis=1)
+        found.append(1 + (np.diff(positions, axis=1) > 1).sum(axis=1))
+    return np.concatenate(found)
+
+
+def _edges(shape: tuple[int, ...]) -> list[int]:
+    """Number of pairs of face-adjacent cells along each axis."""
+    return [math.prod(shape) // side * (side - 1) for side in shape]
+
+
+def _neighbours(ordering: Ordering, draws: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions of the two cells of face-adjacent pairs: all, axis by axis, or one set of random ones."""
+    if draws:
+        rng = np.random.default_rng(seed)
+        edges = _edges(ordering.shape)
+        axes = rng.choice(ordering.dim, draws, p=np.array(edges, float) / sum(edges))
+        step = np.eye(ordering.dim, dtype=np.int64)[axes]
+        cells = rng.integers(np.array(ordering.shape) - step)
+        position = position_of(ordering)
+        yield position(cells), position(cells + step)
+        return
+    table = ordering.dense_ranks().astype(np.int64).reshape(ordering.shape, order="F")
+    for axis in range(ordering.dim):
+        along = np.moveaxis(table, axis, 0)
+        yield along[:-1], along[1:]
+
+
+@kernel
+def _add_steps(cells, sides, places, strides, joined):
+    """Add to a difference array, for each step, one in every place of the window that has both its ends."""
+    n, dim = cells.shape
+    bounds = np.empty((dim, 2), np.int64)
+    for i in range(n - 1):
+        meets = True
+        for k in range(dim):
+            least, most = min(cells[i, k], cells[i + 1, k]), max(cells[i, k], cells[i + 1, k])
+            bounds[k, 0], bounds[k, 1] = max(most - sides[k] + 1, 0), min(least + 1, places[k])
+            meets &= bounds[k, 0] < bounds[k, 1]
+        for corner in range(2**dim if meets else 0):
+            at, sign = 0, 1
+            for k in range(dim):
+                upper = corner >> k & 1
+                at += bounds[k, upper] * strides[k]
+                sign = -sign if upper else sign
+            joined[at] += sign
