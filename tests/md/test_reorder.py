@@ -18,7 +18,7 @@ def cell_ranks(state: md.State, name: str, backend: str) -> np.ndarray:
     grid = md.grid.Grid(state.box, 1.0, np.dtype(float), md.backend.get(backend))
     shape, lengths = np.array(grid.shape), np.array(state.box.lengths)
     cells = np.minimum((state.pos / lengths * shape).astype(int), shape - 1)
-    return sfc.ordering(name, grid.shape).rank(cells)
+    return sfc.covering(name, grid.shape).rank(cells)
 
 
 def resting_gas(dim: int, n: int = 300, periodic: bool = True) -> md.State:
