@@ -1,115 +1,303 @@
-"""Pictures of the space-filling curves there are, and what their tables say of them.
+"""Pictures of every curve, grammar and ordering, and how well each keeps neighbours together.
 
-The first orders of each curve are drawn as the path through the cell centres, coloured by the position
-along the
-curve: the thesis's figures 4.1 to 4.3 in 2D and 4.5 in 3D.
+The first orders of each curve are drawn in 2D as the path through its grid (figures 4.1 to 4.3 of the
+thesis) and in 3D as a tube (4.5); a grammar of the plane as the boxes that it replaces (4.4); the Hilbert
+pancake as a tube, whole and pulled apart (4.6); every ordering of a box on one sheet. One row of the table is
+one ordering at one size, with the measures of `sfc.locality`, which heat maps compare.
 """
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.collections import LineCollection
-from mpl_toolkits.mplot3d.art3d import Line3DCollection
+import tyro
 
 import sfc
 from experiments.core import Settings, main, style, values
+from experiments.core.drawing import heat, plane, solid, tubes, turtle
+from sfc import locality
 
-KNOWN = tuple(f"{name}-{dim}d" for dim in (2, 3) for name in sfc.curves(dim))
-MAX_CELLS = 2**20
-_MAP = "viridis"
+DIMS = (2, 3, 4)
+MAX_CELLS = 2**20  # measured
+ORDER_CELLS = {2: 2**14, 3: 2**12}  # drawn, of an order of a curve
+SHEET_CELLS = 1100  # drawn, of a box
+WINDOWS = (2, 4)
+PIECES = 8
+COMPARED = {  # columns of the heat map; of all of them less is better
+    "dilation_2_mean": "dilation, mean",
+    "dilation_2_worst": "dilation, worst",
+    "bounding_box_mean": "bounding box, mean",
+    "bounding_box_worst": "bounding box, worst",
+    "clusters_2_mean": "clusters, window of 2",
+    "clusters_4_mean": "clusters, window of 4",
+    "edge_stretch_mean_cells": "edge stretch, mean (cells)",
+    "edge_stretch_worst_cells": "edge stretch, worst (cells)",
+    f"partition_cut_{PIECES}_share": f"share cut by {PIECES} pieces",
+}
+
+
+def known() -> tuple[str, ...]:
+    """Every ordering of `sfc` in every dimension looked at, as name-2d, name-3d, name-4d."""
+    return tuple(f"{name}-{dim}d" for dim in DIMS for name in sfc.orderings(dim))
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Curves and orders to draw."""
+    """Orderings and sizes to measure and draw; what does not go together is left out."""
 
-    curve: tuple[str, ...] = KNOWN
-    """Curves, as name-2d or name-3d."""
-    order: tuple[int, ...] = (1, 2, 3, 4)
-    """Recursion depths, a panel each."""
+    ordering: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--curve"])] = field(default_factory=known)
+    """Curves and other orderings, as name-2d, name-3d or name-4d."""
+    size: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--order"])] = (
+        *("1", "2", "3", "4", "16x16", "15x10", "64x64"),
+        *("8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
+    )
+    """A number is an order of the curves, base**order cells a side; AxB or AxBxC a box for every ordering."""
 
     def __post_init__(self):
-        for name in values(self.curve):
-            if name not in KNOWN:
-                raise ValueError(f"unknown curve {name!r}; known: {', '.join(KNOWN)}")
-            for order in values(self.order):
-                curve = _curve(name)
-                if order < 1 or curve.base ** (curve.dim * order) > MAX_CELLS:
-                    raise ValueError(f"--order {order} of {name}; allowed: 1 up to {MAX_CELLS} cells")
+        names = known()
+        for name in values(self.ordering):
+            if name not in names:
+                raise ValueError(f"unknown ordering {name!r}; known: {', '.join(names)}")
+        for size in values(self.size):
+            sides = size.split("x")
+            if not all(side.isdecimal() and int(side) for side in sides) or len(sides) > max(DIMS):
+                raise ValueError(
+                    f"--size {size}; allowed: an order from 1, or a box such as 16x16 or 64x64x8"
+                )
+            for name in values(self.ordering):
+                if math.prod(shape_of(name, size) or ()) > MAX_CELLS:
+                    raise ValueError(
+                        f"--size {size} of {name} has more cells than allowed: up to {MAX_CELLS:,}; "
+                        "take a smaller size, or leave one of the two out"
+                    )
 
 
-QUICK = {"order": (1, 2)}
+QUICK = {
+    "ordering": ("hilbert-2d", "peano-2d", "gilbert-2d", "row-2d", "hilbert-3d", "pancake-3d", "row-3d"),
+    "size": ("1", "2", "3", "15x10", "8x8x8", "16x16x4"),
+}
+
+
+def shape_of(ordering: str, size: str) -> tuple[int, ...] | None:
+    """Cells along each axis; None for a box of another dimension, or an order of what is no curve."""
+    name, dim = _parsed(ordering)
+    if "x" in size:
+        shape = tuple(map(int, size.split("x")))
+        return shape if len(shape) == dim else None
+    return (sfc.curve(name, dim).base ** int(size),) * dim if name in sfc.curves(dim) else None
+
+
+def _parsed(ordering: str) -> tuple[str, int]:
+    name, _, dim = ordering.rpartition("-")
+    return name, int(dim[0])
+
+
+def _ordering(name: str, shape: tuple[int, ...], seed: int) -> sfc.Ordering:
+    return sfc.covering(name, shape, **({"seed": seed} if name == "random" else {}))
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """One row: the size of the automaton, and the steps of the curve at this order."""
-    curve = _curve(case.curve)
-    step = np.abs(np.diff(curve.traversal(case.order), axis=0)).sum(axis=1)
+    """One row: the size, the steps, the automaton of a curve, the measures of locality."""
+    shape = shape_of(case.ordering, case.size)
+    if shape is None:
+        return
+    name, dim = _parsed(case.ordering)
+    ordering = _ordering(name, shape, case.seed)
+    curve = sfc.curve(name, dim) if name in sfc.curves(dim) else None
+    path = ordering.traversal()
+    step = np.abs(np.diff(path, axis=0)).sum(axis=1)
     yield {
-        "dim": curve.dim,
-        "base": curve.base,
-        "states": len(curve.rank),
-        "cells": curve.base ** (curve.dim * case.order),
-        "is_continuous": curve.is_continuous,
-        "is_closed": curve.is_closed,
-        "mean_step_cells": float(step.mean()),
-        "longest_step_cells": int(step.max()),
+        "name": name,
+        "dim": dim,
+        "order": None if "x" in case.size else int(case.size),
+        **dict(zip(("nx", "ny", "nz", "nw"), (*shape, 1, 1), strict=False)),
+        "cells": len(path),
+        "seed": case.seed,
+        "base": curve and curve.base,
+        "states": curve and len(curve.rank),
+        "is_continuous": bool((step == 1).all()),
+        "is_closed": len(path) > 2 and int(np.abs(path[-1] - path[0]).sum()) == 1,
+        "mean_step_cells": float(step.mean()) if len(step) else 0.0,
+        "longest_step_cells": int(step.max(initial=0)),
+        **_locality(ordering, case.seed),
+    }
+
+
+def _locality(ordering: sfc.Ordering, seed: int) -> dict:
+    """Every measure with its standard error and whether it is exact; NaN where a box is too small for it."""
+    found = {}
+    for norm, name in ((1, "1"), (2, "2"), (math.inf, "max")):
+        found |= _columns(f"dilation_{name}", locality.dilation(ordering, norm, seed=seed))
+    found |= _columns("bounding_box", locality.bounding_box(ordering, seed=seed))
+    for window in WINDOWS:
+        fits = min(ordering.shape) >= window
+        found |= _columns(
+            f"clusters_{window}", locality.clusters(ordering, window, seed=seed) if fits else None
+        )
+    found |= _columns("edge_stretch", locality.edge_stretch(ordering, seed=seed), "_cells")
+    fits = ordering.size >= PIECES
+    cut = locality.partition_cut(ordering, PIECES, seed=seed) if fits else None
+    parts = {
+        "cut_faces": "cut",
+        "share": "share",
+        "surface": "surface",
+        "share_error": "error",
+        "exact": "exact",
+    }
+    empty = {"exact": True}
+    return found | {
+        f"partition_cut_{PIECES}_{column}": getattr(cut, part) if cut else empty.get(column, math.nan)
+        for column, part in parts.items()
+    }
+
+
+def _columns(name: str, found: locality.Measure | None, unit: str = "") -> dict:
+    return {
+        f"{name}_mean{unit}": found.mean if found else math.nan,
+        f"{name}_mean_error{unit}": found.error if found else math.nan,
+        f"{name}_worst{unit}": float(found.worst) if found else math.nan,
+        f"{name}_exact": found.exact if found else True,
     }
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """One figure a curve, one panel an order."""
-    for name, rows in table.groupby("curve", sort=False):
-        _draw_curve(str(name), sorted(rows["order"]), out)
+    """Each curve over its orders, each grammar, each sheet of orderings, the pancake, and the heat map."""
+    orders = table[table["order"].notna() & table["cells"].le(table["dim"].map(ORDER_CELLS).fillna(0))]
+    for ordering, rows in orders.groupby("ordering", sort=False):
+        style.save(_iterations(rows.sort_values("order")), out, str(ordering))
+    for name in table.loc[table["dim"] == 2, "name"].unique():
+        if name in sfc.curves(2) and (grammar := sfc.curve(name, 2).grammar):
+            style.save(turtle.draw_grammar(f"{name}, 2D", *grammar), out, f"grammar_{name}-2d")
+    boxes = table[table["order"].isna() & table["dim"].isin((2, 3))]
+    for size, rows in boxes.groupby("size", sort=False):
+        if rows["cells"].iloc[0] <= SHEET_CELLS:
+            style.save(_sheet(rows), out, f"orderings_{size}")
+        for row in rows[rows["name"] == "pancake"].itertuples():
+            if row.is_continuous and row.nz < min(row.nx, row.ny):
+                style.save(_pancake(row), out, f"pancake_{size}")
+    if table["order"].isna().any():
+        _draw_heat_maps(table[table["order"].isna()], out)
 
 
-def _curve(name: str) -> sfc.Curve:
-    stem, dim = name.rsplit("-", 1)
-    return sfc.curve(stem, int(dim[0]))
+def _shape(row) -> tuple[int, ...]:
+    return tuple(int(side) for side in (row.nx, row.ny, row.nz, row.nw)[: row.dim])
 
 
-def _draw_curve(name: str, orders: list[int], out: Path) -> None:
-    curve = _curve(name)
-    kind = {"projection": "3d"} if curve.dim == 3 else {}
-    figure, panels = plt.subplots(
-        1, len(orders), figsize=(2.6 * len(orders) + 0.7, 2.9), squeeze=False, subplot_kw=kind
-    )
-    for panel, order in zip(panels[0], orders, strict=True):
-        path = curve.traversal(order) + 0.5
-        lines = _path(path, curve.dim)
-        panel.add_collection(lines)
-        side = curve.base**order
-        limits = {f"{axis}lim": (0, side) for axis in "xyz"[: curve.dim]}
-        panel.set(**limits, xlabel="x (cells)", ylabel="y (cells)")
-        panel.set_title(f"order {order}, {len(path):,} cells", fontsize=9)
-        ticks = np.arange(0, side + 1, max(1, side // (3 if curve.base == 3 else 4)))
-        panel.set(xticks=ticks, yticks=ticks)
-        if curve.dim == 2:
-            panel.set_aspect("equal")
-        else:
-            panel.set(zlabel="z (cells)", zticks=ticks)
-            panel.tick_params(labelsize=6, pad=-2)
-            for axis in (panel.xaxis, panel.yaxis, panel.zaxis):
-                axis.label.set_size(7)
-                axis.labelpad = -7
-            panel.set_box_aspect((1, 1, 1), zoom=0.8)
-    bar = figure.colorbar(plt.cm.ScalarMappable(plt.Normalize(0, 1), _MAP), ax=list(panels[0]), shrink=0.8)
-    bar.set_label("position along the curve")
-    figure.suptitle(f"{curve.name}, {curve.dim}D", fontsize=10)
-    style.save(figure, out, name)
+def _path(row) -> np.ndarray:
+    return _ordering(row.name, _shape(row), int(row.seed)).traversal()
 
 
-def _path(path: np.ndarray, dim: int) -> LineCollection | Line3DCollection:
-    segments = np.stack([path[:-1], path[1:]], axis=1)
-    width = float(np.clip(60 / len(path) ** (1 / dim) / 4, 0.5, 3))
-    kind = LineCollection if dim == 2 else Line3DCollection
-    lines = kind(segments, cmap=_MAP, linewidths=width, capstyle="round")
-    lines.set_array(np.linspace(0, 1, len(segments)))
-    return lines
+def _iterations(rows: pd.DataFrame) -> plt.Figure:
+    """The orders of one curve."""
+    dim, name = int(rows["dim"].iloc[0]), rows["name"].iloc[0]
+    across, inches = (4, 2.4) if dim == 2 else (3 if len(rows) == 3 else 2, 3.2)
+    figure, panels = _panels(len(rows), across, inches)
+    for panel, row in zip(panels, rows.itertuples(), strict=True):
+        _draw(panel, row, inches)
+        panel.set_title(f"order {int(row.order)}, {row.cells:,} cells", fontsize=9)
+    plane.position_bar(figure, panels, marks=dim == 2)
+    figure.suptitle(f"{name}, {dim}D", fontsize=10)
+    return figure
+
+
+def _sheet(rows: pd.DataFrame) -> plt.Figure:
+    """Every ordering of one box; in 2D axes are named at the outer panels only."""
+    dim, size, count = int(rows["dim"].iloc[0]), rows["size"].iloc[0], len(rows)
+    inches, shape = 2.2, _shape(next(rows.itertuples()))
+    across = min(count, min((5, 4), key=lambda columns: -count % columns))
+    figure, panels = _panels(count, across, inches, shape[1] / shape[0] if dim == 2 else 1)
+    for place, (panel, row) in enumerate(zip(panels, rows.itertuples(), strict=True)):
+        _draw(panel, row, inches)
+        if place % across:
+            panel.set(ylabel="", yticklabels=[])
+        if place + across < count:
+            panel.set(xlabel="", xticklabels=[])
+        jump = "" if row.is_continuous else f", steps up to {row.longest_step_cells}"
+        panel.set_title(f"{row.name}{jump}", fontsize=9)
+    plane.position_bar(figure, panels, marks=dim == 2)
+    figure.suptitle(f"orderings of {_by(size)} cells", fontsize=10)
+    return figure
+
+
+def _by(size: str) -> str:
+    return size.replace("x", " x ")
+
+
+def _panels(count: int, across: int, inches: float, tall: float = 1) -> tuple[plt.Figure, list[plt.Axes]]:
+    columns = min(count, across)
+    lines = -(-count // columns)
+    size = (inches * columns + 1.0, (inches * tall + 0.2) * lines + 0.5)
+    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
+    for panel in grid.flat[count:]:
+        panel.remove()
+    return figure, list(grid.flat[:count])
+
+
+def _draw(panel: plt.Axes, row, inches: float) -> None:
+    path, shape = _path(row), _shape(row)
+    if row.dim == 2:
+        plane.draw_path(panel, path, shape, inches)
+    else:
+        fine = {"sides": 32, "pieces": 12} if row.cells <= 100 else {}
+        solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), shape, inches=inches)
+
+
+def _pancake(row) -> plt.Figure:
+    """The path through a shallow box, and the same with its cubes pulled apart."""
+    shape, path, gap = _shape(row), _path(row) + 0.5, 0.75 * row.nz
+    blocks = path[:, :2] // row.nz
+    apart = path + gap * np.column_stack([blocks, np.zeros(len(path))])
+    around = (*(apart.max(axis=0)[:2] + 0.5), row.nz)
+    look = {"radius": 0.27, "sides": 8, "pieces": 2}
+    inches = 7.0
+    figure, panels = plt.subplots(2, 1, figsize=(inches + 1, 1.42 * inches), height_ratios=(1, 1.2))
+    whole, pulled = tubes.path_mesh(path, **look), tubes.path_mesh(apart, longest=1 + gap, **look)
+    solid.draw_mesh(panels[0], whole, shape, solid.View(-62, 40), inches)
+    solid.draw_mesh(panels[1], pulled, around, solid.View(-62, 50), inches, axes=False)
+    panels[0].set_title(f"pancake of {_by(row.size)} cells", fontsize=10)
+    panels[1].set_title(f"its cubes of {row.nz} x {row.nz} x {row.nz} cells pulled apart", fontsize=10)
+    plane.position_bar(figure, list(panels), marks=False)
+    return figure
+
+
+def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
+    """The largest cube of each dimension on one figure, all other boxes on another; and both as one table."""
+    sides = boxes[["nx", "ny", "nz", "nw"]].to_numpy()
+    used = np.arange(4) < boxes["dim"].to_numpy()[:, None]
+    is_cube = pd.Series(((sides == sides[:, :1]) | ~used).all(axis=1), index=boxes.index)
+    largest = boxes["cells"] == boxes[is_cube].groupby("dim")["cells"].max().reindex(boxes["dim"]).to_numpy()
+    for name, part in (("measures", boxes[is_cube & largest]), ("measures_boxes", boxes[~is_cube])):
+        if len(part):
+            style.save(_heat_maps([rows for _, rows in part.groupby(["dim", "cells", "size"])]), out, name)
+    keys = ["ordering", "size", "nx", "ny", "nz", "nw"]
+    boxes[[*keys, *COMPARED]].to_csv(out / "measures.csv", index=False)
+
+
+def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
+    """A panel for each box, the best ordering above."""
+    heights = [len(rows) + 0.5 for rows in boxes]
+    size = (7.5, 0.25 * sum(heights) + 1.25 * len(heights) + 0.3)
+    figure, panels = plt.subplots(len(boxes), 1, squeeze=False, figsize=size, height_ratios=heights)
+    for panel, rows in zip(panels[:, 0], boxes, strict=True):
+        numbers = rows.set_index("name")[list(COMPARED)]
+        signs = pd.DataFrame({name: _signs(rows, name) for name in COMPARED}, index=numbers.index)
+        order = heat.from_best_to_worst(numbers)
+        heat.draw_heat(panel, numbers.loc[order], list(COMPARED.values()), signs.loc[order])
+        panel.set_title(f"{rows['dim'].iloc[0]}D, {_by(rows['size'].iloc[0])} cells", fontsize=9)
+    heat.heat_bar(figure, list(panels[:, 0]))
+    figure.suptitle("measures of locality: less is better; best of a column bold; ≈, ≥ sampled", fontsize=10)
+    return figure
+
+
+def _signs(rows: pd.DataFrame, column: str) -> list[str]:
+    """What stands before a number: a sampled mean is near the true one, a sampled worst at most the true."""
+    stem, _, kind = column.removesuffix("_cells").rpartition("_")
+    return ["" if exact else "≥" if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
 if __name__ == "__main__":

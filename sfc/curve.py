@@ -3,18 +3,31 @@
 Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. Reading the cell's
 coordinates digit by digit from the top, the automaton is in a state, looks the cell digit up in
 `rank[state]` to find the next digit of the index along the curve, and moves to `next[state]`. A cell digit
-packs one digit of each
-coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`. Every curve therefore
-shares one encoder and one decoder, and a device needs nothing but the tables.
+packs one digit of each coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`.
+Every curve therefore shares one encoder and one decoder, and a device needs nothing but the tables.
 
 As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from sfc import walk
+
+
+class Grammar(NamedTuple):
+    """An L-system of a curve, as `sfc.lsystem` reads it.
+
+    Attributes:
+        axiom: the starting string.
+        rules: pattern of each symbol.
+    """
+
+    axiom: str
+    rules: Mapping[str, str]
 
 
 class Curve:
@@ -28,6 +41,7 @@ class Curve:
             permutation.
         next: (states, base**dim) integers; state inside the sub-cube of each cell digit.
         start: the state of the whole cube.
+        grammar: an L-system of the same curve, for pictures; None where none is known.
 
     Attributes:
         cell: (states, base**dim) uint16; the inverse of `rank`: cell digit of each position.
@@ -37,7 +51,9 @@ class Curve:
         ValueError: tables that are no automaton of base**dim cells, naming the row at fault.
     """
 
-    def __init__(self, name: str, dim: int, base: int, rank, next, start: int = 0):
+    def __init__(
+        self, name: str, dim: int, base: int, rank, next, start: int = 0, grammar: Grammar | None = None
+    ):
         rank, next = np.asarray(rank), np.asarray(next)
         cells = base**dim
         if rank.ndim != 2 or rank.shape[1] != cells or rank.shape != next.shape:
@@ -54,7 +70,7 @@ class Curve:
                 )
         if next.min() < 0 or next.max() >= states or not 0 <= start < states:
             raise ValueError(f"curve {name!r}: a state outside 0..{states - 1} in `next` or `start`")
-        self.name, self.dim, self.base, self.start = name, dim, base, int(start)
+        self.name, self.dim, self.base, self.start, self.grammar = name, dim, base, int(start), grammar
         self.rank = np.ascontiguousarray(rank, dtype=np.uint16)
         self.next = np.ascontiguousarray(next, dtype=np.uint16)
         self.cell = np.argsort(self.rank, axis=1).astype(np.uint16)

@@ -9,8 +9,8 @@ automaton, at every depth at once. A grammar that breaks one of these is refused
 Turtle commands, each a quarter turn but for `|` (a half turn):
 
     2D   F or # forward     > or + turn left     < or - turn right     | about-turn
-    3D   # or F forward     + - turn left, right     ^ & pitch up, down     < > roll left, right     |
-    about-turn
+    3D   # or F forward     + - turn left, right     ^ & pitch up, down     < > roll left, right
+         | about-turn
 
 Lindenmayer, J. Theor. Biol. 18 (1968) 280; turtle in space: Prusinkiewicz and Lindenmayer, The Algorithmic
 Beauty of Plants (1990), section 1.5.
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfc.curve import Curve
+from sfc.curve import Curve, Grammar
 
 FORWARD = "F#"
 # A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it
@@ -94,7 +94,7 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     """Turn a grammar into a curve.
 
     The curve starts in the corner at the origin: axes on which the grammar starts at the far side are
-        mirrored.
+    mirrored.
 
     Args:
         name: the curve's name.
@@ -112,6 +112,7 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     if dim not in TURNS:
         raise GrammarError(f"grammar of {name!r}: dim = {dim}; allowed: 2 or 3")
     rules = dict(rules)
+    grammar = Grammar(axiom, dict(rules))
     start = axiom
     if axiom not in rules:
         start = f"axiom {axiom}"
@@ -129,17 +130,15 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     mirror = np.diag(np.where(entry > 0, -1, 1))
     states, rank, next = _automaton(patterns, start, mirror, base, dim)
     rank, next, group = _minimised(rank, next)
-    curve = Curve(name, dim, base, rank, next, start=group[0])
+    curve = Curve(name, dim, base, rank, next, start=group[0], grammar=grammar)
     jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
     if jump is not None:
         state, position = jump
         symbol = states[state][0]
         raise GrammarError(
             f"grammar of {name!r}, rule {symbol!r} -> {rules[symbol]!r}: the step from sub-cube {position} "
-            "to "
-            f"{position + 1} is longer than one cell once they are refined; the first does not end beside "
-            "the "
-            f"second's start"
+            f"to {position + 1} is longer than one cell once they are refined; the first does not end beside "
+            "the second's start"
         )
     return curve
 

@@ -4,15 +4,16 @@ import itertools
 
 import numpy as np
 
-from sfc.curve import Curve
+from sfc.curve import Curve, Grammar
+
+RULES = {2: {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}}  # the same curve as a grammar
 
 
 def peano(dim: int) -> Curve:
     """Peano's switch-back curve. Peano, Math. Ann. 36 (1890) 157.
 
     Digit by digit, his arithmetic definition: a digit is mirrored when the digits of the other axes before it
-    have an odd sum. A state is the set of mirrored axes; in 2D the curve is also the grammar
-    `A -> AFBFA>F>BFAFB<F<AFBFA, B -> BFAFB<F<AFBFA>F>BFAFB`.
+    have an odd sum. A state is the set of mirrored axes. In 2D it is also a grammar, `RULES`.
 
     Args:
         dim: 2 (4 states), 3 (8 states) or more.
@@ -21,6 +22,7 @@ def peano(dim: int) -> Curve:
         A continuous curve of base 3 from the origin's corner to the opposite one; axis 0 runs fastest.
     """
     states, cells = 1 << dim, 3**dim
+    grammar = Grammar("A", RULES[dim]) if dim in RULES else None
     rank = np.empty((states, cells), np.int64)
     next = np.empty_like(rank)
     for state, position in itertools.product(range(states), range(cells)):
@@ -33,4 +35,4 @@ def peano(dim: int) -> Curve:
             inner ^= (sum(digits) - digits[axis] & 1) << axis
         rank[state, digit] = position
         next[state, digit] = inner
-    return Curve("peano", dim, 3, rank, next)
+    return Curve("peano", dim, 3, rank, next, grammar=grammar)

@@ -65,5 +65,6 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     for path in paths:
         figure.savefig(path)
+        figure.set_layout_engine("none")  # the second looks like the first
     plt.close(figure)
     return paths

@@ -56,10 +56,14 @@ def test_peano_follows_his_arithmetic_definition(dim):
         assert peano(dim).decode(np.array([index]), order)[0].tolist() == cell
 
 
-def test_peano_in_2d_is_the_grammar_s():
-    rules = {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}
-    grammar = sfc.curve_from_grammar("peano", 2, "A", rules)
-    assert np.array_equal(grammar.traversal(4), sfc.curve("peano", 2).traversal(4))
+def test_a_curve_s_grammar_is_of_the_same_curve():
+    described = [
+        curve for dim in (2, 3, 4) for name in sfc.curves(dim) if (curve := sfc.curve(name, dim)).grammar
+    ]
+    assert {"hilbert", "moore", "peano"} <= {curve.name for curve in described if curve.dim == 2}
+    for curve in described:
+        grammar = sfc.curve_from_grammar(curve.name, curve.dim, *curve.grammar)
+        assert np.array_equal(grammar.traversal(3), curve.traversal(3))
 
 
 def test_butz_in_2d_is_hilbert_s_curve_and_hilbert_in_4d_is_butz_s():

@@ -17,7 +17,6 @@ GRAMMARS = [
     for dim, rules in getattr(module, "RULES", {}).items()
     if module.__name__ != "sfc.moore"  # which takes Hilbert's
 ]
-GRAMMARS.append(("peano", 2, {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}))
 every_grammar = pytest.mark.parametrize(("name", "dim", "rules"), GRAMMARS)
 
 

@@ -1,0 +1,172 @@
+"""Surfaces in a box of cells, drawn by depth: what is nearer hides what lies behind, exactly.
+
+Matplotlib sorts whole polygons, which fails where tubes interlock. Here every pixel keeps what is nearest
+(a z-buffer; Catmull, 1974), and matplotlib gets the picture, the box around it and its axes.
+"""
+
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from experiments.core.drawing.plane import MAP
+from experiments.core.drawing.tubes import Mesh
+from sfc.compile import compiler
+
+kernel = compiler("experiments.core.drawing")
+
+_LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
+_SAMPLES = 2  # per pixel and direction
+
+
+class View(NamedTuple):
+    """Where a picture is seen from, without perspective.
+
+    Attributes:
+        azimuth: degrees around z, 0 from the side of large x.
+        elevation: degrees above the horizon.
+    """
+
+    azimuth: float = -62
+    elevation: float = 24
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """(n, 3) points -> (n, 3): to the right, upwards, and towards the eye."""
+        a, e = np.radians(self)
+        right = [-np.sin(a), np.cos(a), 0]
+        eye = [np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)]
+        return np.asarray(points, dtype=float) @ np.column_stack([right, np.cross(eye, right), eye])
+
+
+def draw_mesh(
+    panel: plt.Axes, mesh: Mesh, shape, view: View | None = None, inches: float = 3.2, axes: bool = True
+) -> None:
+    """Draw a mesh in its box, coloured by the position along the path, with the box's axes in cells.
+
+    Args:
+        panel: axes to draw in; its own frame is put away.
+        mesh: points in cells, cell centres at whole numbers and a half.
+        shape: sides of the box.
+        view: where it is seen from, above the horizon.
+        inches: width of the panel, from which the number of pixels follows.
+        axes: whether to draw the box and name its axes.
+    """
+    view = view or View()
+    corners = np.array(np.meshgrid(*([0, side] for side in shape))).reshape(3, -1).T
+    flat = view.project(np.vstack([corners, mesh.vertices]))
+    low, high = flat[:, :2].min(axis=0), flat[:, :2].max(axis=0)
+    scale = 200 * inches / (high - low).max()
+    picture = render(view.project(mesh.vertices), view.project(mesh.normals), mesh, low, high, scale)
+    panel.imshow(picture, extent=(low[0], high[0], low[1], high[1]), interpolation="antialiased", zorder=2)
+    if axes:
+        _draw_box(panel, tuple(shape), view)
+    panel.set_axis_off()
+    panel.set_aspect("equal")
+
+
+def render(points, normals, mesh: Mesh, low, high, scale: float) -> np.ndarray:
+    """The picture of a mesh.
+
+    Args:
+        points: (v, 3) projected vertices.
+        normals: (v, 3) projected normals.
+        mesh: their positions and triangles.
+        low: (2,) lower left of the picture.
+        high: (2,) upper right.
+        scale: pixels per unit.
+
+    Returns:
+        (rows, columns, 4) uint8 from the top: red, green, blue and opacity.
+    """
+    fine = scale * _SAMPLES
+    columns, rows = (int(n) for n in np.ceil((high - low) * fine / _SAMPLES) * _SAMPLES)
+    depth = np.full((rows, columns), -np.inf, np.float64)
+    shade, place = np.zeros((rows, columns)), np.zeros((rows, columns))
+    corners = np.column_stack([(points[:, 0] - low[0]) * fine, (high[1] - points[:, 1]) * fine, points[:, 2]])
+    light = 0.38 + 0.62 * np.clip(normals @ _LIGHT, 0, None)
+    _rasterise(corners, light, mesh.position, mesh.triangles, depth, shade, place)
+    seen = np.isfinite(depth)
+    colours = plt.get_cmap(MAP)(place)
+    colours[..., :3] *= (shade * _outline(depth, seen))[..., None]
+    colours[..., 3] = seen
+    colours[..., :3] *= colours[..., 3:]
+    small = colours.reshape(rows // _SAMPLES, _SAMPLES, columns // _SAMPLES, _SAMPLES, 4).mean(axis=(1, 3))
+    small[..., :3] /= np.maximum(small[..., 3:], 1e-9)
+    return np.round(255 * np.clip(small, 0, 1)).astype(np.uint8)
+
+
+def _outline(depth: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Darker where something nearer stands beside: it sets crossing tubes apart, and darkens gaps."""
+    far = np.where(seen, depth, np.nanmin(depth[seen]) if seen.any() else 0.0)
+    around = np.pad(far, 2, mode="edge")
+    nearest = far.copy()
+    for down, across in ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3)):
+        part = around[down : down + far.shape[0], across : across + far.shape[1]]
+        np.maximum(nearest, part, out=nearest)
+    return 1 - 0.6 * np.clip((nearest - far - 0.25) / 1.0, 0, 1)
+
+
+@kernel
+def _rasterise(corners, light, position, triangles, depth, shade, place):
+    """Fill the buffers with what is nearest at the middle of each pixel."""
+    rows, columns = depth.shape
+    for t in range(len(triangles)):
+        a, b, c = triangles[t]
+        ax, bx, cx = corners[a, 0], corners[b, 0], corners[c, 0]
+        ay, by, cy = corners[a, 1], corners[b, 1], corners[c, 1]
+        area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+        if area < 0:  # rows count downwards, so these face the eye
+            for row in range(max(int(min(ay, by, cy)), 0), min(int(max(ay, by, cy)) + 1, rows)):
+                for column in range(max(int(min(ax, bx, cx)), 0), min(int(max(ax, bx, cx)) + 1, columns)):
+                    x, y = column + 0.5, row + 0.5
+                    u = ((cx - bx) * (y - by) - (cy - by) * (x - bx)) / area
+                    v = ((ax - cx) * (y - cy) - (ay - cy) * (x - cx)) / area
+                    w = 1 - u - v
+                    if u >= 0 and v >= 0 and w >= 0:
+                        z = u * corners[a, 2] + v * corners[b, 2] + w * corners[c, 2]
+                        if z > depth[row, column]:
+                            depth[row, column] = z
+                            shade[row, column] = u * light[a] + v * light[b] + w * light[c]
+                            place[row, column] = u * position[a] + v * position[b] + w * position[c]
+
+
+def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
+    """The edges behind the picture, and three near axes with their names and sides."""
+    towards = view.project(np.eye(3))[:, 2] > 0  # axes whose far end is nearer to the eye
+    far, near = np.where(towards, 0, shape), np.where(towards, shape, 0)
+    for axis in range(3):
+        one, other = sorted({0, 1, 2} - {axis})
+        for a, b in ((far, far), (far, near), (near, far)):  # (near, near) would cross the picture
+            start = np.zeros(3)
+            start[one], start[other] = a[one], b[other]
+            panel.plot(*_edge(view, start, axis, shape).T, color="0.8", linewidth=0.6, zorder=1)
+    floor = [near[0], near[1], 0]
+    _label(panel, _edge(view, floor, 0, shape), view, shape, "x (cells)")
+    _label(panel, _edge(view, floor, 1, shape), view, shape, "y (cells)")
+    sides = [_edge(view, start, 2, shape) for start in ([near[0], far[1], 0], [far[0], near[1], 0])]
+    _label(panel, min(sides, key=lambda edge: edge[0, 0]), view, shape, "z (cells)")
+
+
+def _edge(view: View, start, axis: int, shape) -> np.ndarray:
+    """Both ends of an edge of the box, projected: (2, 2)."""
+    ends = np.array([start, start], dtype=float)
+    ends[:, axis] = 0, shape[axis]
+    return view.project(ends)[:, :2]
+
+
+def _label(panel: plt.Axes, edge: np.ndarray, view: View, shape, name: str) -> None:
+    """The name of an axis and the numbers at its ends, outside the picture."""
+    along = edge[1] - edge[0]
+    middle = view.project(np.array([shape]) / 2)[0, :2]
+    outwards = np.array([along[1], -along[0]]) / np.linalg.norm(along)
+    outwards *= np.sign(outwards @ (edge.mean(axis=0) - middle))
+    angle = np.degrees(np.arctan2(along[1], along[0]))
+    angle = 90 if name[0] == "z" else angle - 180 * round(angle / 180)
+    look = {"textcoords": "offset points", "ha": "center", "va": "center", "color": "0.25"}
+    side = shape["xyz".index(name[0])]
+    crowded = side < 0.3 * max(shape)  # the name goes further out than the numbers
+    panel.annotate(
+        name, edge.mean(axis=0), outwards * (16 if crowded else 9), rotation=angle, fontsize=7, **look
+    )
+    for number, share in ((0, 0.06), (side, 0.94)):
+        panel.annotate(f"{number}", edge[0] + share * along, outwards * 6, fontsize=6, **look)

@@ -1,0 +1,168 @@
+"""A path through cells as the surface of a round tube: corners rounded, ends closed by half balls."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sfc.compile import compiler
+
+kernel = compiler("experiments.core.drawing")
+
+
+class Mesh(NamedTuple):
+    """A closed surface of triangles, turned outwards.
+
+    Attributes:
+        vertices: (v, 3) points.
+        normals: (v, 3) unit vectors, outwards.
+        position: (v,) place along the path, 0 at its first cell and 1 at its last.
+        triangles: (t, 3) vertices of each, counterclockwise from outside.
+    """
+
+    vertices: np.ndarray
+    normals: np.ndarray
+    position: np.ndarray
+    triangles: np.ndarray
+
+
+def path_mesh(
+    path: np.ndarray,
+    radius: float = 0.2,
+    sides: int = 10,
+    pieces: int = 4,
+    jumps: float = 0.05,
+    longest: float = 1,
+) -> Mesh:
+    """Tubes along the steps of a path, and thin ones along its jumps.
+
+    Args:
+        path: (n, 3) points.
+        radius: of a tube.
+        sides: of its cross-section.
+        pieces: of a rounded corner.
+        jumps: radius of a jump; 0 leaves jumps out.
+        longest: longest step; one that is longer, or not along an axis, is a jump.
+
+    Returns:
+        The mesh; its position runs over the whole path.
+    """
+    path = np.asarray(path, dtype=float)
+    step = np.diff(path, axis=0)
+    breaks = np.flatnonzero(
+        (np.count_nonzero(step, axis=1) > 1) | (np.abs(step).max(axis=1) > longest + 1e-9)
+    )
+    meshes = []
+    for first, last in zip(np.r_[0, breaks + 1], np.r_[breaks, len(path) - 1], strict=True):
+        place, line = rounded(path[first : last + 1], pieces)
+        meshes.append(tube(line, place + first, radius, sides, caps=pieces))
+    if jumps:
+        meshes += [tube(path[i : i + 2], np.array([i, i + 1]), jumps, 6) for i in breaks]
+    mesh = joined(meshes)
+    return mesh._replace(position=mesh.position / max(len(path) - 1, 1))
+
+
+def rounded(path: np.ndarray, pieces: int, bend: float = 0.42) -> tuple[np.ndarray, np.ndarray]:
+    """A path with quarter circles for corners.
+
+    Args:
+        path: (n, 3) points, each step along one axis and at least 2 * bend long.
+        pieces: pieces of a quarter circle.
+        bend: its radius.
+
+    Returns:
+        (m,) places, a whole number at a point of the path, and (m, 3) points.
+    """
+    number = np.arange(len(path), dtype=float)
+    if len(path) < 3:
+        return number, path
+    step = np.diff(path, axis=0)
+    step /= np.linalg.norm(step, axis=1, keepdims=True)
+    before, after = step[:-1, None], step[1:, None]
+    angle = np.linspace(0, np.pi / 2, pieces + 1)[None, :, None]
+    corner = path[1:-1, None] + bend * (np.sin(angle) - 1) * before + bend * (1 - np.cos(angle)) * after
+    place = number[1:-1, None] + bend * np.linspace(-1, 1, pieces + 1)
+    place, corner = place.ravel(), corner.reshape(-1, 3)
+    return np.r_[0, place, number[-1]], np.vstack([path[:1], corner, path[-1:]])
+
+
+def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps: int = 3) -> Mesh:
+    """The surface at a distance from a line.
+
+    Args:
+        line: (m, 3) points, no two in succession equal; a single one gives a ball.
+        position: (m,) place of each.
+        radius: distance from the line.
+        sides: of the cross-section, 3 or more.
+        caps: rings of each half ball at the ends.
+
+    Returns:
+        The mesh; every vertex is at `radius` from the line.
+    """
+    line = np.ascontiguousarray(line, dtype=float)
+    frames = np.empty((len(line), 3, 3))
+    _transport(line, frames)
+    turn = 2 * np.pi * np.arange(sides) / sides
+    circle = np.cos(turn)[:, None] * frames[:, None, 1] + np.sin(turn)[:, None] * frames[:, None, 2]
+    lift = np.pi / 2 * np.arange(1, caps + 1) / (caps + 1)
+    lift = lift[:, None, None]
+    back = np.cos(lift) * circle[0] - np.sin(lift) * frames[0, 0]
+    front = np.cos(lift) * circle[-1] + np.sin(lift) * frames[-1, 0]
+    rings = np.concatenate([back[::-1], circle, front])
+    centre = np.concatenate([np.repeat(line[:1], caps, 0), line, np.repeat(line[-1:], caps, 0)])
+    place = np.concatenate([np.repeat(position[:1], caps), position, np.repeat(position[-1:], caps)])
+    normals = np.vstack([rings.reshape(-1, 3), -frames[:1, 0], frames[-1:, 0]])
+    centres = np.vstack([np.repeat(centre, sides, axis=0), line[:1], line[-1:]])
+    position = np.concatenate([np.repeat(place, sides), position[:1], position[-1:]])
+    return Mesh(centres + radius * normals, normals, position, _triangles(len(rings), sides))
+
+
+def joined(meshes: list[Mesh]) -> Mesh:
+    """Several meshes as one."""
+    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
+    triangles = [mesh.triangles + start for mesh, start in zip(meshes, starts, strict=True)]
+    parts = [np.concatenate(part) for part in zip(*(mesh[:3] for mesh in meshes), strict=True)]
+    return Mesh(*parts, np.concatenate(triangles))
+
+
+def _triangles(rings: int, sides: int) -> np.ndarray:
+    """Of `rings` rings of vertices, closed by a pole at each end: the two vertices after the rings."""
+    a = (np.arange(rings - 1)[:, None] * sides + np.arange(sides)).ravel()
+    b = (np.arange(rings - 1)[:, None] * sides + (np.arange(sides) + 1) % sides).ravel()
+    around = np.arange(sides)
+    beside = (around + 1) % sides
+    last = (rings - 1) * sides
+    back, front = np.full(sides, rings * sides), np.full(sides, rings * sides + 1)
+    return np.vstack(
+        [
+            np.column_stack([a, b, a + sides]),
+            np.column_stack([b, b + sides, a + sides]),
+            np.column_stack([back, beside, around]),
+            np.column_stack([front, last + around, last + beside]),
+        ]
+    )
+
+
+@kernel
+def _transport(line, frames):
+    """Fill `frames` with tangent, normal and binormal, carried along without twist."""
+    n = len(line)
+    nx, ny, nz = 0.0, 0.0, 0.0
+    for i in range(n):
+        a, b = max(i - 1, 0), min(i + 1, n - 1)
+        tx, ty, tz = line[b, 0] - line[a, 0], line[b, 1] - line[a, 1], line[b, 2] - line[a, 2]
+        length = math.sqrt(tx * tx + ty * ty + tz * tz)
+        if length > 0:
+            tx, ty, tz = tx / length, ty / length, tz / length
+        else:  # a ball
+            tx = 1.0
+        if i == 0:  # any direction far from the tangent
+            nx, ny, nz = (0.0, 0.0, 1.0) if abs(tz) < 0.6 else (1.0, 0.0, 0.0)
+        along = nx * tx + ny * ty + nz * tz
+        nx, ny, nz = nx - along * tx, ny - along * ty, nz - along * tz
+        length = math.sqrt(nx * nx + ny * ny + nz * nz)
+        nx, ny, nz = nx / length, ny / length, nz / length
+        frames[i, 0, 0], frames[i, 0, 1], frames[i, 0, 2] = tx, ty, tz
+        frames[i, 1, 0], frames[i, 1, 1], frames[i, 1, 2] = nx, ny, nz
+        frames[i, 2, 0], frames[i, 2, 1] = ty * nz - tz * ny, tz * nx - tx * nz
+        frames[i, 2, 2] = tx * ny - ty * nx
