@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import sfc
-from experiments import curves, timing
+from experiments import timing
 from experiments.__main__ import listing
 from experiments.core import main
 
+pytestmark = pytest.mark.xdist_group("timing")  # one run for all tests of this file
 ROOT = Path(__file__).parents[2]
 
 
@@ -158,22 +158,6 @@ def test_a_wrong_answer_is_never_recorded(monkeypatch, part, message):
 def test_timing_refuses_bad_values(change, message):
     with pytest.raises(ValueError, match=message):
         timing.Config(**change)
-
-
-def test_curves_measures_and_draws_every_curve_there_is(tmp_path):
-    folder = run(curves, tmp_path, "--quick")
-    table = pd.read_parquet(folder / "table.parquet").set_index(["curve", "order"])
-    assert len(table) == 2 * sum(len(sfc.curves(dim)) for dim in (2, 3))
-    assert table.loc[("hilbert-3d", 2), "cells"] == 64
-    assert table.loc[("hilbert-2d", 2), "longest_step_cells"] == 1
-    assert table.loc[("morton-2d", 2), "longest_step_cells"] == 4
-    for name in curves.KNOWN:
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_curves_refuses_an_order_too_large_to_draw():
-    with pytest.raises(ValueError, match="--order 11 of hilbert-2d; allowed: 1 up to 1048576 cells"):
-        curves.Config(curve=("hilbert-2d",), order=(11,))
 
 
 def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):

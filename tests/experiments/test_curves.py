@@ -1,0 +1,144 @@
+"""experiments.curves: its rows are the measures of sfc.locality, its figures every ordering named."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfc
+from experiments import curves
+from experiments.core import main
+
+pytestmark = pytest.mark.xdist_group("curves")  # one run for all tests of this file
+AXES = ["--backend", "cpu", "--size", "1", "3", "15x10", "8x8x4", "2x2x2x2"]
+AXES += ["--ordering", "hilbert-2d", "row-2d", "peano-2d", "pancake-3d", "random-3d", "hilbert-4d"]
+
+
+def run(tmp_path, *arguments) -> Path:
+    main(curves.Config, curves.measure, curves.draw, curves.QUICK, [*arguments, "--results", str(tmp_path)])
+    return next((tmp_path / "curves").iterdir())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("curves"), *AXES)
+
+
+@pytest.fixture
+def table(folder):
+    return pd.read_parquet(folder / "table.parquet").set_index(["ordering", "size"])
+
+
+def test_a_row_is_one_ordering_at_one_size_that_it_has(table):
+    expected = {(name, size) for name in ("hilbert-2d", "row-2d", "peano-2d") for size in ("15x10",)}
+    expected |= {(name, size) for name in ("hilbert-2d", "peano-2d", "hilbert-4d") for size in ("1", "3")}
+    expected |= {("pancake-3d", "8x8x4"), ("random-3d", "8x8x4"), ("hilbert-4d", "2x2x2x2")}
+    assert set(table.index) == expected
+    assert len(table) == len(expected)
+
+
+def test_sizes_are_columns_of_numbers(table):
+    sides = table[["nx", "ny", "nz", "nw"]]
+    assert sides.loc[("peano-2d", "3")].tolist() == [27, 27, 1, 1]
+    assert sides.loc[("pancake-3d", "8x8x4")].tolist() == [8, 8, 4, 1]
+    assert (table["cells"] == sides.prod(axis=1)).all()
+    assert table.loc[("hilbert-2d", "3"), "order"] == 3
+    assert math.isnan(table.loc[("hilbert-2d", "15x10"), "order"])
+
+
+def test_steps_and_states_are_the_curve_s(table):
+    assert table.loc[("hilbert-2d", "3"), ["base", "states", "longest_step_cells"]].tolist() == [2, 4, 1]
+    assert table["is_continuous"].to_dict() == {
+        (name, size): name in ("pancake-3d", "hilbert-4d", "peano-2d", "hilbert-2d") and size != "15x10"
+        for name, size in table.index
+    }
+    assert table.loc[("row-2d", "15x10"), "longest_step_cells"] == 15
+    assert table.loc[("hilbert-4d", "1"), "is_closed"]
+    assert not table.loc[("hilbert-2d", "3"), "is_closed"]
+
+
+@pytest.mark.parametrize("place", [("hilbert-2d", "15x10"), ("pancake-3d", "8x8x4"), ("random-3d", "8x8x4")])
+def test_measures_are_those_of_sfc_locality(table, place):
+    row = table.loc[place]
+    name, shape = place[0][:-3], tuple(map(int, place[1].split("x")))
+    ordering = sfc.covering(name, shape, **({"seed": 0} if name == "random" else {}))
+    for norm, column in ((1, "1"), (2, "2"), (math.inf, "max")):
+        found = sfc.locality.dilation(ordering, norm)
+        assert row[f"dilation_{column}_mean"] == pytest.approx(found.mean)
+        assert row[f"dilation_{column}_worst"] == pytest.approx(float(found.worst))
+    for column, found, unit in (
+        ("bounding_box", sfc.locality.bounding_box(ordering), ""),
+        ("clusters_2", sfc.locality.clusters(ordering, 2), ""),
+        ("clusters_4", sfc.locality.clusters(ordering, 4), ""),
+        ("edge_stretch", sfc.locality.edge_stretch(ordering), "_cells"),
+    ):
+        assert row[f"{column}_mean{unit}"] == pytest.approx(found.mean)
+        assert row[f"{column}_worst{unit}"] == pytest.approx(float(found.worst))
+        assert row[f"{column}_exact"] == found.exact
+    cut = sfc.locality.partition_cut(ordering, 8)
+    assert row["partition_cut_8_share"] == pytest.approx(cut.share)
+
+
+def test_a_box_too_small_for_a_measure_has_none_of_it(table):
+    row = table.loc[("hilbert-2d", "1")]
+    assert row[["clusters_4_mean", "clusters_4_worst", "partition_cut_8_share"]].isna().all()
+    assert row["clusters_2_mean"] == 1
+
+
+def test_every_figure_is_there_and_drawn_again_by_replot(folder, capsys):
+    names = {
+        *("hilbert-2d", "peano-2d"),
+        *("grammar_hilbert-2d", "grammar_peano-2d"),
+        *("orderings_15x10", "orderings_8x8x4", "pancake_8x8x4"),
+        *("measures", "measures_boxes"),
+    }
+    assert {path.stem for path in folder.glob("*.png")} == names
+    assert {path.stem for path in folder.glob("*.pdf")} == names
+    before = (folder / "hilbert-2d.png").read_bytes()
+    (folder / "hilbert-2d.png").unlink()
+    with pytest.raises(SystemExit) as stop:
+        main(curves.Config, curves.measure, curves.draw, curves.QUICK, ["--replot", str(folder)])
+    assert stop.value.code == 0
+    assert (folder / "hilbert-2d.png").read_bytes() == before
+
+
+def test_the_measures_compared_are_a_table_too(folder, table):
+    compared = pd.read_csv(folder / "measures.csv").set_index(["ordering", "size"])
+    assert set(compared.index) == {place for place in table.index if "x" in place[1]}
+    for column in curves.COMPARED:
+        assert compared[column].to_numpy() == pytest.approx(
+            table.loc[compared.index, column].to_numpy(float), nan_ok=True
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ordering": ("hilbrt-2d",)}, "unknown ordering 'hilbrt-2d'; known: gilbert-2d, .*hilbert-3d"),
+        ({"ordering": ("butz-2d",)}, "unknown ordering 'butz-2d'"),
+        ({"size": ("0",)}, "--size 0; allowed: an order from 1, or a box such as"),
+        ({"size": ("4x",)}, "--size 4x; allowed"),
+        ({"size": ("4x-4",)}, "--size 4x-4; allowed"),
+        ({"size": ("2x2x2x2x2",)}, "--size 2x2x2x2x2; allowed"),
+        ({"ordering": ("hilbert-2d",), "size": ("11",)}, "--size 11 of hilbert-2d .*up to 1,048,576"),
+        ({"size": ("2000x2000",)}, "--size 2000x2000 of .*-2d has more cells .*smaller size"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        curves.Config(**change)
+
+
+def test_the_heat_map_marks_what_is_sampled():
+    rows = pd.DataFrame({"dilation_2_exact": [True, False], "edge_stretch_exact": [False, True]})
+    assert curves._signs(rows, "dilation_2_mean") == ["", "≈"]
+    assert curves._signs(rows, "dilation_2_worst") == ["", "≥"]
+    assert curves._signs(rows, "edge_stretch_worst_cells") == ["≥", ""]
+
+
+def test_a_pancake_pulled_apart_keeps_its_cubes(folder):
+    path = sfc.ordering("pancake", (8, 8, 4)).traversal()
+    assert (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
+    assert (folder / "pancake_8x8x4.pdf").read_bytes().startswith(b"%PDF")
