@@ -9,7 +9,10 @@ import seaborn as sns
 # Okabe and Ito's palette, Color Universal Design (2008), without its yellow, which is too pale for lines.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# A name's place gives its colour and marker, so a new one goes to the end.
 _KNOWN = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
+_KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled")
+_PAIRS = len(_COLOURS) * len(_MARKERS)  # each place below has its own, as 7 and 8 share no divisor
 
 
 def use() -> None:
@@ -53,7 +56,10 @@ def lines(names: list[str], column: str = "ordering") -> dict:
 
 
 def _place(name: str) -> int:
-    return _KNOWN.index(name) if name in _KNOWN else sum(map(ord, name))
+    """A number below `_PAIRS`; one's own curve never has that of a known name."""
+    if name in _KNOWN:
+        return _KNOWN.index(name)
+    return len(_KNOWN) + sum(map(ord, name)) % (_PAIRS - len(_KNOWN))
 
 
 def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:

@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfc.cache import LAYOUTS
+
 Array = Any  # a numpy array on the host, a cupy array on a device
 NO_FAULT = np.uint64(2**64 - 1)
 
@@ -72,9 +74,6 @@ class Timings:
         """Median of a phase in ms; NaN if it never ran."""
         times = self.milliseconds.get(phase)
         return float(np.median(times)) if times else float("nan")
-
-
-LAYOUTS = ("soa", "aos", "aos4")
 
 
 class Backend(ABC):

@@ -1,0 +1,38 @@
+"""The thesis's model of a cache: blocks of slots, each of which its own readers find at hand."""
+
+import numba
+
+from sfc.cache.checks import checked_integer
+from sfc.cache.stream import AccessStream, HitRatio
+from sfc.compile import compiler
+
+kernel = compiler("sfc")
+
+
+def block(stream: AccessStream, capacity: int) -> HitRatio:
+    """The thesis's model: memory is cut into blocks of `capacity` slots; a read in the reader's own hits.
+
+    Args:
+        stream: reads grouped by reader.
+        capacity: slots per block, at least 1.
+
+    Returns:
+        The hit ratio. Seed 003, chapters 2 and 5.
+
+    Raises:
+        ValueError: a capacity that is no integer of at least 1.
+    """
+    capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
+    return HitRatio(int(_block_hits(stream.offsets, stream.reads, capacity)), len(stream.reads))
+
+
+@kernel(parallel=True)
+def _block_hits(offsets, reads, capacity):
+    hits = 0
+    for i in numba.prange(len(offsets) - 1):
+        own = i // capacity
+        count = 0
+        for a in range(offsets[i], offsets[i + 1]):
+            count += reads[a] // capacity == own
+        hits += count
+    return hits

@@ -1,0 +1,135 @@
+"""Fully associative caches with LRU replacement, of every capacity at once, by stack distances."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfc.cache.checks import checked_integer, checked_integers
+from sfc.cache.stream import AccessStream, HitRatio
+from sfc.compile import compiler
+
+kernel = compiler("sfc")
+
+
+@dataclass(frozen=True)
+class StackDistances:
+    """How far back every read reaches: the hits of a fully associative LRU cache of any capacity.
+
+    Attributes:
+        histogram: (distinct,) int64; histogram[d] reads have stack distance d, the number of distinct other
+            lines read since the last read of the same line. A cache of c lines serves those of d < c.
+        cold: reads of a line never read before; no cache serves them.
+        reads: all reads; histogram.sum() + cold.
+    """
+
+    histogram: np.ndarray
+    cold: int
+    reads: int
+
+    @property
+    def distinct(self) -> int:
+        """Distinct lines read: the capacity from which on only cold reads miss."""
+        return self.cold
+
+    def hits(self, capacity: int) -> HitRatio:
+        """What a cache of `capacity` lines serves; ValueError unless that is an integer of at least 1."""
+        served = self.histogram[: checked_integer("cache capacity", capacity, "lines")]
+        return HitRatio(int(served.sum()), self.reads)
+
+    def ratios(self, capacities: np.ndarray) -> np.ndarray:
+        """Hit ratios of many capacities.
+
+        Args:
+            capacities: (m,) integers of at least 1, in lines.
+
+        Returns:
+            (m,) float64; NaN for an empty stream.
+
+        Raises:
+            ValueError: capacities that are not (m,) integers of at least 1.
+        """
+        capacities = checked_integers("cache capacities", capacities, 1)
+        if not self.reads:
+            return np.full(len(capacities), np.nan)
+        served = np.concatenate([[0], np.cumsum(self.histogram)])
+        return served[np.minimum(capacities.astype(np.uint64), self.distinct).astype(np.int64)] / self.reads
+
+
+def lru(items: AccessStream | np.ndarray) -> StackDistances:
+    """Exact stack distances: a fully associative cache with LRU replacement, at every capacity at once.
+
+    One pass, O(n log n). Beside the input it takes n / 5 bytes, and 12 per value from the lowest to the
+    highest; values spread wider than 2 n are first numbered by sorting, which takes some 24 n bytes.
+
+    Args:
+        items: the reads of a stream, or (n,) integers of any dtype and value. Each value is a line.
+
+    Returns:
+        The histogram of distances.
+
+    Raises:
+        ValueError: items that are not one-dimensional or not integers.
+
+    The stack: Mattson, Gecsei, Slutz and Traiger (1970), doi:10.1147/sj.92.0078. A tree that counts marks at
+    the times of last access: Bennett and Kruskal (1975), doi:10.1147/rd.194.0353; Olken (1981), LBL-12370.
+    """
+    items = checked_integers("items", items.reads if isinstance(items, AccessStream) else items)
+    if not len(items):
+        return StackDistances(np.zeros(0, np.int64), 0, 0)
+    low = items.min()
+    lines = int(items.max()) - int(low) + 1
+    if lines > 2 * len(items):
+        values, items = np.unique(items, return_inverse=True)
+        low, lines = items.dtype.type(0), len(values)
+    time = np.int32 if len(items) < 2**31 else np.int64  # narrow where possible: `last` is read at random
+    marks = np.zeros(len(items) // 64 + 1, np.uint64)
+    last, tree = np.full(lines, -1, time), np.zeros(len(marks) + 1, time)
+    histogram = np.zeros(min(lines, len(items)), np.int64)
+    distinct = int(_count_distances(items, low, last, marks, tree, histogram))
+    return StackDistances(histogram[:distinct].copy(), distinct, len(items))
+
+
+@kernel
+def _popcount(word):
+    # Warren, Hacker's Delight (2012), figure 5-2: sums of 2, 4 and 8 bits side by side, added by one product.
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def _add(tree, word, amount):
+    # Fenwick (1994): tree[k] counts the marks of the k & -k words that end before word k.
+    k = word + 1
+    while k < len(tree):
+        tree[k] += amount
+        k += k & -k
+
+
+@kernel
+def _count_distances(items, low, last, marks, tree, histogram):
+    # A bit of `marks` is set at the time of the last access of each line. The tree counts the marks of the
+    # words before the present one, which it takes in once complete: near accesses never touch it.
+    distinct = 0
+    for now in range(len(items)):
+        word = now >> 6
+        line = np.int64(items[now] - low)
+        before = np.int64(last[line])
+        if before < 0:
+            distinct += 1
+        else:
+            k = before >> 6
+            not_later = _popcount(marks[k] & (~np.uint64(0) >> np.uint64(63 - (before & 63))))
+            marks[k] &= ~(np.uint64(1) << np.uint64(before & 63))
+            if k < word:
+                _add(tree, k, -1)
+            while k > 0:
+                not_later += tree[k]
+                k &= k - 1
+            histogram[distinct - not_later] += 1
+        marks[word] |= np.uint64(1) << np.uint64(now & 63)
+        last[line] = now
+        if now & 63 == 63:
+            _add(tree, word, _popcount(marks[word]))
+    return distinct

@@ -1,0 +1,87 @@
+"""Curves of one's own on the command line of an experiment: `--curve-file`."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sfc
+from experiments import timing
+from experiments.core import main
+
+README = Path(__file__).parents[2] / "README.md"
+WRONG = {
+    "no file": (None, r"No such file.*allowed: TOML with name"),
+    "no TOML": ("name = coil", r"\(at line 1, column 8\).*allowed: TOML with name"),
+    "a key missing": ('name = "coil"\ndim = 2', r"no 'rules'; allowed: .* a table \[rules\]"),
+    "no curve": ('name = "coil"\ndim = 2\n[rules]\nA = "AFAFAFA"', r"rule 'A'"),
+}
+
+
+@pytest.fixture(autouse=True)
+def catalogue():
+    """What a run registers is forgotten after its test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfc.catalogue._registered", {})
+        yield
+    assert "coil" not in sfc.orderings()
+
+
+def run(tmp_path, *arguments):
+    small = ["--quick", "--n", "512", "--filling-fraction", "0.1", "--samples", "1"]
+    given = ["--backend", "cpu", "--results", str(tmp_path / "results"), *small, *arguments]
+    main(timing.Config, timing.measure, timing.draw, quick=timing.QUICK, arguments=given)
+
+
+def refusal(tmp_path, capsys, *arguments) -> str:
+    """The message of a run that ends with status 2 and leaves nothing."""
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, *arguments)
+    assert ended.value.code == 2
+    assert not (tmp_path / "results").exists()
+    message = capsys.readouterr().err
+    assert "Traceback" not in message
+    return message
+
+
+def test_the_readme_s_curve_is_run_beside_a_built_in_one_and_its_grammar_kept(tmp_path):
+    (grammar,) = re.findall(r"```toml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "coil.toml"
+    path.write_text(grammar, encoding="utf-8")
+    run(tmp_path, "--curve-file", str(path), "--ordering", "hilbert", "coil")
+    (folder,) = (tmp_path / "results" / "timing").iterdir()
+    table = pd.read_parquet(folder / "table.parquet")
+    phases = {name: set(rows["phase"]) for name, rows in table.groupby("ordering")}
+    assert set(phases) == {"hilbert", "coil"}
+    assert phases["coil"] == phases["hilbert"] > {"force", "first reorder", "step"}
+    origin = json.loads((folder / "provenance.json").read_text())
+    assert origin["grammars"] == {"coil": grammar}
+    assert origin["config"]["ordering"] == ["hilbert", "coil"]
+
+
+def test_without_its_file_the_name_is_unknown(tmp_path, capsys):
+    assert "unknown ordering 'coil'" in refusal(tmp_path, capsys, "--ordering", "coil")
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_file_that_describes_no_curve_ends_with_status_2_and_names_the_file(tmp_path, capsys, wrong):
+    text, reason = WRONG[wrong]
+    path = tmp_path / "wrong.toml"
+    if text is not None:
+        path.write_text(text)
+    message = refusal(tmp_path, capsys, "--curve-file", str(path))
+    assert re.match(rf"error: curve file {re.escape(str(path))}: .*{reason}", message), message
+
+
+def test_a_name_that_is_taken_ends_with_status_2(tmp_path, capsys):
+    path = tmp_path / "row.toml"
+    path.write_text('name = "row"\ndim = 2\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"')
+    message = refusal(tmp_path, capsys, "--curve-file", str(path))
+    assert "error: curve 'row' in 2D: the name is taken; choose another than" in message
+
+
+@pytest.mark.parametrize("flag", ["--curve-file=", "--curve_file="])
+def test_the_flag_may_be_spelled_as_any_other(tmp_path, capsys, flag):
+    assert "No such file" in refusal(tmp_path, capsys, f"{flag}{tmp_path / 'none.toml'}")
