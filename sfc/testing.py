@@ -6,18 +6,37 @@ from sfc.curve import Curve
 from sfc.ordering import Ordering
 
 
-def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: int = 0) -> None:
+def check_curve(
+    curve: Curve,
+    cells: int = 2**17,
+    samples: int = 2**10,
+    seed: int = 0,
+    *,
+    continuous: bool | None = None,
+    closed: bool | None = None,
+) -> None:
     """Check a curve exhaustively at small orders and by sampling up to the largest that fits 64 bits.
+
+    Whatever its tables, a `Curve` visits every cell once; say what yours is meant to be besides, so that a
+    wrong successor is seen.
 
     Args:
         curve: the curve.
         cells: orders with up to this many cells are checked cell by cell (order 1 always is).
         samples: random indices checked at each larger order.
         seed: of the sampling.
+        continuous: whether every step must be one cell; None for whatever its tables say.
+        closed: whether its end must be beside its start; None for whatever its tables say.
 
     Raises:
         AssertionError: what does not hold, at which order.
     """
+    where = f"{curve.name} in {curve.dim}D"
+    for promise, found, name in (
+        (continuous, curve.is_continuous, "continuous"),
+        (closed, curve.is_closed, "closed"),
+    ):
+        _require(promise in (None, found), where, f"{'' if found else 'not '}{name} by its tables")
     _check_tables(curve)
     generator = np.random.default_rng(seed)
     order = 1
@@ -28,7 +47,7 @@ def check_curve(curve: Curve, cells: int = 2**17, samples: int = 2**10, seed: in
             _check_all(curve, order, where)
         else:
             index = generator.integers(0, length - 1, samples, dtype=np.uint64, endpoint=True)
-            index[:2] = 0, length - 1
+            index = np.append(index, np.array([0, length - 1], np.uint64))
             found = curve.decode(index, order)
             _require(np.array_equal(curve.encode(found, order), index), where, "encode does not undo decode")
             side = curve.base**order

@@ -9,7 +9,7 @@ import sfc
 
 INTEGER_DTYPES = [np.dtype(f"{kind}{bytes}") for kind in "iu" for bytes in (1, 2, 4, 8)]
 CURVES = [(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim)]
-ORDERINGS = [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)]
+ORDERINGS = [(name, dim) for dim in (1, 2, 3, 4) for name in sfc.orderings(dim)]
 DIMS = st.sampled_from([2, 3])
 
 

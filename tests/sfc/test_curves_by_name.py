@@ -1,5 +1,6 @@
 """What each curve of the catalogue is, against its own definition; curves of one's own by name."""
 
+import hashlib
 import itertools
 
 import numpy as np
@@ -10,6 +11,27 @@ from sfc.butz import butz
 from sfc.hilbert import RULES
 from sfc.lsystem import expand, walk
 from sfc.peano import peano
+from tests.strategies import CURVES
+
+# Whether it is continuous, whether closed, its states, and a digest of its traversal: as measured once, drawn
+# and looked at (the figures of experiments.curves). The tests below derive many of them another way.
+KNOWN = {
+    ("gray", 2): (False, False, 2, "fa6ea74886a9"),
+    ("hilbert", 2): (True, False, 4, "bf8a09b8f7e3"),
+    ("moore", 2): (True, True, 5, "9d3fcb2c9525"),
+    ("morton", 2): (False, False, 1, "9830cd357cff"),
+    ("peano", 2): (True, False, 4, "e2552c1e931d"),
+    ("butz", 3): (True, False, 12, "cb2d6f30a4dc"),
+    ("compact", 3): (True, False, 48, "a58c22b7f6a4"),
+    ("gray", 3): (False, False, 2, "4fcc1bc833ff"),
+    ("hilbert", 3): (True, False, 16, "775e5add4fdf"),
+    ("moore", 3): (True, True, 33, "2fea4acad4ed"),
+    ("morton", 3): (False, False, 1, "7f54bdc75328"),
+    ("peano", 3): (True, False, 4, "f0d07209c9b8"),
+    ("gray", 4): (False, False, 2, "19fd971d115a"),
+    ("hilbert", 4): (True, False, 32, "622ca524b8b7"),
+    ("morton", 4): (False, False, 1, "483a4738a9a9"),
+}
 
 COIL = """
 name = "{name}"
@@ -19,6 +41,68 @@ axiom = "A"
 A = ">BF<AFA<FB>"
 B = "<AF>BFB>FA<"
 """
+
+
+def digest(curve: sfc.Curve) -> str:
+    order = max(k for k in range(1, 6) if curve.base ** (curve.dim * k) <= 2**16)
+    return hashlib.sha256(curve.traversal(order).astype("<i8").tobytes()).hexdigest()[:12]
+
+
+def test_every_curve_of_the_catalogue_is_known():
+    assert set(KNOWN) == set(CURVES)
+
+
+@pytest.mark.parametrize(("name", "dim"), KNOWN)
+def test_a_curve_is_what_it_was_found_to_be(name, dim):
+    continuous, closed, states, cells = KNOWN[name, dim]
+    curve = sfc.curve(name, dim)
+    sfc.testing.check_curve(curve, cells=4096, samples=16, continuous=continuous, closed=closed)
+    assert len(curve.rank) == states
+    assert digest(curve) == cells
+
+
+@pytest.mark.parametrize(("name", "dim"), KNOWN)
+def test_any_one_wrong_entry_of_a_table_makes_another_curve(name, dim):
+    curve = sfc.curve(name, dim)
+    states, digits = curve.rank.shape
+    for state, digit in itertools.product(range(states), range(digits)):
+        if states > 1:
+            wrong = curve.next.copy()
+            wrong[state, digit] = (wrong[state, digit] + 1) % states
+            assert (
+                digest(sfc.Curve(name, dim, curve.base, curve.rank, wrong, curve.start))
+                != KNOWN[name, dim][3]
+            )
+        wrong = curve.rank.copy()
+        wrong[state, digit] = (wrong[state, digit] + 1) % digits
+        with pytest.raises(ValueError, match="permutation"):
+            sfc.Curve(name, dim, curve.base, wrong, curve.next, curve.start)
+
+
+@pytest.mark.parametrize(("name", "dim"), [place for place, known in KNOWN.items() if known[0]])
+def test_a_wrong_successor_that_makes_it_jump_breaks_the_promise_to_be_continuous(name, dim):
+    curve = sfc.curve(name, dim)
+    states, digits = curve.rank.shape
+    refused = 0
+    for state, digit in itertools.product(range(states), range(digits)):
+        wrong = curve.next.copy()
+        wrong[state, digit] = (wrong[state, digit] + 1) % states
+        broken = sfc.Curve(name, dim, curve.base, curve.rank, wrong, curve.start)
+        jumps = np.abs(np.diff(broken.traversal(3), axis=0)).sum(axis=1).max() > 1
+        if jumps:
+            refused += 1
+            with pytest.raises(AssertionError, match="not continuous by its tables"):
+                sfc.testing.check_curve(broken, continuous=True)
+    assert refused > 0
+
+
+def test_compact_dilates_less_than_the_other_hilbert_curves():
+    """The figures of its docstring and of the catalogue's."""
+    expected = {"compact": (67.1, 13.9, 10.9), "hilbert": (78.9, 18.8, 18.1), "butz": (73.2, 18.2, 14.0)}
+    for name, worst in expected.items():
+        ordering = sfc.ordering(name, (16, 16, 16))
+        found = [float(sfc.locality.dilation(ordering, norm).worst) for norm in (1, 2, np.inf)]
+        assert found == pytest.approx(worst, abs=0.05)
 
 
 def symmetric_copies(path: np.ndarray, side: int):
