@@ -17,7 +17,7 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
 
     Args:
         addresses: (n,) integers of at least 0, in bytes; each load lies within a line.
-        size: bytes of the cache, a multiple of line * ways.
+        size: bytes of the cache, a multiple of line * ways, at most 2**40.
         line: bytes of a line, a power of two.
         ways: lines of a set; 1 is a direct-mapped cache, size / line a fully associative one.
 
@@ -30,7 +30,10 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
     Hill and Smith (1989), doi:10.1109/12.40842; Nethercote (2004), the simulation of cachegrind.
     """
     addresses = checked_integers("addresses", addresses, 0)
-    size, line = checked_integer("cache size", size, "bytes"), checked_integer("cache line", line, "bytes")
+    size, line = (
+        checked_integer("cache size", size, "bytes", 1, 2**40),
+        checked_integer("cache line", line, "bytes"),
+    )
     ways = checked_integer("cache associativity", ways, "lines a set")
     if line & (line - 1):
         raise ValueError(f"cache line {line} bytes; allowed: a power of two, as {1 << line.bit_length()}")

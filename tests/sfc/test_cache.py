@@ -94,12 +94,6 @@ def test_speed_up_compares_with_a_cache_that_always_misses():
     assert HitRatio(5, 10).speed_up(miss_cost=4) == pytest.approx(40 / 25, rel=1e-15)
 
 
-@pytest.mark.parametrize("offsets", [[0, 2], [1, 1], [0, 2, 1], [0, 0]])
-def test_offsets_that_do_not_rise_to_the_number_of_reads_are_refused(offsets):
-    with pytest.raises(ValueError, match="offsets must"):
-        AccessStream(np.array(offsets), np.array([0], np.int32))
-
-
 @given(items=item_arrays())
 def test_lru_equals_a_brute_force_cache_of_every_capacity(items):
     found, capacities = lru(items), range(1, len(items) + 2)
@@ -285,7 +279,7 @@ def test_what_is_no_row_of_integers_is_refused(what, model, items):
     [
         ((96, 24, 1), "cache line 24 bytes; allowed: a power of two, as 32"),
         ((100, 16, 2), r"cache size 100 bytes; allowed: a multiple of line \* ways = 32 bytes"),
-        ((0, 16, 2), "cache size 0 bytes; allowed: an integer of at least 1"),
+        ((0, 16, 2), "cache size 0 bytes; allowed: an integer from 1 to 1099511627776"),
         ((64, 16, 0), "cache associativity 0 lines a set; allowed: an integer of at least 1"),
         ((64, 16.0, 2), "cache line 16.0 bytes; allowed: an integer of at least 1"),
         ((64, 16, True), "cache associativity True lines a set; allowed: an integer of at least 1"),

@@ -1,0 +1,46 @@
+"""A stream of accesses is well formed, whatever the arrays it is made of; what comes of it is a ratio."""
+
+import numpy as np
+import pytest
+
+from sfc.cache import AccessStream, HitRatio, block
+from tests.strategies import INTEGER_DTYPES
+
+
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES)
+@pytest.mark.parametrize("offsets", [[0, 2], [1, 1], [0, 1, 0, 1], [0, 0], [], [0, 100, 1]])
+def test_offsets_that_do_not_rise_to_the_number_of_reads_are_refused(offsets, dtype):
+    with pytest.raises(ValueError, match="offset"):
+        AccessStream(np.array(offsets, dtype), np.array([0]))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGER_DTYPES, np.dtype(">i4")])
+def test_any_integers_make_the_same_stream(dtype):
+    stream = AccessStream(np.array([0, 2, 3, 3], dtype), np.array([1, 2, 0], dtype))
+    assert stream.offsets.dtype == np.int64
+    assert stream.reads.dtype == np.int32
+    assert block(stream, 2) == HitRatio(2, 3)
+    assert block(stream, 3) == block(stream, 2**64) == HitRatio(3, 3)
+
+
+def test_a_slot_beyond_32_bits_is_kept():
+    stream = AccessStream([0, 2], [0, 2**40])
+    assert stream.reads.tolist() == [0, 2**40]
+    assert block(stream, 1) == HitRatio(1, 2)
+
+
+@pytest.mark.parametrize("reads", [[0.5], [-1], [[0]], [2**63]])
+def test_what_is_no_slot_is_refused(reads):
+    with pytest.raises(ValueError, match=r"reads .*allowed"):
+        AccessStream(np.array([0, 1]), np.array(reads))
+
+
+def test_offsets_that_are_no_integers_are_refused():
+    with pytest.raises(ValueError, match="offsets are float64 of shape"):
+        AccessStream(np.array([0.0, 1.0]), np.array([0]))
+
+
+@pytest.mark.parametrize("cost", [0, -1, np.inf, np.nan])
+def test_a_cost_of_a_miss_that_is_none_is_refused(cost):
+    with pytest.raises(ValueError, match=r"miss cost .* positive and finite"):
+        HitRatio(5, 10).speed_up(cost)
