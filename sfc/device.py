@@ -13,6 +13,7 @@ from sfc.curve import Curve, require_integers
 from sfc.ordering import Ordering
 
 THREADS = 256
+TABLE_CELLS = 2**31  # of a box, in a table of ranks
 _rank_tables: WeakKeyDictionary[Ordering, dict] = WeakKeyDictionary()
 _C_INTEGERS = {
     "i1": "signed char",
@@ -79,10 +80,9 @@ def decode(curve: Curve, index, order: int):
     cells = cupy.empty((len(index), curve.dim), np.int64)
     bad = _launch("decode", curve, index, order, length - 1, (curve.cell, curve.succ), cells)
     if bad < len(index):
-        raise ValueError(
-            f"index {int(index[bad])} in row {bad} is past the end of the curve of order {order}; "
-            f"allowed: 0 <= index < {length}"
-        )
+        wrong = int(index[bad])
+        where = "negative" if wrong < 0 else f"past the end of the curve of order {order}"
+        raise ValueError(f"index {wrong} in row {bad} is {where}; allowed: 0 <= index < {length}")
     return cells
 
 
@@ -90,7 +90,8 @@ def rank(ordering: Ordering, cells):
     """Rank of each cell of a box, on the device.
 
     A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes a cell of the
-    box) is made at the first call and stays on the device as long as the ordering lives.
+    box, at most `TABLE_CELLS`) is made at the first call and stays on the device as long as the ordering
+    lives.
 
     Args:
         ordering: of the box.
@@ -100,7 +101,7 @@ def rank(ordering: Ordering, cells):
         (n,) cupy uint64, as `Ordering.rank`.
 
     Raises:
-        ValueError: as `Ordering.rank`; finding it out waits for the device.
+        ValueError: as `Ordering.rank`, which waits for the device; a box too large for a table.
     """
     if cells.ndim != 2 or cells.shape[1] != ordering.dim:
         raise ValueError(
@@ -120,6 +121,11 @@ def rank(ordering: Ordering, cells):
         )
     if ordering.curve is not None:
         return encode(ordering.curve[0], cells, ordering.curve[1])
+    if ordering.size > TABLE_CELLS:
+        raise ValueError(
+            f"a table of {ordering!r} takes {8 * ordering.size:,} bytes on the device; allowed: up to "
+            f"{TABLE_CELLS} cells; take a curve, or rank on the host"
+        )
     tables = _rank_tables.setdefault(ordering, {})
     device = cupy.cuda.runtime.getDevice()
     if device not in tables:

@@ -10,7 +10,7 @@ import sfc
 from tests.strategies import ORDERINGS, clouds
 
 STILL = md.laws.SpringDashpot(0.0, 0.0)
-ORDERED = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
+ORDERED = pytest.mark.parametrize(("name", "dim"), [place for place in ORDERINGS if place[1] in (2, 3)])
 
 
 def cell_ranks(state: md.State, name: str, backend: str) -> np.ndarray:
@@ -72,7 +72,7 @@ def test_particles_of_one_cell_keep_their_order(dim, backend):
 
 
 @settings(max_examples=30)
-@given(state=clouds(), name=st.sampled_from(["hilbert", "morton", "row", "zigzag", "random"]))
+@given(state=clouds(), name=st.sampled_from([name for name in sfc.orderings(2) if name in sfc.orderings(3)]))
 def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     simulation = reordered(md.State(state.pos, np.zeros_like(state.vel), state.box, state.id), name, backend)
     simulation.run(2)
