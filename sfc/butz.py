@@ -1,9 +1,9 @@
 """Butz's generalisation of Hilbert's curve to any dimension.
 
-Butz, IEEE Trans. Computers C-20 (1971) 424; as entry point and direction of
-each cell, Hamilton, Dalhousie University report CS-2006-07. Skilling's transposition (AIP Conf. Proc. 707
-(2004) 381), often named together with it, is Butz's curve in 2D but another in 3D: no rotation, mirror or
-reversal makes them one (a test shows it).
+Butz, IEEE Trans. Computers C-20 (1971) 424; as entry point and direction of each cell, Hamilton, Dalhousie
+University report CS-2006-07. Skilling's transposition (AIP Conf. Proc. 707 (2004) 381), often named together
+with it, is Butz's curve in 2D but another in 3D: no rotation, mirror or reversal makes them one (a test shows
+it).
 """
 
 import numpy as np

@@ -7,10 +7,12 @@ from sfc.butz import butz
 from sfc.compact import compact
 from sfc.curve import Curve
 from sfc.gray import gray
+from sfc.hilbert import RULES as HILBERT
 from sfc.hilbert import hilbert
 from sfc.moore import moore
 from sfc.morton import morton
 from sfc.peano import peano
+from sfc.points import is_integer
 
 CURVES: dict[str, tuple[Callable[..., Curve], tuple[int, ...]]] = {
     "butz": (butz, (3,)),  # in 2D it is Hilbert's, in 4D `hilbert` is it
@@ -42,9 +44,11 @@ def curve(name: str, dim: int, **options) -> Curve:
         The curve; the same object at every call.
 
     Raises:
-        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. An option
-            that the curve does not take.
+        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. A dim that
+            is no integer, or an option that the curve does not take.
     """
+    if not is_integer(dim):
+        raise ValueError(f"dim {dim!r} of curve {name!r}; allowed: an integer, 1 or more")
     if name not in curves(dim):
         if name in curves():
             there = " and ".join(f"{d}D" for d in _dims(name))
@@ -52,11 +56,14 @@ def curve(name: str, dim: int, **options) -> Curve:
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
         raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
-    if options and (name != "hilbert" or set(options) != {"axiom"}):
+    if options and (name != "hilbert" or dim not in HILBERT or set(options) != {"axiom"}):
         raise ValueError(
-            f"curve {name!r} does not take {sorted(options)}; allowed: axiom, for 'hilbert' only"
+            f"curve {name!r} in {dim}D does not take {sorted(options)}; allowed: axiom, for 'hilbert' in "
+            f"{' and '.join(f'{d}D' for d in HILBERT)} only"
         )
-    return _registered.get((name, dim)) or _built(name, dim, **options)
+    if not all(isinstance(value, str) for value in options.values()):
+        raise ValueError(f"axiom {options['axiom']!r} of {name!r}; allowed: {', '.join(HILBERT[dim])}")
+    return _registered.get((name, dim)) or _built(name, int(dim), **options)
 
 
 def register(curve: Curve) -> None:
@@ -66,10 +73,15 @@ def register(curve: Curve) -> None:
         curve: the curve; registering one with the same tables again changes nothing.
 
     Raises:
-        ValueError: a name that another curve, or an ordering, of this dimension has.
+        ValueError: what is no `Curve`; a name that another curve, or an ordering, of this dimension has.
     """
     from sfc.ordering import orderings
 
+    if not isinstance(curve, Curve):
+        raise ValueError(
+            f"{curve!r} to register; allowed: a Curve, as sfc.read_curve and sfc.curve_from_grammar make; "
+            f"built-in ones are known already"
+        )
     known = _registered.get((curve.name, curve.dim))
     if known is not None and _same(known, curve):
         return

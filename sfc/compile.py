@@ -2,9 +2,8 @@
 
 Numba keys its cache by the file a kernel stands in, so a kernel that calls into another file keeps running
 the old machine code after that file is edited. Here the cache folder is named by a hash of every source of
-the
-packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree finds
-all its kernels again from any process.
+the packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree
+finds all its kernels again from any process.
 """
 
 import hashlib

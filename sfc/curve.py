@@ -16,6 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sfc import walk
+from sfc.points import as_words, checked_cells, checked_numbers, is_integer, require_room
+from sfc.points import require_integers as require_integers  # known by this module's name too
+from sfc.tables import tables
+
+CHUNK = 2**18  # cells of a traversal decoded at a time
 
 
 class Grammar(NamedTuple):
@@ -45,37 +50,24 @@ class Curve:
 
     Attributes:
         cell: (states, base**dim) uint16; the inverse of `rank`: cell digit of each position.
-        succ: (states, base**dim) uint16; state inside the sub-cube at each position.
+        succ: (states, base**dim) uint16; state inside the sub-cube at each position. No table can be written.
 
     Raises:
-        ValueError: tables that are no automaton of base**dim cells, naming the row at fault.
+        ValueError: tables that are no automaton of base**dim cells, naming the row at fault; more than 2**16
+            states, or cells of a state.
     """
 
     def __init__(
         self, name: str, dim: int, base: int, rank, next, start: int = 0, grammar: Grammar | None = None
     ):
-        rank, next = np.asarray(rank), np.asarray(next)
-        cells = base**dim
-        if rank.ndim != 2 or rank.shape[1] != cells or rank.shape != next.shape:
-            raise ValueError(
-                f"curve {name!r}: tables of shape {rank.shape} and {next.shape}; allowed: both (states, "
-                f"{cells})"
-            )
-        states = len(rank)
-        for s in range(states):
-            if not np.array_equal(np.sort(rank[s]), np.arange(cells)):
-                raise ValueError(
-                    f"curve {name!r}: rank[{s}] = {rank[s].tolist()} does not visit every cell digit once; "
-                    f"allowed: a permutation of 0..{cells - 1}"
-                )
-        if next.min() < 0 or next.max() >= states or not 0 <= start < states:
-            raise ValueError(f"curve {name!r}: a state outside 0..{states - 1} in `next` or `start`")
-        self.name, self.dim, self.base, self.start, self.grammar = name, dim, base, int(start), grammar
-        self.rank = np.ascontiguousarray(rank, dtype=np.uint16)
-        self.next = np.ascontiguousarray(next, dtype=np.uint16)
-        self.cell = np.argsort(self.rank, axis=1).astype(np.uint16)
-        self.succ = np.take_along_axis(self.next, self.cell.astype(np.intp), axis=1)
-        self._tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        made = tables(f"curve {name!r}", dim, base, rank, next, start)
+        self.name, self.grammar = name, grammar
+        self.dim, self.base, self.start = int(dim), int(base), int(start)
+        self.rank, self.next, self.cell, self.succ = made
+        self._merged_tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def __reduce__(self):
+        return Curve, (self.name, self.dim, self.base, self.rank, self.next, self.start, self.grammar)
 
     def __repr__(self) -> str:
         return f"<Curve {self.name} {self.dim}D, base {self.base}, {len(self.rank)} states>"
@@ -94,7 +86,7 @@ class Curve:
         Raises:
             ValueError: an order that is no integer, is negative, or whose index would not fit 64 bits.
         """
-        if isinstance(order, (bool, np.bool_)) or not isinstance(order, (int, np.integer)):
+        if not is_integer(order):
             raise ValueError(f"order {order!r}; allowed: an integer from 0 to {self.max_order}")
         if not 0 <= order <= self.max_order:
             raise ValueError(
@@ -117,27 +109,32 @@ class Curve:
             ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits.
         """
         side = self.side(order)
-        cells = np.asarray(cells)
-        if cells.ndim != 2 or cells.shape[1] != self.dim:
-            raise ValueError(
-                f"cells of shape {cells.shape}; {self.name} in {self.dim}D takes (n, {self.dim})"
-            )
-        require_integers("cells", cells)
-        index = np.empty(len(cells), np.uint64)
-        wide = _as_uint64(cells)  # a negative cell wraps far above any side
-        levels, first, table = self._merged(order)
-        axes = (0,) * self.dim
-        if self.base == 2:
-            bad = walk.encode_bits(wide, order, levels, first[0], table[0], axes, self.start, index)
-        else:
-            given = np.uint64(side), order, self.base, levels, first[0], table[0]
-            bad = walk.encode_digits(wide, *given, axes, self.start, index)
+        cells = checked_cells(cells, self.dim, f"{self.name} in {self.dim}D")
+        index, bad = self.encode_words(as_words(cells), int(order))
         if bad < len(cells):
             raise ValueError(
                 f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
                 f"allowed: 0 <= cell < {side}; raise the order or check the cells"
             )
         return index
+
+    def encode_words(self, words: np.ndarray, order: int) -> tuple[np.ndarray, int]:
+        """`encode` without its checks, for callers that have made them or word a refusal of their own.
+
+        Args:
+            words: (n, dim) contiguous uint64 cells.
+            order: an integer from 0 to `max_order`.
+
+        Returns:
+            (n,) uint64, and the first row outside the grid (n where there is none).
+        """
+        index = np.empty(len(words), np.uint64)
+        levels, first, table = self._merged(order)
+        axes = (0,) * self.dim
+        if self.base == 2:
+            return index, walk.encode_bits(words, order, levels, first[0], table[0], axes, self.start, index)
+        given = np.uint64(self.side(order)), order, self.base, levels, first[0], table[0]
+        return index, walk.encode_digits(words, *given, axes, self.start, index)
 
     def decode(self, index, order: int) -> np.ndarray:
         """Cell at each index along the curve; the inverse of `encode`.
@@ -153,17 +150,14 @@ class Curve:
             ValueError: wrong shape or dtype, an index past the end of the curve, or an order over 64 bits.
         """
         length = self.side(order) ** self.dim
-        index = np.asarray(index)
-        if index.ndim != 1:
-            raise ValueError(f"index of shape {index.shape}; allowed: (n,)")
-        require_integers("index", index)
+        order, index = int(order), checked_numbers("index", index)
         cells = np.empty((len(index), self.dim), np.int64)
         levels, first, table = self._merged(order)
         given = levels, np.uint64(length - 1), first[1], table[1], (0,) * self.dim, self.start, cells
         if self.base == 2:
-            bad = walk.decode_bits(_as_uint64(index), order, *given)
+            bad = walk.decode_bits(as_words(index), order, *given)
         else:
-            bad = walk.decode_digits(_as_uint64(index), order, self.base, *given)
+            bad = walk.decode_digits(as_words(index), order, self.base, *given)
         if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
             bad = int((index < 0).argmax())  # as 64 bits without sign it is on the longest curve
         if bad < len(index):
@@ -175,9 +169,9 @@ class Curve:
         """Levels at a look-up, and the (encode, decode) tables of the top levels and of the blocks below."""
         levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
         for count in (order % levels, levels):
-            if count not in self._tables:
-                self._tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
-        return levels, self._tables[order % levels], self._tables[levels]
+            if count not in self._merged_tables:
+                self._merged_tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
+        return levels, self._merged_tables[order % levels], self._merged_tables[levels]
 
     def traversal(self, order: int) -> np.ndarray:
         """Every cell of the grid in visiting order.
@@ -189,9 +183,16 @@ class Curve:
             (base**(dim * order), dim) int64 cells.
 
         Raises:
-            ValueError: an order whose index would not fit 64 bits.
+            ValueError: an order whose index would not fit 64 bits, or more cells than can be listed.
         """
-        return self.decode(np.arange(self.side(order) ** self.dim, dtype=np.uint64), order)
+        length = self.side(order) ** self.dim
+        where = f"traversal of {self.name} in {self.dim}D at order {order}"
+        require_room(where, length, self.dim, "stream them with sfc.ordering(...).chunks()")
+        cells = np.empty((length, self.dim), np.int64)
+        for start in range(0, length, CHUNK):
+            stop = min(start + CHUNK, length)
+            cells[start:stop] = self.decode(np.arange(start, stop, dtype=np.uint64), order)
+        return cells
 
     @cached_property
     def is_continuous(self) -> bool:
@@ -253,24 +254,3 @@ class Curve:
                 seen.add(state)
                 pending.append(state)
         return sorted(seen)
-
-
-def require_integers(what: str, values: np.ndarray) -> None:
-    """Refuse anything but an integer dtype.
-
-    Raises:
-        ValueError: floats, booleans or objects, with the remedy.
-    """
-    if not np.issubdtype(values.dtype, np.integer):
-        raise ValueError(
-            f"{what} of dtype {values.dtype}; allowed: any integer dtype; convert with .astype(np.int64)"
-        )
-
-
-def _as_uint64(values: np.ndarray) -> np.ndarray:
-    """The values as contiguous 64-bit words, without a copy where they are such; negative ones wrap."""
-    kind = np.int64 if values.dtype.kind == "i" else np.uint64
-    words = np.ascontiguousarray(values, dtype=kind).view(np.uint64)
-    return (
-        words if words.flags.writeable else words.copy()
-    )  # Numba would compile anew for one it must not write

@@ -34,7 +34,7 @@ def read_curve(path: str | Path) -> Curve:
     """
     path = Path(path)
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a mark first
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise GrammarError(f"curve file {path}: {error}; allowed: TOML with {_allowed()}") from error
     for key in sorted(set(given) - set(KEYS)):

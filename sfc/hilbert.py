@@ -25,7 +25,7 @@ def hilbert(dim: int, axiom: str = "A") -> Curve:
 
     Args:
         dim: 2 (4 states) or 3 (16 states), from the grammar; or 4, which no turtle walks: Butz's.
-        axiom: the symbol to start from, one of the grammar's: A or B in 2D; A, B, C or D in 3D.
+        axiom: the symbol to start from, one of the grammar's: A or B in 2D; A, B, C or D in 3D; A in 4D.
 
     Returns:
         A continuous curve of base 2 that starts in the origin's corner.

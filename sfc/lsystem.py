@@ -112,6 +112,10 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     if dim not in TURNS:
         raise GrammarError(f"grammar of {name!r}: dim = {dim}; allowed: 2 or 3")
     rules = dict(rules)
+    if not isinstance(axiom, str) or not any(symbol in axiom for symbol in rules):
+        raise GrammarError(
+            f"grammar of {name!r}: axiom {axiom!r}; allowed: one of {', '.join(rules)} or a pattern of them"
+        )
     grammar = Grammar(axiom, dict(rules))
     start = axiom
     if axiom not in rules:

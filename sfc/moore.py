@@ -8,7 +8,7 @@ AXIOMS = {2: "AFA<F<AFA", 3: "A+#<A&#<A+<#A+#^A+<#A+&#A+#<A"}
 
 
 def moore(dim: int) -> Curve:
-    """Four (eight) Hilbert curves round a square (cube). Moore, Trans. Amer. Math. Soc. 26 (1900) 72.
+    """Four (eight) Hilbert curves round a square (cube). Moore, Trans. Amer. Math. Soc. 1 (1900) 72-90.
 
     In 3D the eight are the thesis's curve; their turns are the shortest such word, found by trying all ways
     round the cube with the symbol A.

@@ -215,10 +215,23 @@ def test_each_symbol_of_the_grammar_can_be_the_axiom(dim, axiom):
 def test_an_axiom_of_another_grammar_and_an_option_of_another_curve_are_refused():
     with pytest.raises(ValueError, match=r"axiom 'C' of hilbert in 2D; allowed: A, B"):
         sfc.curve("hilbert", 2, axiom="C")
-    with pytest.raises(
-        ValueError, match=r"'morton' does not take \['axiom'\]; allowed: axiom, for 'hilbert'"
-    ):
-        sfc.curve("morton", 2, axiom="A")
+    for name, dim in (("morton", 2), ("hilbert", 4)):
+        message = rf"'{name}' in {dim}D does not take \['axiom'\]; allowed: axiom, for 'hilbert' in 2D and 3D"
+        with pytest.raises(ValueError, match=message):
+            sfc.curve(name, dim, axiom="A")
+
+
+@pytest.mark.parametrize("axiom", [["A"], {}, None, 1])
+def test_an_axiom_that_is_no_text_is_refused(axiom):
+    with pytest.raises(ValueError, match=r"axiom .* of 'hilbert'; allowed: A, B$"):
+        sfc.curve("hilbert", 2, axiom=axiom)
+
+
+@pytest.mark.parametrize("dim", [3.0, "3", None, True])
+def test_a_dim_that_is_no_integer_is_refused(dim):
+    with pytest.raises(ValueError, match=rf"dim {dim!r} of curve 'hilbert'; allowed: an integer"):
+        sfc.curve("hilbert", dim)
+    assert sfc.curve("hilbert", np.uint8(3)) is sfc.curve("hilbert", 3)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -262,6 +275,15 @@ class TestCurvesOfOnesOwn:
         curve = sfc.Curve(name, 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
         with pytest.raises(ValueError, match=rf"'{name}' in 2D: the name is taken; choose another than"):
             sfc.register(curve)
+
+    def test_what_is_no_curve_is_not_registered(self):
+        with pytest.raises(ValueError, match="'hilbert' to register; allowed: a Curve"):
+            sfc.register("hilbert")
+
+    def test_a_mark_that_an_editor_puts_first_is_passed_over(self, tmp_path):
+        path = tmp_path / "coil.toml"
+        path.write_text(COIL.format(name="coil"), encoding="utf-8-sig")
+        assert sfc.read_curve(path).name == "coil"
 
     @pytest.mark.parametrize(
         ("text", "message"),

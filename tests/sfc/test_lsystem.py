@@ -160,3 +160,11 @@ def test_a_grammar_that_is_no_curve_is_refused_with_its_reason(rules, reason):
 def test_a_dimension_without_a_turtle_is_refused(dim):
     with pytest.raises(sfc.GrammarError, match=rf"dim = {dim}; allowed: 2 or 3"):
         curve_from_grammar("broken", dim, "A", {"A": "A"})
+
+
+@pytest.mark.parametrize("axiom", ["C", "", "FF", None])
+def test_an_axiom_without_a_symbol_is_refused_with_those_there_are(axiom):
+    rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
+    message = rf"axiom {axiom!r}; allowed: one of A, B or a pattern of them"
+    with pytest.raises(sfc.GrammarError, match=message):
+        curve_from_grammar("broken", 2, axiom, rules)
