@@ -11,7 +11,8 @@ from sfc.catalogue import curve, curves, register
 from sfc.curve import Curve
 from sfc.grammar_file import read_curve
 from sfc.lsystem import GrammarError, curve_from_grammar
-from sfc.ordering import Ordering, covering, ordering, orderings
+from sfc.ordering import Ordering
+from sfc.orderings import covering, ordering, orderings
 
 __all__ = [
     "Curve",

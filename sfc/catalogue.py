@@ -75,7 +75,7 @@ def register(curve: Curve) -> None:
     Raises:
         ValueError: what is no `Curve`; a name that another curve, or an ordering, of this dimension has.
     """
-    from sfc.ordering import orderings
+    from sfc.orderings import orderings
 
     if not isinstance(curve, Curve):
         raise ValueError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfc.ordering import Ordering
+from sfc.points import is_integer
 
 PAIR_CELLS = 2**14  # exact measures of all pairs: about 10**8 of them
 LISTED_CELLS = 2**24  # largest box whose cells are listed
@@ -36,15 +37,31 @@ def draws_for(samples: int | None, size: int, limit: int) -> int:
     """How many to draw; 0 to look at everything, as always in a box of one cell.
 
     Raises:
-        ValueError: samples that are no integer of at least 1.
+        ValueError: samples that are no integer of at least 1, or a box of more cells than can be drawn from.
     """
-    if samples is None:
-        return 0 if size <= limit else SAMPLES
-    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1:
+    if samples is not None and (not is_integer(samples) or samples < 1):
         raise ValueError(
             f"samples {samples!r}; allowed: an integer of at least 1, or None for all up to {limit} cells"
         )
+    if size >= 2**63:
+        raise ValueError(
+            f"a box of {size} cells; allowed: less than 2**63, as positions are signed 64-bit numbers; take "
+            f"a smaller box"
+        )
+    if samples is None:
+        return 0 if size <= limit else SAMPLES
     return int(samples) if size > 1 else 0
+
+
+def drawing(seed: int) -> np.random.Generator:
+    """The generator of a measure's draw.
+
+    Raises:
+        ValueError: a seed that is no integer of at least 0.
+    """
+    if not is_integer(seed) or seed < 0:
+        raise ValueError(f"seed {seed!r}; allowed: an integer of at least 0")
+    return np.random.default_rng(seed)
 
 
 def exact_measure(totals: np.ndarray, largest: np.ndarray, count: int) -> Measure:

@@ -7,8 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sfc.compile import compiler
-from sfc.locality.measure import LISTED_CELLS, Measure, draws_for, estimate, exact_measure, position_of
+from sfc.locality.measure import (
+    LISTED_CELLS,
+    Measure,
+    drawing,
+    draws_for,
+    estimate,
+    exact_measure,
+    position_of,
+)
 from sfc.ordering import Ordering
+from sfc.points import is_integer
 
 kernel = compiler("sfc")
 
@@ -114,11 +123,12 @@ def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 
     mean; its largest is the bandwidth of the grid under this order.
     """
     draws = draws_for(samples, ordering.size, LISTED_CELLS)
-    stretches = [np.abs(b - a) for a, b in _neighbours(ordering, draws, seed)]
+    pairs = _neighbours(ordering, draws, seed)
     if draws:
-        mean, error = estimate(stretches[0])
-        return Measure(mean, float(stretches[0].max()), error, False, draws)
-    totals, largest = zip(*((found.sum(), found.max(initial=0)) for found in stretches), strict=True)
+        found = _stretches(*next(pairs))
+        mean, error = estimate(found)
+        return Measure(mean, float(found.max()), error, False, draws)
+    totals, largest = zip(*(_total_and_largest(_stretches(a, b)) for a, b in pairs), strict=True)
     return exact_measure(np.array(totals), np.array(largest), sum(_edges(ordering.shape)))
 
 
@@ -146,8 +156,7 @@ def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None
     Pilkington and Baden, IEEE Trans. Parallel and Distributed Systems 7 (1996) 288; Zumbusch, Z. Angew. Math.
     Mech. 81 (2001) S25, for the surface.
     """
-    whole = isinstance(pieces, (int, np.integer)) and not isinstance(pieces, bool)
-    if not whole or not 1 <= pieces <= ordering.size:
+    if not is_integer(pieces) or not 1 <= pieces <= ordering.size:
         raise ValueError(f"{pieces!r} pieces; allowed: an integer from 1 to the {ordering.size} cells")
     draws = draws_for(samples, ordering.size, LISTED_CELLS)
     short, longer = divmod(ordering.size, int(pieces))  # the first `longer` pieces have one cell more
@@ -156,9 +165,9 @@ def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None
     def piece(rank: np.ndarray) -> np.ndarray:
         return np.where(rank < border, rank // (short + 1), longer + (rank - border) // short)
 
-    parted = [piece(a) != piece(b) for a, b in _neighbours(ordering, draws, seed)]
-    edges = sum(_edges(ordering.shape))
-    cut, error = sum(int(np.count_nonzero(found)) for found in parted), 0.0
+    edges, error = sum(_edges(ordering.shape)), 0.0
+    pairs = _neighbours(ordering, draws, seed)
+    cut = sum(int(np.count_nonzero(piece(a) != piece(b))) for a, b in pairs)
     share = cut / (draws or edges) if edges else math.nan
     if draws:
         likely = (cut + 1) / (draws + 2)
@@ -167,9 +176,18 @@ def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None
     return Partition(cut, share, 2 * cut / pieces / cube, error, not draws, draws or edges)
 
 
+def _stretches(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    apart = other - one
+    return np.abs(apart, out=apart)
+
+
+def _total_and_largest(values: np.ndarray) -> tuple[int, int]:
+    return values.sum(), values.max(initial=0)
+
+
 def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
     sides = tuple(window) if np.iterable(window) else (window,) * len(shape)
-    whole = all(isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides)
+    whole = all(is_integer(side) for side in sides)
     fits = len(sides) == len(shape) and whole and all(1 <= w <= s for w, s in zip(sides, shape, strict=True))
     if not fits:
         raise ValueError(
@@ -183,7 +201,7 @@ def _draw_windows(ordering: Ordering, sides, places, draws: int, seed: int) -> n
     """Clusters in windows at random places: (draws,) int64."""
     position = position_of(ordering)
     inside = np.stack([axis.ravel() for axis in np.indices(tuple(sides))], axis=1)
-    corners = np.random.default_rng(seed).integers(places, size=(draws, ordering.dim))
+    corners = drawing(seed).integers(places, size=(draws, ordering.dim))
     found = []
     parts = min(draws, math.ceil(draws * len(inside) / 2**22))  # bounds the memory
     for some in np.array_split(corners, parts):
@@ -201,7 +219,7 @@ def _edges(shape: tuple[int, ...]) -> list[int]:
 def _neighbours(ordering: Ordering, draws: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions of the two cells of face-adjacent pairs: all, axis by axis, or one set of random ones."""
     if draws:
-        rng = np.random.default_rng(seed)
+        rng = drawing(seed)
         edges = _edges(ordering.shape)
         axes = rng.choice(ordering.dim, draws, p=np.array(edges, float) / sum(edges))
         step = np.eye(ordering.dim, dtype=np.int64)[axes]

@@ -11,6 +11,7 @@ from sfc.locality.measure import (
     PAIR_CELLS,
     Measure,
     cells_at,
+    drawing,
     draws_for,
     estimate,
     exact_measure,
@@ -102,7 +103,7 @@ def _draw_pairs(size: int, draws: int, seed: int) -> tuple[np.ndarray, np.ndarra
     One half is drawn alike, which bounds the weight by 2, the other with log-uniform lag: the balance
     heuristic of Veach and Guibas, SIGGRAPH (1995) 419.
     """
-    rng = np.random.default_rng(seed)
+    rng = drawing(seed)
     one, other = rng.integers(size, size=draws), rng.integers(size - 1, size=draws)
     other += other >= one
     short = np.minimum(float(size) ** rng.random(draws), size - 1).astype(np.int64)

@@ -127,11 +127,51 @@ def test_a_side_below_one_or_no_integer_is_refused(shape):
         sfc.ordering("row", shape)
 
 
+@pytest.mark.parametrize("shape", [4, None, 2.5])
+def test_a_shape_that_is_no_sequence_is_refused(shape):
+    with pytest.raises(ValueError, match=rf"shape {shape}; allowed: a sequence of integers of at least 1"):
+        sfc.ordering("hilbert", shape)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (3, 2**63)])
+def test_an_ordering_of_one_s_own_checks_its_shape(shape):
+    with pytest.raises(ValueError, match=rf"side {shape[1]}; allowed: integers of at least 1, below"):
+        sfc.Ordering("own", shape, lambda cells: cells[:, 0])
+
+
+@pytest.mark.parametrize("order", [None, 3, ["row"]])
+def test_what_names_no_order_is_refused(order):
+    for make in (sfc.ordering, sfc.covering):
+        with pytest.raises(ValueError, match=r"order .*; allowed: a curve, or one of gilbert, .*hilbert"):
+            make(order, (4, 4))
+
+
+@pytest.mark.parametrize("length", [2.5, 0, -1, True, None])
+def test_a_length_of_pieces_that_is_none_is_refused_at_once(length):
+    with pytest.raises(ValueError, match=rf"length = {length}; allowed: an integer of at least 1"):
+        sfc.ordering("row", (3, 3)).chunks(length)
+
+
 def test_an_option_of_another_ordering_is_refused():
     with pytest.raises(ValueError, match=r"'row' does not take \['seed'\]"):
         sfc.ordering("row", (4, 4), seed=1)
     with pytest.raises(ValueError, match=r"'random' does not take \['sed'\]; allowed: seed"):
         sfc.ordering("random", (4, 4), sed=1)
+
+
+@pytest.mark.parametrize(("dim", "axiom"), [(2, "B"), (3, "B"), (3, "C"), (3, "D")])
+def test_each_axiom_of_hilbert_s_grammar_orders_a_box(dim, axiom):
+    shape = (5, 8, 3)[:dim]
+    ordering = sfc.ordering("hilbert", shape, axiom=axiom)
+    sfc.testing.check_ordering(ordering)
+    own = sfc.ordering(sfc.curve("hilbert", dim, axiom=axiom), shape)
+    assert np.array_equal(ordering.traversal(), own.traversal())
+    assert np.array_equal(sfc.covering("hilbert", shape, axiom=axiom).traversal(), own.traversal())
+    assert not np.array_equal(ordering.traversal(), sfc.ordering("hilbert", shape).traversal())
+    with pytest.raises(
+        ValueError, match=r"'hilbert-.' does not take \['axiom'\]; allowed: none with a curve"
+    ):
+        sfc.ordering(own.curve[0], shape, axiom=axiom)
 
 
 def test_a_curve_of_another_dimension_is_refused():
@@ -147,6 +187,20 @@ def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
 def test_a_table_of_more_cells_than_32_bits_count_is_refused():
     with pytest.raises(ValueError, match=rf"{2**40} cells.*2\*\*32"):
         sfc.ordering("row", (2**20, 2**20)).dense_ranks()
+
+
+def test_what_no_memory_holds_is_refused_with_the_remedy():
+    huge = sfc.ordering("row", (2**20, 2**20, 2))
+    with pytest.raises(ValueError, match=rf"traversal of .* {2**41} cells of 24 bytes.*2\*\*40.*`chunks`"):
+        huge.traversal()
+    with pytest.raises(ValueError, match=rf"ranks of .* {2**41} cells of 8 bytes.*2\*\*40.*`rank`"):
+        huge.ranks()
+
+
+@pytest.mark.parametrize("side", [2**32, 2**32 - 1])
+def test_ranks_over_63_bits_have_no_cells_and_that_is_said(side):
+    with pytest.raises(ValueError, match=rf"has {side**2} cells; allowed: less than 2\*\*63.*smaller box"):
+        sfc.ordering("hilbert", (side, side)).cells(np.array([0]))
 
 
 @every_ordering
@@ -191,8 +245,6 @@ def test_a_traversal_too_large_to_hold_is_streamed():
         pieces = ordering.chunks(1000)
         first = next(pieces)
         assert np.array_equal(ordering.rank(first), np.arange(1000))
-    with pytest.raises(ValueError, match="length = 0; allowed: at least 1"):
-        next(sfc.ordering("row", (3, 3)).chunks(0))
 
 
 @pytest.mark.parametrize("name", sfc.orderings(3))

@@ -1,0 +1,130 @@
+"""The orderings there are, by name: scans, paths that fit a box, and every curve. A new scan is one line."""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import partial
+
+from sfc import pancake, scans
+from sfc.catalogue import curve, curves
+from sfc.curve import Curve
+from sfc.gilbert import gilbert
+from sfc.ordering import Ordering, checked_shape
+from sfc.points import is_integer
+
+ANY = range(1, 65)
+SCANS: dict[str, tuple[Callable[..., scans.Scan], range]] = {  # with the numbers of axes they are known for
+    "gilbert": (gilbert, range(2, 4)),
+    "pancake": (pancake.pancake, range(3, 4)),
+    "random": (scans.random, ANY),
+    "row": (scans.row, ANY),
+    "tiled": (scans.tiled, ANY),
+    "zigzag": (scans.zigzag, ANY),
+}
+COVERINGS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {"pancake": pancake.covering}
+SPARSE = 8  # a covering's box of more than so many times the cells is not walked: the cells are sorted
+
+
+def orderings(dim: int | None = None) -> tuple[str, ...]:
+    """Names of the orderings, in alphabetical order.
+
+    Only those known for boxes of `dim` axes where it is given.
+    """
+    known = (name for name, (_, dims) in SCANS.items() if dim is None or dim in dims)
+    return tuple(sorted({*known, *curves(dim)}))
+
+
+def ordering(order: str | Curve, shape, **options) -> Ordering:
+    """An ordering of a box.
+
+    Args:
+        order: one of `orderings(dim)`, or a curve of your own.
+        shape: cells along each axis, each at least 1.
+        options: `seed` for `random`, `tile` for `tiled`; those of `sfc.curve` for a curve by name.
+
+    Returns:
+        The ordering.
+
+    Raises:
+        ValueError: an unknown name (lists those known), a bad shape, one that the ordering cannot fill, an
+            option the ordering does not take, or a box whose embedding cube needs more than 64 bits.
+    """
+    shape = checked_shape(shape)
+    if not isinstance(order, (str, Curve)):
+        raise ValueError(f"order {order!r}; allowed: a curve, or one of {', '.join(orderings(len(shape)))}")
+    if isinstance(order, str) and order not in orderings(len(shape)):
+        known = ", ".join(orderings(len(shape)))
+        raise ValueError(
+            f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}"
+        )
+    if isinstance(order, str) and order in SCANS:
+        factory = SCANS[order][0]
+        taken = list(inspect.signature(factory).parameters)[1:]
+        if set(options) - set(taken):
+            raise ValueError(
+                f"ordering {order!r} does not take {sorted(options)}; allowed: {', '.join(taken) or 'none'}"
+            )
+        if math.prod(shape) >= 2**63:
+            raise ValueError(
+                f"box {shape}: {math.prod(shape)} cells; allowed: less than 2**63; take a smaller box"
+            )
+        made = Ordering(order, shape, *factory(shape, **options))
+        if is_integer(options.get("seed", 0)):  # a generator would go on to another order
+            made.again = partial(ordering, order, shape, **options)
+        return made
+    if isinstance(order, str):
+        order = curve(order, len(shape), **options)
+    elif options:
+        raise ValueError(
+            f"curve {order.name!r} does not take {sorted(options)}; allowed: none with a curve that is made "
+            f"already; give them to what makes it"
+        )
+    if order.dim != len(shape):
+        raise ValueError(f"curve {order.name!r} is {order.dim}D; the box {shape} is {len(shape)}D")
+    return _embedded(order, shape)
+
+
+def covering(order: str | Curve, shape, **options) -> Ordering:
+    """An ordering of any box, also of one that the order cannot fill.
+
+    Such a box is ranked as part of the smallest one around it that the order can fill; the ranks then have
+    gaps.
+
+    Args:
+        order: as for `ordering`.
+        shape: cells along each axis, each at least 1.
+        options: as for `ordering`.
+
+    Returns:
+        The ordering; that of `ordering` where it fills the shape.
+
+    Raises:
+        ValueError: as `ordering`, but for the shape it cannot fill.
+    """
+    shape = checked_shape(shape)
+    if not isinstance(order, str) or order not in COVERINGS or order not in orderings(len(shape)):
+        return ordering(order, shape, **options)
+    around = COVERINGS[order](shape)
+    whole = ordering(order, around, **options)
+    if around == shape:
+        return whole
+    walked = whole if whole.size <= SPARSE * math.prod(shape) else None
+    return Ordering(order, shape, whole.rank, around=walked)
+
+
+def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:
+    order = 0
+    while order <= curve.max_order and curve.base**order < max(shape):
+        order += 1
+    if order > curve.max_order:
+        raise ValueError(
+            f"box {shape}: the cube of {curve.name!r} around it needs more than 64 bits; use a scan"
+        )
+    own = all(side == curve.base**order for side in shape) and math.prod(shape) < 2**63
+    return Ordering(
+        curve.name,
+        shape,
+        partial(curve.encode, order=order),
+        partial(curve.decode, order=order) if own else None,
+        (curve, order),
+    )
