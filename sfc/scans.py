@@ -6,7 +6,7 @@ Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,22 +62,20 @@ def zigzag(shape: tuple[int, ...]) -> Scan:
     return Scan(rank, cells)
 
 
-def tiled(shape: tuple[int, ...], tile: int | tuple[int, ...] = TILE) -> Scan:
+def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
     """Row-major inside tiles, and the tiles row-major; those at the far sides are cut off by the box.
 
     Args:
         shape: cells along each axis.
-        tile: cells of a tile along every axis, or along each; at least 1.
+        tile: cells of a tile along every axis, or along each; at least 1. Longer than the box is as long.
 
     Raises:
         ValueError: a tile that is no integer of at least 1 along each axis.
     """
-    sides = tile if isinstance(tile, tuple) else (tile,) * len(shape)
-    if len(sides) != len(shape) or any(
-        isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 1 for side in sides
-    ):
+    sides = tuple(tile) if np.iterable(tile) else (tile,) * len(shape)
+    if len(sides) != len(shape) or not all(_is_integer_from(1, side) for side in sides):
         raise ValueError(f"tile = {tile!r}; allowed: an integer of at least 1, or {len(shape)} of them")
-    sides = tuple(int(side) for side in sides)
+    sides = tuple(min(int(side), whole) for side, whole in zip(sides, shape, strict=True))
 
     def rank(cells):
         before = np.zeros(len(cells), np.int64)  # cells in the tiles that come first
@@ -115,17 +113,19 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
 
     Args:
         shape: cells along each axis.
-        seed: of numpy's default generator.
+        seed: of numpy's default generator; at least 0.
 
     Raises:
-        ValueError: more cells than a permutation can be held of.
+        ValueError: a seed that is no integer of at least 0, or more cells than a permutation can be held of.
     """
+    if not _is_integer_from(0, seed):
+        raise ValueError(f"seed = {seed!r}; allowed: an integer of at least 0")
     if math.prod(shape) > MAX_RANDOM_CELLS:
         raise ValueError(
             f"random order of {math.prod(shape)} cells; allowed: up to {MAX_RANDOM_CELLS}, because the "
             f"permutation is held in memory; take a smaller box or another ordering"
         )
-    permutation = np.random.default_rng(seed).permutation(math.prod(shape)).astype(np.uint64)
+    permutation = np.random.default_rng(seed).permutation(math.prod(shape)).view(np.uint64)
     linear = row(shape)
     inverse: list[np.ndarray] = []
 
@@ -135,6 +135,10 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
         return linear.cells(inverse[0][rank])
 
     return Scan(lambda cells: permutation[linear.rank(cells).astype(np.intp)], cells)
+
+
+def _is_integer_from(least: int, value) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
 
 
 def _digits(rank: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
