@@ -1,10 +1,13 @@
 """Walking an automaton on the host: tables of several levels at a look-up, and the loops over points.
 
-Contract. A merged table of `levels` levels has, for each state and each block of that many levels, one
-entry: `next_state * cells + code`, with `cells = base**(dim * levels)`. Blocks of cells are numbered with
-axis 0 the least significant, `sum(block[k] * base**(levels * k))`. A walk takes the top `order % levels`
-levels from a table of their own, then whole blocks. Every loop is compiled once for each dim: `axes` is a
-tuple of that length, whose length the compiler knows.
+Contract. A merged table of `levels` levels has a row for each state, as long as the power of two that holds
+`base**(dim * levels)` entries, one for each block of that many levels. An entry is the next state shifted
+left over a code. To encode, the code is the block's position along the curve, and the row is addressed by
+the block's number: digits of `base**levels`, axis 0 the least significant. To decode, the row is addressed by
+position, and the code has each coordinate in a bit field of its own, axis 0 lowest. In base 2 the two
+numbers of a block are one. A walk takes the top `order % levels` levels from a table of their own, then whole
+blocks. Every loop is compiled once for each dim, base and levels that its divisors depend on: `axes`, `base`
+and `levels` are tuples of those lengths, whose length the compiler knows.
 """
 
 import numba
@@ -13,13 +16,13 @@ import numpy as np
 from sfc.compile import compiler
 
 kernel = compiler("sfc")
-BITS = 9  # of a block's number, about; larger tables leave the L1 cache
+CELLS = 3**6  # in a block, at most; larger tables leave the L1 cache
 
 
 def levels_at_once(dim: int, base: int, states: int) -> int:
-    """How many levels to merge: tables of about 2**BITS entries a state, and 2**16 entries in all."""
+    """How many levels to merge: tables of up to CELLS entries a state, and 2**16 entries in all."""
     levels = 1
-    while base ** (dim * (levels + 1)) <= 2**BITS and states * base ** (dim * (levels + 1)) <= 2**16:
+    while base ** (dim * (levels + 1)) <= CELLS and states * base ** (dim * (levels + 1)) <= 2**16:
         levels += 1
     return levels
 
@@ -35,24 +38,27 @@ def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int)
         levels: how many to merge, 0 or more.
 
     Returns:
-        encode, decode: (states * base**(dim * levels),) uint32, entries of positions by cell block and
-        of cell blocks by position.
+        encode, decode: (states * row,) uint32, entries of positions by block and of blocks by position;
+        `row` is the power of two that holds base**(dim * levels).
     """
     states, width = cell.shape
     cells = width**levels
     position = np.tile(np.arange(cells, dtype=np.int64), states)
     origin = np.repeat(np.arange(states), cells)
-    state, block = origin, np.zeros(states * cells, np.int64)
+    state, block = origin, np.zeros((states * cells, dim), np.int64)
     for level in range(levels):
         step = position // width ** (levels - 1 - level) % width
         digit = cell[state, step].astype(np.int64)
         for k in range(dim):
-            block += digit // base**k % base * base ** (levels * k + levels - 1 - level)
+            block[:, k] += digit // base**k % base * base ** (levels - 1 - level)
         state = succ[state, step].astype(np.int64)
-    decode = state * cells + block
-    encode = np.empty_like(decode)
-    encode[origin * cells + block] = state * cells + position
-    return encode.astype(np.uint32), decode.astype(np.uint32)
+    bits, field = (cells - 1).bit_length(), (base**levels - 1).bit_length()
+    encode, decode = np.zeros((2, states << bits), np.uint32)
+    number = block @ base ** (levels * np.arange(dim))
+    encode[(origin << bits) | number] = (state << bits) | position
+    fields = (block << field * np.arange(dim)).sum(axis=1)
+    decode[(origin << bits) | position] = (state << field * dim) | fields
+    return encode, decode
 
 
 @kernel(parallel=True)
@@ -126,68 +132,116 @@ def _scatter(code, cells, i, axes, levels, table, state):
     return entry >> width
 
 
-@kernel(parallel=True)
 def encode_digits(cells, side, order, base, levels, first, table, axes, start, index):
     """As `encode_bits`, for any base; `side` is base**order."""
+    top, lengths = _top(len(axes), order, base, levels), ((0,) * base, (0,) * levels)
+    return _encode_digits(cells, side, order // levels, top, *lengths, first, table, axes, start, index)
+
+
+def decode_digits(index, order, base, levels, last, first, table, axes, start, cells):
+    """As `decode_bits`, for any base."""
+    top, lengths = _top(len(axes), order, base, levels), ((0,) * base, (0,) * levels)
+    return _decode_digits(index, order // levels, top, *lengths, last, first, table, axes, start, cells)
+
+
+def _top(dim, order, base, levels):
+    """Of the blocks of the top levels: their side, and the bits of their number and of a coordinate."""
+    side = base ** (order % levels)
+    return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
+
+
+@kernel
+def _power(base, exponent):
+    """base**exponent in a loop that the compiler undoes where it knows both."""
+    power = np.uint64(1)
+    for _ in range(exponent):
+        power *= np.uint64(base)
+    return power
+
+
+@kernel
+def _bits(count):
+    """Bits that hold 0 .. count - 1; likewise."""
+    bits = np.uint64(0)
+    while np.uint64(1) << bits < count:
+        bits += np.uint64(1)
+    return bits
+
+
+@kernel(parallel=True)
+def _encode_digits(cells, side, steps, top, base, levels, first, table, axes, start, index):
     n, dim = len(cells), len(axes)
     bad = n
-    block_side = np.uint64(base**levels)
-    block_cells = np.uint64(base ** (levels * dim))
-    rest = order % levels
-    rest_side, rest_cells = np.uint64(base**rest), np.uint64(base ** (rest * dim))
     for i in numba.prange(n):
         inside = True
         for k in range(dim):
             inside &= cells[i, k] < side
         if inside:
-            scale, code = side // rest_side, np.uint64(0)
-            block = np.uint64(0)
-            for k in range(dim - 1, -1, -1):
-                block = block * rest_side + cells[i, k] // scale
-            entry = np.uint64(first[np.uint64(start) * rest_cells + block])
-            state, code = entry // rest_cells, entry % rest_cells
-            for _ in range(order // levels):
-                scale //= block_side
-                block = np.uint64(0)
-                for k in range(dim - 1, -1, -1):
-                    block = block * block_side + cells[i, k] // scale % block_side
-                entry = np.uint64(table[state * block_cells + block])
-                state, code = entry // block_cells, code * block_cells + entry % block_cells
-            index[i] = code
+            index[i] = _position(cells, i, steps, top, base, levels, first, table, axes, start)
         else:
             bad = min(bad, i)
     return bad
+
+
+@kernel
+def _position(cells, i, steps, top, base, levels, first, table, axes, start):
+    dim = len(axes)
+    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    top_side, bits, _ = top
+    stacked, block = np.uint64(0), np.uint64(0)  # the blocks, the top one lowest; and what is above them
+    for k in range(dim - 1, -1, -1):
+        digits, above = np.uint64(0), cells[i, k]
+        for _ in range(steps):
+            digits = digits * block_cells + above % block_side
+            above //= block_side
+        stacked = stacked * block_side + digits
+        block = block * top_side + above
+    entry = np.uint64(first[(np.uint64(start) << bits) | block])
+    state, code = entry >> bits, entry & ((np.uint64(1) << bits) - np.uint64(1))
+    bits = _bits(block_cells)
+    for _ in range(steps):
+        entry = np.uint64(table[(state << bits) | (stacked % block_cells)])
+        stacked //= block_cells
+        state, code = entry >> bits, code * block_cells + (entry & ((np.uint64(1) << bits) - np.uint64(1)))
+    return code
 
 
 @kernel(parallel=True)
-def decode_digits(index, order, base, levels, last, first, table, axes, start, cells):
-    """As `decode_bits`, for any base."""
-    n, dim = len(index), len(axes)
+def _decode_digits(index, steps, top, base, levels, last, first, table, axes, start, cells):
+    n = len(index)
     bad = n
-    block_side = np.uint64(base**levels)
-    block_cells = np.uint64(base ** (levels * dim))
-    rest = order % levels
-    rest_side, rest_cells = np.uint64(base**rest), np.uint64(base ** (rest * dim))
     for i in numba.prange(n):
         if index[i] <= last:
-            scale = np.uint64(1)
-            for _ in range(order // levels):
-                scale *= block_cells
-            code = index[i]
-            entry = np.uint64(first[np.uint64(start) * rest_cells + code // scale])
-            code %= scale
-            state, block = entry // rest_cells, entry % rest_cells
-            for k in range(dim):
-                cells[i, k] = np.int64(block % rest_side)
-                block //= rest_side
-            for _ in range(order // levels):
-                scale //= block_cells
-                entry = np.uint64(table[state * block_cells + code // scale])
-                code %= scale
-                state, block = entry // block_cells, entry % block_cells
-                for k in range(dim):
-                    cells[i, k] = cells[i, k] * np.int64(block_side) + np.int64(block % block_side)
-                    block //= block_side
+            _place(index[i], steps, top, base, levels, first, table, axes, start, cells, i)
         else:
             bad = min(bad, i)
     return bad
+
+
+@kernel
+def _place(above, steps, top, base, levels, first, table, axes, start, cells, i):
+    dim = len(axes)
+    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    top_side, bits, field = top
+    stacked = np.uint64(0)
+    for _ in range(steps):
+        stacked = stacked * block_cells + above % block_cells
+        above //= block_cells
+    entry = np.uint64(first[(np.uint64(start) << bits) | above])
+    for k in range(dim):
+        cells[i, k] = 0
+    entry = _put(entry, field, top_side, cells, i, axes)
+    bits, field = _bits(block_cells), _bits(block_side)
+    for _ in range(steps):
+        entry = np.uint64(table[(entry << bits) | (stacked % block_cells)])
+        stacked //= block_cells
+        entry = _put(entry, field, block_side, cells, i, axes)
+
+
+@kernel
+def _put(entry, field, side, cells, i, axes):
+    """Append a block's coordinates to a cell's; returns the next state."""
+    for k in range(len(axes)):
+        digits = (entry >> (np.uint64(k) * field)) & ((np.uint64(1) << field) - np.uint64(1))
+        cells[i, k] = cells[i, k] * np.int64(side) + np.int64(digits)
+    return entry >> (np.uint64(len(axes)) * field)
