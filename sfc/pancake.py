@@ -7,13 +7,18 @@ its first along one axis, so to leave through a side that the first corner does 
 axis; from one that it does lie on, any other.
 """
 
+import numba
 import numpy as np
 
 from sfc.catalogue import curve
+from sfc.compile import compiler
 from sfc.gilbert import gilbert
 from sfc.scans import Scan
 
+kernel = compiler("sfc")
 CUBE = "hilbert"
+MAX_BLOCKS = 2**28  # 13 bytes are held for each
+_CHUNK = 2**20
 
 
 def covering(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -32,7 +37,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
         Rank of cells and cells of ranks; unit steps throughout.
 
     Raises:
-        ValueError: a shape it cannot fill; names the next that it can.
+        ValueError: a shape it cannot fill, naming the next that it can; or more blocks than can be tabulated.
     """
     if covering(shape) != shape:
         raise ValueError(
@@ -40,25 +45,26 @@ def pancake(shape: tuple[int, ...]) -> Scan:
             f"h; the smallest that holds this box is {covering(shape)}, which sfc.covering() ranks it by"
         )
     height = shape[2]
-    order, volume = height.bit_length() - 1, height**3
+    order = height.bit_length() - 1
+    across = shape[0] >> order, shape[1] >> order
+    if across[0] * across[1] > MAX_BLOCKS:
+        raise ValueError(
+            f"pancake of {shape} cells: {across[0] * across[1]} blocks; allowed: up to {MAX_BLOCKS}, because "
+            f"a table of them is held in memory; take a smaller or higher box, or gilbert"
+        )
     cube = curve(CUBE, 3)
-    blocks = gilbert((shape[0] // height, shape[1] // height))
-    path = blocks.cells(np.arange(shape[0] // height * (shape[1] // height)))
-    axes, far = _turned(path, _exit_axis(cube))
+    path, number, turns = _blocks(across, _exit_axis(cube))
+    last = np.int64(height**3 - 1)
 
     def rank(cells):
-        block = blocks.rank(cells[:, :2] // height).astype(np.int64)
-        local = cells % height
-        local = np.where(far[block], height - 1 - local, local)
-        local = np.take_along_axis(local, axes[block], axis=1)
-        return block.astype(np.uint64) * np.uint64(volume) + cube.encode(local, order)
+        found, local = np.empty(len(cells), np.uint64), np.empty((len(cells), 3), np.int64)
+        _into(np.ascontiguousarray(cells), order, number, turns, found, local)
+        found += cube.encode(local, order)
+        return found
 
     def cells(rank):
-        block = rank // volume
         found = np.empty((len(rank), 3), np.int64)
-        np.put_along_axis(found, axes[block], cube.decode(rank % volume, order), axis=1)
-        found = np.where(far[block], height - 1 - found, found)
-        found[:, :2] += path[block] * height
+        _out_of(cube.decode(rank & last, order), rank, order, path, turns, found)
         return found
 
     return Scan(rank, cells)
@@ -69,31 +75,71 @@ def _exit_axis(cube) -> int:
     return int(np.flatnonzero(cube.traversal(1)[-1])[0])
 
 
-def _turned(path: np.ndarray, exit_axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """How each block's cube is turned.
+def _blocks(across: tuple[int, int], exit_axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The path over the blocks, and how each block's cube is turned.
 
     Args:
-        path: (blocks, 2) the blocks in order.
+        across: blocks along each axis.
         exit_axis: axis of the cube as it stands along which it ends across from its start.
 
     Returns:
-        axes: (blocks, 3); axis k of the cube as it stands lies along axis axes[:, k] of the box.
-        far: (blocks, 3) bool; whether it starts on the far side of each axis of the box.
+        path: (blocks, 2) int32, the blocks in order.
+        number: `across` int32, back from a block to its place in that order.
+        turns: (blocks,) uint8, as `_turned` says.
+    """
+    count = across[0] * across[1]
+    over = gilbert(across)
+    path, number = np.empty((count, 2), np.int32), np.empty(across, np.int32)
+    for start in range(0, count, _CHUNK):
+        places = np.arange(start, min(start + _CHUNK, count))
+        path[places] = over.cells(places)
+        number[path[places, 0], path[places, 1]] = places
+    return path, number, _turned(path, exit_axis)
+
+
+@kernel
+def _turned(path, exit_axis):
+    """A turn is 8 * shift + corner.
+
+    Axis k of the cube as it stands lies along axis (k + shift) % 3 of the box; where bit j of the corner is
+    set, the cube starts on the far side of axis j of the box.
     """
     count = len(path)
-    axes, far = np.empty((count, 3), np.int64), np.zeros((count, 3), bool)
-    corner = np.zeros(3, bool)
-    steps = np.diff(path, axis=0)
+    turns = np.empty(count, np.uint8)
+    corner = 0
     for block in range(count):
-        far[block] = corner
-        along = 2  # the last may end anywhere
+        axis, side, along = 0, 0, 2  # the last may end anywhere
         if block < count - 1:
-            axis = int(np.flatnonzero(steps[block])[0])
-            side = steps[block, axis] > 0
-            along = axis if corner[axis] != side else 2
-        axes[block] = [(along + k - exit_axis) % 3 for k in range(3)]
-        corner = corner.copy()
-        corner[along] = not corner[along]
-        if block < count - 1:
-            corner[axis] = not side  # the next cube is entered from the side that this one leaves by
-    return axes, far
+            axis = 0 if path[block, 0] != path[block + 1, 0] else 1
+            side = 1 if path[block, axis] < path[block + 1, axis] else 0
+            along = axis if (corner >> axis) & 1 != side else 2
+        turns[block] = 8 * ((along - exit_axis) % 3) + corner
+        corner ^= 1 << along
+        corner = (corner & ~(1 << axis)) | ((1 - side) << axis)  # the next is entered by the side left by
+    return turns
+
+
+@kernel(parallel=True)
+def _into(cells, order, number, turns, first, local):
+    """First rank in the block of each cell, and the cell in the block's cube as it stands."""
+    top = (1 << order) - 1
+    for i in numba.prange(len(cells)):
+        block = np.int64(number[cells[i, 0] >> order, cells[i, 1] >> order])
+        first[i] = block << (3 * order)
+        turn = np.int64(turns[block])
+        for k in range(3):
+            axis = (k + (turn >> 3)) % 3
+            local[i, k] = (cells[i, axis] & top) ^ (top if (turn >> axis) & 1 else 0)
+
+
+@kernel(parallel=True)
+def _out_of(local, ranks, order, path, turns, cells):
+    """The inverse: cells of ranks, from those in the cube as it stands."""
+    top = (1 << order) - 1
+    for i in numba.prange(len(ranks)):
+        block = ranks[i] >> (3 * order)
+        turn = np.int64(turns[block])
+        for k in range(3):
+            axis = (k + (turn >> 3)) % 3
+            corner = np.int64(path[block, axis]) << order if axis < 2 else 0
+            cells[i, axis] = corner + (local[i, k] ^ (top if (turn >> axis) & 1 else 0))

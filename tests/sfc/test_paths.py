@@ -1,6 +1,9 @@
 """Paths that fit their box: gilbert and the pancake take unit steps only."""
 
+import hashlib
 import itertools
+import math
+import time
 
 import numpy as np
 import pytest
@@ -83,3 +86,58 @@ def test_a_shape_that_a_pancake_cannot_fill_is_refused_with_one_it_can(shape):
     ):
         sfc.ordering("pancake", shape)
     sfc.ordering("pancake", (*around, height))
+
+
+def test_gilbert_keeps_its_order_in_every_box_of_up_to_8_cubed():
+    """Recorded where each cell was found by descending the cuts, without tables."""
+    digest = hashlib.sha256()
+    for shape in itertools.product(range(1, 9), repeat=3):
+        digest.update(sfc.ordering("gilbert", shape).traversal().astype(np.uint8).tobytes())
+    assert digest.hexdigest() == "a7cb7ab191d0d2a8b0ac8e63b5d625272373080d323f9ebea573fdd0c20419b5"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(2**61, 3), (3, 2**61), (2**62 - 1, 2), (2**63 - 1, 1, 1), (2**21 - 1,) * 3, (2**60 + 1, 2, 3)]
+    + [(123457, 98765, 543211), (3**12, 5**9, 7**7), (3037000499, 3037000499), (1000, 2**40, 999)],
+)
+def test_gilbert_walks_huge_boxes_by_unit_steps(shape):
+    ordering = sfc.ordering("gilbert", shape)
+    ranks = np.random.default_rng(0).integers(0, ordering.size - 1, 1000)
+    ranks[:2] = 0, ordering.size - 2
+    cells, after = ordering.cells(ranks), ordering.cells(ranks + 1)
+    assert ((cells >= 0) & (cells < shape)).all()
+    assert (np.abs(after - cells).sum(axis=1) == 1).all()
+    assert np.array_equal(ordering.rank(cells), ranks)
+    assert np.array_equal(ordering.rank(after), ranks + 1)
+
+
+@pytest.mark.parametrize("shape", [(40, 36, 28), (99, 77), (700, 3, 2)])
+def test_gilbert_finds_cells_alike_in_any_order_of_the_ranks(shape):
+    ordering = sfc.ordering("gilbert", shape)
+    ranks = np.random.default_rng(1).permutation(ordering.size)
+    assert np.array_equal(ordering.cells(ranks), ordering.traversal()[ranks])
+    backwards = np.asfortranarray(ordering.traversal()[::-1])
+    assert np.array_equal(ordering.rank(backwards), np.arange(ordering.size)[::-1])
+
+
+def test_a_pancake_of_a_million_blocks_is_made_in_a_moment():
+    sfc.ordering("pancake", (4, 4, 1)).traversal()  # compiles
+    before = time.process_time()
+    sfc.ordering("pancake", (1024, 1024, 1))
+    assert time.process_time() - before < 1.5  # 0.06 s alone; a loop in Python took 4.5 s
+
+
+def test_a_pancake_ranks_by_the_table_of_its_blocks(monkeypatch):
+    ordering = sfc.ordering("pancake", (96, 64, 8))
+    path = ordering.traversal()
+    monkeypatch.setattr("sfc.gilbert._rank", None)
+    assert np.array_equal(ordering.rank(path), np.arange(ordering.size))
+
+
+@pytest.mark.parametrize("shape", [(2**20, 2**20, 1), (2**30, 2**20, 2**4)])
+def test_a_pancake_of_too_many_blocks_is_refused(shape):
+    blocks = math.prod(shape[:2]) // shape[2] ** 2
+    with pytest.raises(ValueError, match=rf"{blocks} blocks; allowed: up to {2**28}, .* or gilbert"):
+        sfc.ordering("pancake", shape)
+    sfc.ordering("pancake", (2**20, 2**20, 2**10))
