@@ -67,7 +67,7 @@ class Tables(NamedTuple):
     Attributes:
         cut: (boxes, 3) int64; where the box is cut across each axis.
         octant: (boxes, 8) uint8; the piece on either side of each cut.
-        before: (boxes, 5) int64; cells in the pieces before each; a piece that is not there is never reached.
+        before: (boxes, 5) int64; cells in the pieces before each, past all where there is no such piece.
         piece: (boxes, 5, 5) int64; number of the box, turn, and start along the three axes.
         leaf: (leaves, 4) int64; its first entry below, steps there along its second and third axis, cells.
         leaf_rank: uint16; rank of each cell of each leaf.

@@ -37,7 +37,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
         Rank of cells and cells of ranks; unit steps throughout.
 
     Raises:
-        ValueError: a shape it cannot fill, naming the next that it can; or more blocks than can be tabulated.
+        ValueError: a shape it cannot fill, naming the next that it can; or too many blocks to tabulate.
     """
     if covering(shape) != shape:
         raise ValueError(

@@ -116,7 +116,7 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
         seed: of numpy's default generator; at least 0.
 
     Raises:
-        ValueError: a seed that is no integer of at least 0, or more cells than a permutation can be held of.
+        ValueError: a seed that is no integer of at least 0, or too many cells to hold a permutation of.
     """
     if not _is_integer_from(0, seed):
         raise ValueError(f"seed = {seed!r}; allowed: an integer of at least 0")
