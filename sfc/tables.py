@@ -7,6 +7,7 @@ import numpy as np
 from sfc.points import is_integer, require_integers
 
 MOST = 2**16  # states, and cells of a state: entries are uint16
+MOST_BASE = 2**6  # for which the walk is compiled
 
 
 class Tables(NamedTuple):
@@ -84,8 +85,8 @@ def _checked_cells(where: str, dim: int, base: int) -> int:
     """Cells of a state: base**dim."""
     if not is_integer(dim) or dim < 1:
         raise ValueError(f"{where}: dim {dim!r}; allowed: an integer of at least 1")
-    if not is_integer(base) or base < 2:
-        raise ValueError(f"{where}: base {base!r}; allowed: an integer of at least 2, or nothing is refined")
+    if not is_integer(base) or not 2 <= base <= MOST_BASE:
+        raise ValueError(f"{where}: base {base!r}; allowed: an integer from 2 to {MOST_BASE}")
     if dim > 16 or int(base) ** int(dim) > MOST:
         raise ValueError(
             f"{where}: base {base} in {dim}D; allowed: base**dim up to {MOST}; take a smaller base, and more "

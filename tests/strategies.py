@@ -34,6 +34,11 @@ def indices_of(draw, curve: sfc.Curve):
     return draw(hnp.arrays(dtype, draw(st.integers(0, 12)), elements=position)), order
 
 
+def all_cells(shape: tuple[int, ...]) -> np.ndarray:
+    """Every cell of a box, axis 0 fastest."""
+    return np.stack([axis.ravel(order="F") for axis in np.indices(shape)], axis=1)
+
+
 def shapes(dim: int, largest: int = 9):
     """Cells along each axis of a box, sides of one cell included."""
     return st.tuples(*[st.one_of(st.just(1), st.integers(1, largest))] * dim)

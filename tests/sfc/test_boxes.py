@@ -84,9 +84,3 @@ def test_a_pickled_ordering_is_the_same_ordering(name, dim, options, data):
         assert (again.name, again.shape, again.is_dense) == (ordering.name, shape, ordering.is_dense)
         assert np.array_equal(again.traversal(), ordering.traversal())
         assert np.array_equal(again.ranks(), ordering.ranks())
-
-
-def test_an_ordering_by_a_generator_would_be_another_and_is_not_pickled():
-    ordering = sfc.ordering("random", (4, 4), seed=np.random.default_rng(0))
-    with pytest.raises((pickle.PicklingError, AttributeError), match="local object"):
-        pickle.dumps(ordering)

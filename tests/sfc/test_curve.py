@@ -282,3 +282,23 @@ def test_a_negative_index_is_refused_on_the_longest_curve_too(order):
 
 def test_a_curve_is_the_same_object_however_it_is_asked_for():
     assert sfc.curve("hilbert", 3) is sfc.curve(name="hilbert", dim=3)
+
+
+@pytest.mark.parametrize(("dim", "base"), [(1, 3), (1, 5), (2, 3), (2, 4), (2, 7), (3, 3), (3, 5), (4, 4)])
+def test_any_automaton_is_walked_as_digit_by_digit_at_every_order(dim, base):
+    generator = np.random.default_rng(dim + base)
+    rank = np.array([generator.permutation(base**dim) for _ in range(5)])
+    curve = sfc.Curve("any", dim, base, rank, generator.integers(0, 5, rank.shape), start=3)
+    for order in range(curve.max_order + 1):
+        last = base ** (dim * order) - 1
+        index = generator.integers(0, last, 12, dtype=np.uint64, endpoint=True)
+        index[:2] = 0, last
+        cells = curve.decode(index, order)
+        assert np.array_equal(curve.encode(cells, order), index)
+        for cell, position in zip(cells.tolist(), index.tolist(), strict=True):
+            state, found = curve.start, 0
+            for level in reversed(range(order)):
+                digit = sum(c // base**level % base * base**k for k, c in enumerate(cell))
+                found = found * base**dim + int(curve.rank[state, digit])
+                state = curve.next[state, digit]
+            assert found == position

@@ -15,13 +15,14 @@ ONE = [[0, 1, 2, 3]], [[0, 0, 0, 0]]  # Morton's tables in 2D
 @pytest.mark.parametrize(
     ("dim", "base", "tables", "start", "message"),
     [
-        (2, 1, ([[0]], [[0]]), 0, "base 1; allowed: an integer of at least 2"),
-        (2, 0, ([[0]], [[0]]), 0, "base 0; allowed: an integer of at least 2"),
-        (2, 2.0, ONE, 0, "base 2.0; allowed: an integer of at least 2"),
+        (2, 1, ([[0]], [[0]]), 0, "base 1; allowed: an integer from 2 to 64"),
+        (2, 0, ([[0]], [[0]]), 0, "base 0; allowed: an integer from 2 to 64"),
+        (2, 2.0, ONE, 0, "base 2.0; allowed: an integer from 2 to 64"),
         (0, 2, ([[0]], [[0]]), 0, "dim 0; allowed: an integer of at least 1"),
         ("2", 2, ONE, 0, "dim '2'; allowed: an integer of at least 1"),
         (10**9, 2, ONE, 0, r"base 2 in 1000000000D; allowed: base\*\*dim up to 65536; take a smaller base"),
-        (2, 257, ONE, 0, r"base 257 in 2D; allowed: base\*\*dim up to 65536; take a smaller base"),
+        (1, 257, ONE, 0, "base 257; allowed: an integer from 2 to 64"),
+        (3, 41, ONE, 0, r"base 41 in 3D; allowed: base\*\*dim up to 65536; take a smaller base"),
         (2, 2, (np.empty((0, 4), int),) * 2, 0, "0 states; allowed: 1 to 65536; merge"),
         (1, 2, (np.tile([0, 1], (MOST + 1, 1)),) * 2, 0, "65537 states; allowed: 1 to 65536; merge"),
         (2, 2, (np.array(ONE[0], float), ONE[1]), 0, "table `rank` of dtype float64; allowed: .*astype"),
@@ -37,12 +38,13 @@ def test_what_is_no_automaton_is_refused(dim, base, tables, start, message):
         sfc.Curve("broken", dim, base, *tables, start)
 
 
-def test_the_widest_state_there_may_be_is_a_curve():
-    line = sfc.Curve("line", 1, MOST, np.arange(MOST)[None], np.zeros((1, MOST), int))
-    index = np.array([0, MOST - 1, MOST, MOST**3 - 1], np.uint64)
-    assert line.max_order == 3
-    assert np.array_equal(line.decode(index, 3)[:, 0], index)
-    assert np.array_equal(line.encode(index[:, None], 3), index)
+def test_the_widest_base_there_may_be_is_a_curve():
+    square = sfc.Curve("square", 2, 64, np.arange(4096)[None], np.zeros((1, 4096), int))
+    assert square.max_order == 5
+    index = np.array([0, 63, 64, 4095, 4096, 4096**5 - 1], np.uint64)
+    cells = square.decode(index, 5)
+    assert cells.tolist() == [[0, 0], [63, 0], [0, 1], [63, 63], [64, 0], [2**30 - 1, 2**30 - 1]]
+    assert np.array_equal(square.encode(cells, 5), index)
 
 
 @pytest.mark.parametrize("table", ["rank", "next", "cell", "succ"])
