@@ -10,16 +10,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import tyro
 
 import sfc
 from experiments.core import Settings, main, style, values
-from experiments.core.drawing import heat, plane, solid, tubes, turtle
+from experiments.core.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
 DIMS = (2, 3, 4)
@@ -29,8 +27,8 @@ SHEET_CELLS = 1100  # drawn, of a box
 WINDOWS = (2, 4)
 PIECES = 8
 COMPARED = {  # columns of the heat map; of all of them less is better
-    "dilation_2_mean": "dilation, mean",
-    "dilation_2_worst": "dilation, worst",
+    "dilation_2_mean": "dilation (2-norm), mean",
+    "dilation_2_worst": "dilation (2-norm), worst",
     "bounding_box_mean": "bounding box, mean",
     "bounding_box_worst": "bounding box, worst",
     "clusters_2_mean": "clusters, window of 2",
@@ -50,30 +48,35 @@ def known() -> tuple[str, ...]:
 class Config(Settings):
     """Orderings and sizes to measure and draw; what does not go together is left out."""
 
-    ordering: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--curve"])] = field(default_factory=known)
+    backend: str = "cpu"
+    """Nothing is simulated here, so nothing depends on it."""
+    ordering: tuple[str, ...] = field(default_factory=known)
     """Curves and other orderings, as name-2d, name-3d or name-4d."""
-    size: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--order"])] = (
+    size: tuple[str, ...] = (
         *("1", "2", "3", "4", "16x16", "15x10", "64x64"),
         *("8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
-    """A number is an order of the curves, base**order cells a side; AxB or AxBxC a box for every ordering."""
+    """A number is an order of the curves, base**order cells a side; AxB, AxBxC or AxBxCxD a box for every
+    ordering of that dimension. Measured up to 1,048,576 cells; drawn up to 1,100 in a box, and as an order up
+    to 16,384 in 2D and 4,096 in 3D."""
 
     def __post_init__(self):
+        super().__post_init__()
         names = known()
         for name in values(self.ordering):
             if name not in names:
-                raise ValueError(f"unknown ordering {name!r}; known: {', '.join(names)}")
+                raise ValueError(f"--ordering: unknown ordering {name!r}; known: {', '.join(names)}")
         for size in values(self.size):
             sides = size.split("x")
             if not all(side.isdecimal() and int(side) for side in sides) or len(sides) > max(DIMS):
                 raise ValueError(
-                    f"--size {size}; allowed: an order from 1, or a box such as 16x16 or 64x64x8"
+                    f"--size {size}; allowed: an order from 1, or a box of 2 to 4 sides, as 16x16 or 64x64x8"
                 )
             for name in values(self.ordering):
-                if math.prod(shape_of(name, size) or ()) > MAX_CELLS:
+                if (cells := math.prod(shape_of(name, size) or ())) > MAX_CELLS:
                     raise ValueError(
-                        f"--size {size} of {name} has more cells than allowed: up to {MAX_CELLS:,}; "
-                        "take a smaller size, or leave one of the two out"
+                        f"--size {size} of {name} has {cells:,} cells; allowed: up to {MAX_CELLS:,}; take a "
+                        "smaller size, or fewer orderings with --ordering"
                     )
 
 
@@ -89,7 +92,7 @@ def shape_of(ordering: str, size: str) -> tuple[int, ...] | None:
     if "x" in size:
         shape = tuple(map(int, size.split("x")))
         return shape if len(shape) == dim else None
-    return (sfc.curve(name, dim).base ** int(size),) * dim if name in sfc.curves(dim) else None
+    return (sfc.curve(name, dim).side(int(size)),) * dim if name in sfc.curves(dim) else None
 
 
 def _parsed(ordering: str) -> tuple[str, int]:
@@ -167,7 +170,11 @@ def _columns(name: str, found: locality.Measure | None, unit: str = "") -> dict:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Each curve over its orders, each grammar, each sheet of orderings, the pancake, and the heat map."""
-    orders = table[table["order"].notna() & table["cells"].le(table["dim"].map(ORDER_CELLS).fillna(0))]
+    is_order = table["order"].notna()
+    most = table["dim"].map(ORDER_CELLS).where(is_order, SHEET_CELLS).where(table["dim"] < 4, 0)
+    for row in table[table["cells"] > most].itertuples():
+        print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells")
+    orders = table[is_order & (table["cells"] <= most)]
     for ordering, rows in orders.groupby("ordering", sort=False):
         style.save(_iterations(rows.sort_values("order")), out, str(ordering))
     for name in table.loc[table["dim"] == 2, "name"].unique():
@@ -178,8 +185,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         if rows["cells"].iloc[0] <= SHEET_CELLS:
             style.save(_sheet(rows), out, f"orderings_{size}")
         for row in rows[rows["name"] == "pancake"].itertuples():
-            if row.is_continuous and row.nz < min(row.nx, row.ny):
-                style.save(_pancake(row), out, f"pancake_{size}")
+            if row.nz < min(row.nx, row.ny) and row.nx % row.nz == row.ny % row.nz == 0:
+                style.save(layer.draw_layer("pancake", _path(row), _shape(row)), out, f"pancake_{size}")
     if table["order"].isna().any():
         _draw_heat_maps(table[table["order"].isna()], out)
 
@@ -209,8 +216,9 @@ def _sheet(rows: pd.DataFrame) -> plt.Figure:
     """Every ordering of one box; in 2D axes are named at the outer panels only."""
     dim, size, count = int(rows["dim"].iloc[0]), rows["size"].iloc[0], len(rows)
     inches, shape = 2.2, _shape(next(rows.itertuples()))
+    tall = min(max(shape[1] / shape[0], 0.3), 3) if dim == 2 else 1
     across = min(count, min((5, 4), key=lambda columns: -count % columns))
-    figure, panels = _panels(count, across, inches, shape[1] / shape[0] if dim == 2 else 1)
+    figure, panels = _panels(count, across, inches, tall)
     for place, (panel, row) in enumerate(zip(panels, rows.itertuples(), strict=True)):
         _draw(panel, row, inches)
         if place % across:
@@ -247,24 +255,6 @@ def _draw(panel: plt.Axes, row, inches: float) -> None:
         solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), shape, inches=inches)
 
 
-def _pancake(row) -> plt.Figure:
-    """The path through a shallow box, and the same with its cubes pulled apart."""
-    shape, path, gap = _shape(row), _path(row) + 0.5, 0.75 * row.nz
-    blocks = path[:, :2] // row.nz
-    apart = path + gap * np.column_stack([blocks, np.zeros(len(path))])
-    around = (*(apart.max(axis=0)[:2] + 0.5), row.nz)
-    look = {"radius": 0.27, "sides": 8, "pieces": 2}
-    inches = 7.0
-    figure, panels = plt.subplots(2, 1, figsize=(inches + 1, 1.42 * inches), height_ratios=(1, 1.2))
-    whole, pulled = tubes.path_mesh(path, **look), tubes.path_mesh(apart, longest=1 + gap, **look)
-    solid.draw_mesh(panels[0], whole, shape, solid.View(-62, 40), inches)
-    solid.draw_mesh(panels[1], pulled, around, solid.View(-62, 50), inches, axes=False)
-    panels[0].set_title(f"pancake of {_by(row.size)} cells", fontsize=10)
-    panels[1].set_title(f"its cubes of {row.nz} x {row.nz} x {row.nz} cells pulled apart", fontsize=10)
-    plane.position_bar(figure, list(panels), marks=False)
-    return figure
-
-
 def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
     """The largest cube of each dimension on one figure, all other boxes on another; and both as one table."""
     sides = boxes[["nx", "ny", "nz", "nw"]].to_numpy()
@@ -281,7 +271,7 @@ def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
 def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
     """A panel for each box, the best ordering above."""
     heights = [len(rows) + 0.5 for rows in boxes]
-    size = (7.5, 0.25 * sum(heights) + 1.25 * len(heights) + 0.3)
+    size = (7.5, max(0.25 * sum(heights) + 1.25 * len(heights) + 0.3, 4))
     figure, panels = plt.subplots(len(boxes), 1, squeeze=False, figsize=size, height_ratios=heights)
     for panel, rows in zip(panels[:, 0], boxes, strict=True):
         numbers = rows.set_index("name")[list(COMPARED)]
@@ -297,7 +287,7 @@ def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
 def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     """What stands before a number: a sampled mean is near the true one, a sampled worst at most the true."""
     stem, _, kind = column.removesuffix("_cells").rpartition("_")
-    return ["" if exact else "≥" if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
+    return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
 if __name__ == "__main__":

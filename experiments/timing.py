@@ -28,7 +28,6 @@ from experiments.core import Settings, main, style, values
 BASELINES = ("shuffled", "lattice")
 PHASES = ("force", "build", "integrate", "reorder", "first reorder")
 SCENES = ("granular", "shared")
-_SEARCHES = ("linked", "coherent")
 _TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
@@ -63,9 +62,12 @@ class Config(Settings):
     """Capacity in particles of the cache whose hits are predicted (320 in the thesis)."""
 
     def __post_init__(self):
+        super().__post_init__()
+        for name in set(BASELINES) & set(sfc.orderings(3)):
+            raise ValueError(f"a curve named {name!r}; allowed: any name but {', '.join(BASELINES)}")
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
-            "search": _SEARCHES,
+            "search": ("linked", "coherent"),
             "precision": tuple(_TOLERANCE),
             "scene": SCENES,
         }

@@ -9,7 +9,7 @@ curve of yours. `device` encodes, decodes and ranks arrays on a CUDA device.
 from sfc import cache, device, locality, testing
 from sfc.catalogue import curve, curves, register
 from sfc.curve import Curve
-from sfc.grammar_file import read_curve
+from sfc.grammar_file import parse_curve, read_curve
 from sfc.lsystem import GrammarError, curve_from_grammar
 from sfc.ordering import Ordering
 from sfc.orderings import covering, ordering, orderings
@@ -27,6 +27,7 @@ __all__ = [
     "locality",
     "ordering",
     "orderings",
+    "parse_curve",
     "read_curve",
     "register",
     "testing",

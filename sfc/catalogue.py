@@ -1,5 +1,6 @@
 """The curves there are, by name and dimension. A new curve is its own file and one line here."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -73,7 +74,8 @@ def register(curve: Curve) -> None:
         curve: the curve; registering one with the same tables again changes nothing.
 
     Raises:
-        ValueError: what is no `Curve`; a name that another curve, or an ordering, of this dimension has.
+        ValueError: what is no `Curve`; a name that another curve, or an ordering, of this dimension has, or
+            that could not be part of a file's name.
     """
     from sfc.orderings import orderings
 
@@ -81,6 +83,10 @@ def register(curve: Curve) -> None:
         raise ValueError(
             f"{curve!r} to register; allowed: a Curve, as sfc.read_curve and sfc.curve_from_grammar make; "
             f"built-in ones are known already"
+        )
+    if not re.fullmatch(r"\w[\w-]*", curve.name):
+        raise ValueError(
+            f"curve name {curve.name!r}; allowed: letters, digits, _ and -, for it becomes part of file names"
         )
     known = _registered.get((curve.name, curve.dim))
     if known is not None and _same(known, curve):

@@ -34,29 +34,47 @@ def read_curve(path: str | Path) -> Curve:
     """
     path = Path(path)
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a mark first
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
+    except (OSError, UnicodeDecodeError) as error:
         raise GrammarError(f"curve file {path}: {error}; allowed: TOML with {_allowed()}") from error
+    return parse_curve(text, f"curve file {path}")
+
+
+def parse_curve(text: str, where: str = "grammar") -> Curve:
+    """The curve that the text of a grammar file describes.
+
+    Args:
+        text: TOML, as in a file.
+        where: whose text it is, to begin a message with.
+
+    Returns:
+        The curve.
+
+    Raises:
+        GrammarError: as `read_curve`.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GrammarError(f"{where}: {error}; allowed: TOML with {_allowed()}") from error
     for key in sorted(set(given) - set(KEYS)):
-        raise GrammarError(f"curve file {path}: unknown key {key!r}; allowed: {_allowed()}")
+        raise GrammarError(f"{where}: unknown key {key!r}; allowed: {_allowed()}")
     for key, kind in KEYS.items():
         if key not in given and key != "axiom":
-            raise GrammarError(f"curve file {path}: no {key!r}; allowed: {_allowed()}")
+            raise GrammarError(f"{where}: no {key!r}; allowed: {_allowed()}")
         if key in given and (not isinstance(given[key], kind) or isinstance(given[key], bool)):
-            raise GrammarError(f"curve file {path}: {key} = {given[key]!r}; allowed: {_allowed()}")
+            raise GrammarError(f"{where}: {key} = {given[key]!r}; allowed: {_allowed()}")
     rules = given["rules"]
     for symbol, pattern in rules.items():
         if len(symbol) != 1 or not isinstance(pattern, str):
-            raise GrammarError(
-                f"curve file {path}: rule {symbol!r} = {pattern!r}; allowed: one character = a string"
-            )
+            raise GrammarError(f"{where}: rule {symbol!r} = {pattern!r}; allowed: one character = a string")
     if not rules or not given["name"]:
-        raise GrammarError(f"curve file {path}: an empty name or no rule; allowed: {_allowed()}")
+        raise GrammarError(f"{where}: an empty name or no rule; allowed: {_allowed()}")
     axiom = given.get("axiom", next(iter(rules)))
     try:
         return curve_from_grammar(given["name"], given["dim"], axiom, rules)
     except GrammarError as error:
-        raise GrammarError(f"curve file {path}: {error}") from error
+        raise GrammarError(f"{where}: {error}") from error
 
 
 def _allowed() -> str:

@@ -10,7 +10,6 @@ from sfc.catalogue import curve, curves
 from sfc.curve import Curve
 from sfc.gilbert import gilbert
 from sfc.ordering import Ordering, checked_shape
-from sfc.points import is_integer
 
 ANY = range(1, 65)
 SCANS: dict[str, tuple[Callable[..., scans.Scan], range]] = {  # with the numbers of axes they are known for
@@ -69,8 +68,7 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
                 f"box {shape}: {math.prod(shape)} cells; allowed: less than 2**63; take a smaller box"
             )
         made = Ordering(order, shape, *factory(shape, **options))
-        if is_integer(options.get("seed", 0)):  # a generator would go on to another order
-            made.again = partial(ordering, order, shape, **options)
+        made.again = partial(ordering, order, shape, **options)
         return made
     if isinstance(order, str):
         order = curve(order, len(shape), **options)

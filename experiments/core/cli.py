@@ -14,7 +14,7 @@ import tyro
 import sfc
 from experiments.core import style
 from experiments.core.provenance import provenance
-from experiments.core.record import Record, read_table
+from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import Measure, sweep
 from md import BackendUnavailableError, SimulationFault
@@ -63,7 +63,7 @@ def main(
         grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
         if options.replot is not None:
-            _draw(draw, read_table(options.replot), options.replot)
+            _draw(draw, _table_to_replot(options.replot, experiment), options.replot)
             sys.exit(0)
         cases(config)  # refuse a bad value before anything is measured or written
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
@@ -87,15 +87,33 @@ def main(
         _fail(f"interrupted; the finished cases are in {record.folder}", 130)
 
 
+def _table_to_replot(run: Path, experiment: str) -> pd.DataFrame:
+    measured = read_provenance(run).get("experiment", experiment)
+    if measured != experiment:
+        raise UsageError(
+            f"--replot {run} is a run of {measured}; allowed: one of {experiment}; take "
+            f"python -m experiments.{measured} --replot {run}"
+        )
+    return read_table(run)
+
+
 def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
-    """Make the curves of `--curve-file` known before the Config is checked; name -> text of each file."""
+    """Make the curves of `--curve-file` and of a run to draw again known before the Config is checked.
+
+    Returns:
+        Name -> text of each file.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--curve-file", "--curve_file", nargs="*", type=Path, default=[])
+    parser.add_argument("--curve-file", "--curve_file", nargs="+", action="extend", type=Path, default=[])
+    parser.add_argument("--replot", type=Path)
+    given, _ = parser.parse_known_args(list(arguments))
     grammars = {}
-    for path in parser.parse_known_args(list(arguments))[0].curve_file:
+    for path in given.curve_file:
         curve = sfc.read_curve(path)
         sfc.register(curve)
         grammars[curve.name] = path.read_text(encoding="utf-8")
+    for name, text in read_provenance(given.replot).get("grammars", {}).items() if given.replot else ():
+        sfc.register(sfc.parse_curve(text, f"grammar {name!r} of {given.replot}"))
     return grammars
 
 

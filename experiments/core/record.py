@@ -79,6 +79,16 @@ def read_table(run: Path) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
+def read_provenance(run: Path) -> dict:
+    """The provenance of a run; empty where it has none.
+
+    Args:
+        run: a run's folder.
+    """
+    path = run / "provenance.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """A temporary path that takes the place of `path` in one move, once it is written."""

@@ -15,12 +15,19 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of every Config: what the core gives to each experiment."""
+    """Base of every Config: what the core gives to each experiment.
+
+    A Config with checks of its own calls `super().__post_init__()` too.
+    """
 
     backend: str = "auto"
     """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
     seed: int = 0
     """Seed of everything random."""
+
+    def __post_init__(self):
+        if self.seed < 0:
+            raise ValueError(f"--seed {self.seed}; allowed: 0 or more")
 
 
 def axes(config: Settings) -> dict[str, tuple]:

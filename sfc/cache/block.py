@@ -20,8 +20,10 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
         The hit ratio. Seed 003, chapters 2 and 5.
 
     Raises:
-        ValueError: a capacity that is no integer of at least 1.
+        ValueError: no stream, or a capacity that is no integer of at least 1.
     """
+    if not isinstance(stream, AccessStream):
+        raise ValueError(f"a stream of type {type(stream).__name__}; allowed: AccessStream(offsets, reads)")
     capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
     return HitRatio(int(_block_hits(stream.offsets, stream.reads, capacity)), len(stream.reads))
 

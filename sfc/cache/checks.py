@@ -38,6 +38,8 @@ def checked_integers(what: str, values: np.ndarray, low: float = -np.inf, end: f
         ValueError: not one-dimensional, not integers, or a value out of range.
     """
     values = np.asarray(values)
+    if values.shape == (0,) and values.dtype.kind == "f":  # numpy's own empty array
+        values = values.astype(np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         found = f"{values.dtype} of shape {values.shape}"
         raise ValueError(f"{what} are {found}; allowed: integers of shape (n,), as by ravel and astype")

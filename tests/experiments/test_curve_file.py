@@ -8,9 +8,19 @@ import pandas as pd
 import pytest
 
 import sfc
-from experiments import timing
+from experiments import curves, timing
 from experiments.core import main
 
+GRAMMAR = """
+name = "{name}"
+dim = 3
+axiom = "A"
+[rules]
+A = "B-#+C#C+#-D&#^D-#+&&C#C+#+B<<"
+B = "A&#^C#B^#^D^^-#-D^|#^B|#C^#^A<<"
+C = "|D^|#^B-#+C^#^A&&#A&#^C+#+B^#^D<<"
+D = "|C#B-#+B|#A&#^A&&#B-#+B|#C<<"
+"""
 README = Path(__file__).parents[2] / "README.md"
 WRONG = {
     "no file": (None, r"No such file.*allowed: TOML with name"),
@@ -85,3 +95,58 @@ def test_a_name_that_is_taken_ends_with_status_2(tmp_path, capsys):
 @pytest.mark.parametrize("flag", ["--curve-file=", "--curve_file="])
 def test_the_flag_may_be_spelled_as_any_other(tmp_path, capsys, flag):
     assert "No such file" in refusal(tmp_path, capsys, f"{flag}{tmp_path / 'none.toml'}")
+
+
+def test_curves_given_in_several_flags_are_all_known(tmp_path):
+    for name in ("coil", "spool"):
+        (tmp_path / f"{name}.toml").write_text(GRAMMAR.format(name=name), encoding="utf-8")
+    flags = ["--curve-file", str(tmp_path / "coil.toml"), "--curve-file", str(tmp_path / "spool.toml")]
+    run(tmp_path, *flags, "--ordering", "coil", "spool")
+    (folder,) = (tmp_path / "results" / "timing").iterdir()
+    origin = json.loads((folder / "provenance.json").read_text())
+    assert set(origin["grammars"]) == {"coil", "spool"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../out", r"curve name '\.\./out'; allowed: letters, digits, _ and -"),
+        ("my curve", "curve name 'my curve'; allowed: letters"),
+        ("shuffled", "a curve named 'shuffled'; allowed: any name but shuffled, lattice"),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_refused(name, message, tmp_path, capsys):
+    path = tmp_path / "wrong.toml"
+    path.write_text(GRAMMAR.format(name=name), encoding="utf-8")
+    assert re.search(message, refusal(tmp_path, capsys, "--curve-file", str(path)))
+
+
+def replotted(folder: Path, module) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(module.Config, module.measure, module.draw, module.QUICK, ["--replot", str(folder)])
+    return ended.value.code
+
+
+def test_a_run_is_drawn_again_with_the_curves_it_was_given_and_by_its_own_experiment(tmp_path, capsys):
+    path = tmp_path / "coil.toml"
+    path.write_text(GRAMMAR.format(name="coil"), encoding="utf-8")
+    arguments = [
+        "--curve-file",
+        str(path),
+        "--ordering",
+        "coil-3d",
+        "--size",
+        "1",
+        "--results",
+        str(tmp_path),
+    ]
+    main(curves.Config, curves.measure, curves.draw, curves.QUICK, arguments)
+    (folder,) = (tmp_path / "curves").iterdir()
+    (folder / "coil-3d.png").unlink()
+    sfc.catalogue._registered.clear()
+    assert replotted(folder, curves) == 0
+    assert (folder / "coil-3d.png").exists()
+    assert replotted(folder, timing) == 2
+    assert "is a run of curves; allowed: one of timing; take python -m experiments.curves --replot" in (
+        capsys.readouterr().err
+    )

@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -77,7 +76,10 @@ def test_measures_are_those_of_sfc_locality(table, place):
         assert row[f"{column}_mean{unit}"] == pytest.approx(found.mean)
         assert row[f"{column}_worst{unit}"] == pytest.approx(float(found.worst))
         assert row[f"{column}_exact"] == found.exact
+        assert row[f"{column}_mean_error{unit}"] == pytest.approx(found.error)
     cut = sfc.locality.partition_cut(ordering, 8)
+    for column, value in (("cut_faces", cut.cut), ("surface", cut.surface), ("share_error", cut.error)):
+        assert row[f"partition_cut_8_{column}"] == pytest.approx(value), column
     assert row["partition_cut_8_share"] == pytest.approx(cut.share)
 
 
@@ -116,14 +118,19 @@ def test_the_measures_compared_are_a_table_too(folder, table):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ordering": ("hilbrt-2d",)}, "unknown ordering 'hilbrt-2d'; known: gilbert-2d, .*hilbert-3d"),
+        (
+            {"ordering": ("hilbrt-2d",)},
+            "--ordering: unknown ordering 'hilbrt-2d'; known: .*gilbert-2d, .*hilbert-3d",
+        ),
         ({"ordering": ("butz-2d",)}, "unknown ordering 'butz-2d'"),
-        ({"size": ("0",)}, "--size 0; allowed: an order from 1, or a box such as"),
+        ({"size": ("0",)}, "--size 0; allowed: an order from 1, or a box of 2 to 4 sides"),
         ({"size": ("4x",)}, "--size 4x; allowed"),
         ({"size": ("4x-4",)}, "--size 4x-4; allowed"),
-        ({"size": ("2x2x2x2x2",)}, "--size 2x2x2x2x2; allowed"),
-        ({"ordering": ("hilbert-2d",), "size": ("11",)}, "--size 11 of hilbert-2d .*up to 1,048,576"),
-        ({"size": ("2000x2000",)}, "--size 2000x2000 of .*-2d has more cells .*smaller size"),
+        ({"size": ("2x2x2x2x2",)}, "--size 2x2x2x2x2; allowed: .* of 2 to 4 sides"),
+        ({"ordering": ("hilbert-2d",), "size": ("11",)}, "hilbert-2d has 4,194,304 cells; .*up to 1,048,576"),
+        ({"size": ("2000x2000",)}, "--size 2000x2000 of .*-2d has 4,000,000 cells; .*smaller size"),
+        ({"ordering": ("hilbert-2d",), "size": ("99999999999",)}, "order 99999999999.*allowed"),
+        ({"seed": -1}, "--seed -1; allowed: 0 or more"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(change, message):
@@ -138,7 +145,25 @@ def test_the_heat_map_marks_what_is_sampled():
     assert curves._signs(rows, "edge_stretch_worst_cells") == ["≥", ""]
 
 
-def test_a_pancake_pulled_apart_keeps_its_cubes(folder):
-    path = sfc.ordering("pancake", (8, 8, 4)).traversal()
-    assert (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
-    assert (folder / "pancake_8x8x4.pdf").read_bytes().startswith(b"%PDF")
+def test_only_a_pancake_of_whole_cubes_is_drawn_and_what_is_not_is_said(tmp_path, capsys):
+    arguments = ["--ordering", "pancake-3d", "hilbert-2d", "--size", "3x3x2", "40x40"]
+    folder = run(tmp_path, *arguments)
+    assert {path.stem for path in folder.glob("*.png")} == {
+        *("orderings_3x3x2", "grammar_hilbert-2d", "measures", "measures_boxes")
+    }
+    assert "measured, not drawn: hilbert-2d, size 40x40, 1,600 cells" in capsys.readouterr().out
+
+
+def test_a_sampled_worst_is_shown_as_a_bound_and_never_as_the_best(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(curves.style, "save", lambda figure, out, name: drawn.append(figure))
+    rows = list(curves.measure(curves.Config(ordering="row-2d", size="256x160")))
+    table = pd.DataFrame([{"ordering": "row-2d", "size": "256x160", **row} for row in rows])
+    assert not table["dilation_2_exact"].any()
+    curves.draw(table, tmp_path)
+    (figure,) = drawn
+    weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
+    bounds = {text for text in weights if text.startswith("≥")}
+    assert bounds
+    assert all(weights[text] == "normal" for text in bounds)
+    assert any(text.startswith("≈") and weights[text] == "bold" for text in weights)

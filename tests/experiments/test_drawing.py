@@ -1,5 +1,7 @@
 """Pictures: meshes are closed and round, the nearer hides the farther, boxes stand where the turtle was."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from experiments.core.drawing import heat, plane, solid, tubes, turtle
+from experiments.core.drawing import heat, layer, plane, solid, tubes, turtle
 
 
 @pytest.fixture
@@ -185,3 +187,19 @@ def test_the_best_of_a_heat_map_is_bold_and_a_sign_stands_before_its_number(pane
     heat.draw_heat(panel, table, ["a"], pd.DataFrame({"a": ["≈", ""]}, index=table.index))
     shown = {text.get_text(): text.get_weight() for text in panel.texts}
     assert shown == {"≈2.00": "bold", "4.00": "normal"}
+
+
+def test_a_bound_is_never_called_the_best(panel):
+    table = pd.DataFrame({"a": [2.0, 4.0]}, index=["x", "y"])
+    heat.draw_heat(panel, table, ["a"], pd.DataFrame({"a": [heat.BOUND, ""]}, index=table.index))
+    assert [text.get_weight() for text in panel.texts] == ["normal", "normal"]
+
+
+def test_a_pancake_pulled_apart_keeps_its_cubes():
+    path = sfc.ordering("pancake", (8, 12, 4)).traversal()
+    apart = layer.pulled_apart(path, 4, 3.0)
+    steps = np.abs(np.diff(apart, axis=0)).sum(axis=1)
+    cubes = path[:, 0] // 4 + 2 * (path[:, 1] // 4)
+    assert steps.tolist() == [4.0 if one != other else 1.0 for one, other in pairwise(cubes)]
+    assert (steps == 4).sum() == 5
+    assert apart.max(axis=0).tolist() == [7 + 3, 11 + 6, 3]

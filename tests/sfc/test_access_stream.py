@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfc.cache import AccessStream, HitRatio, block
+from sfc.cache import AccessStream, HitRatio, block, lru, set_associative
 from tests.strategies import INTEGER_DTYPES
 
 
@@ -44,3 +44,15 @@ def test_offsets_that_are_no_integers_are_refused():
 def test_a_cost_of_a_miss_that_is_none_is_refused(cost):
     with pytest.raises(ValueError, match=r"miss cost .* positive and finite"):
         HitRatio(5, 10).speed_up(cost)
+
+
+def test_nothing_read_is_nothing_hit():
+    assert AccessStream([0], []).reads.dtype == np.int32
+    assert block(AccessStream([0], []), 4) == HitRatio(0, 0)
+    assert lru([]).reads == 0
+    assert set_associative([], 64, 16, 2) == HitRatio(0, 0)
+
+
+def test_what_is_no_stream_is_refused():
+    with pytest.raises(ValueError, match=r"a stream of type ndarray; allowed: AccessStream"):
+        block(np.array([1, 2]), 3)

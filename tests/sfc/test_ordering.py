@@ -235,7 +235,7 @@ def test_a_traversal_in_pieces_is_the_traversal(name, dim, data):
 
 
 def test_a_traversal_too_large_to_hold_is_streamed():
-    """The first and the thousandth piece of boxes of 2**45 cells."""
+    """The first piece of boxes of 2**45 cells."""
     for name, shape in (("hilbert", (2**15,) * 3), ("gilbert", (2**20, 2**15, 2**10)), ("row", (2**45,))):
         ordering = sfc.ordering(name, shape)
         pieces = ordering.chunks(1000)

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 
 MAP = "cividis_r"
+BOUND = "≥"  # before a number that the true one is not below: it is never called the best
 WORST = 30.0  # times the best; what is worse still has the same colour
 
 
@@ -35,7 +36,7 @@ def draw_heat(
         panel: axes to draw in.
         table: numbers, less is better; its index names the rows.
         labels: names of the columns.
-        signs: of the same form, text to put before each number.
+        signs: of the same form, text to put before each number, such as `BOUND`.
     """
     ratio = against_best(table)
     panel.imshow(np.clip(ratio, 1, WORST), cmap=MAP, norm=LogNorm(1, WORST), aspect="auto")
@@ -43,7 +44,7 @@ def draw_heat(
         value = table.iat[row, column]
         sign = "" if signs is None else signs.iat[row, column]
         dark = np.isfinite(times) and np.log(times) > 0.45 * np.log(WORST)
-        best = {"weight": "bold"} if times == 1 else {}
+        best = {"weight": "bold"} if times == 1 and sign != BOUND else {}
         text = f"{sign}{short(value)}" if np.isfinite(value) else "-"
         look = {"color": "white" if dark else "black", "ha": "center", "va": "center", "fontsize": 7}
         panel.text(column, row, text, **look, **best)
