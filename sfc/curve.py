@@ -17,7 +17,6 @@ import numpy as np
 
 from sfc import walk
 from sfc.points import as_words, checked_cells, checked_numbers, is_integer, require_room
-from sfc.points import require_integers as require_integers  # known by this module's name too
 from sfc.tables import tables
 
 CHUNK = 2**18  # cells of a traversal decoded at a time
@@ -50,11 +49,13 @@ class Curve:
 
     Attributes:
         cell: (states, base**dim) uint16; the inverse of `rank`: cell digit of each position.
-        succ: (states, base**dim) uint16; state inside the sub-cube at each position. No table can be written.
+        succ: (states, base**dim) uint16; state inside the sub-cube at each position.
 
     Raises:
-        ValueError: tables that are no automaton of base**dim cells, naming the row at fault; more than 2**16
-            states, or cells of a state.
+        ValueError: tables that are no automaton of base**dim cells, naming the row at fault; a base over
+            64, or more than 2**16 states or cells of a state.
+
+    The four tables are copies, and read-only.
     """
 
     def __init__(

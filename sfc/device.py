@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sfc.curve import Curve, require_integers
+from sfc.curve import Curve
 from sfc.ordering import Ordering
+from sfc.points import require_integers
 
 THREADS = 256
 TABLE_CELLS = 2**31  # of a box, in a table of ranks

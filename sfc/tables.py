@@ -86,7 +86,10 @@ def _checked_cells(where: str, dim: int, base: int) -> int:
     if not is_integer(dim) or dim < 1:
         raise ValueError(f"{where}: dim {dim!r}; allowed: an integer of at least 1")
     if not is_integer(base) or not 2 <= base <= MOST_BASE:
-        raise ValueError(f"{where}: base {base!r}; allowed: an integer from 2 to {MOST_BASE}")
+        raise ValueError(
+            f"{where}: base {base!r}; allowed: an integer from 2 to {MOST_BASE}; a larger one is several "
+            f"levels of a smaller"
+        )
     if dim > 16 or int(base) ** int(dim) > MOST:
         raise ValueError(
             f"{where}: base {base} in {dim}D; allowed: base**dim up to {MOST}; take a smaller base, and more "
