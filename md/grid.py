@@ -43,6 +43,7 @@ class Grid:
         backend: where keys and tables live.
 
     Attributes:
+        cutoff: no cell is narrower.
         shape: cells along each axis.
         size: number of cells.
         record: length-1 structured array that every kernel takes.
@@ -62,7 +63,7 @@ class Grid:
                     f"{2 * cutoff}, or a particle meets two images of another; enlarge the box"
                 )
         precision = np.dtype(precision)
-        self.box, self.backend, self.precision = box, backend, precision
+        self.box, self.cutoff, self.backend, self.precision = box, cutoff, backend, precision
         self.shape = tuple(_cells_along(length, cutoff, precision) for length in box.lengths)
         self.size = math.prod(self.shape)
         if self.size > MAX_CELLS:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-import numpy as np
-
 from md.backend import Backend, Cpu
+from md.cellsort import CellSort
 from md.grid import Grid
 from md.schedule import Schedule
 from md.state import Particles
-from sfc import Curve, covering
+from sfc import Curve
 
 MODES = ("data",)
 ROUTES = ("device", "host")
@@ -52,12 +51,7 @@ class Reorder:
         bound = copy.copy(self)
         bound._particles, bound._backend = particles, backend
         place = backend if self.via == "device" else Cpu()
-        bound._place, bound._grid = place, grid if place is backend else grid.on(place)
-        bound._rank = place.upload(covering(self.ordering, grid.shape).dense_ranks().astype(np.int32))
-        bound._keys = place.empty(particles.n, np.int32)
-        bound._order = place.empty(particles.n, np.int32)
-        bound._start = place.empty(grid.size + 1, np.int32)
-        place.reserve_sort(particles.n, grid.size)
+        bound._place, bound._sort = place, CellSort(self.ordering, particles.n, grid, place)
         return bound
 
     def apply(self) -> None:
@@ -65,8 +59,6 @@ class Reorder:
         particles = self._particles
         if self._place is not self._backend:
             particles = particles.on(self._place)
-        self._grid.keys(particles.pos, self._rank, self._keys)
-        self._place.sort(self._keys, self._start, self._order)
-        particles.permute(self._order)
+        self._sort.apply(particles)
         if particles is not self._particles:
             self._particles.take_from(particles)

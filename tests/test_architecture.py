@@ -15,7 +15,7 @@ FLOORS = [
     ("md.faults", "md.box"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws"),
-    ("md.search.strategy",),
+    ("md.cellsort", "md.search.strategy"),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),

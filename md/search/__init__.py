@@ -4,13 +4,15 @@ from md.search.coherent import Coherent
 from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.strategy import Search
+from md.search.verlet import Verlet
 
-__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Search", "search"]
+__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Search", "Verlet", "search"]
 
 SEARCHES: dict[str, type[Search]] = {
     "naive": Naive,
     "linked": Linked,
     "coherent": Coherent,
+    "verlet": Verlet,
 }
 
 

@@ -5,7 +5,6 @@ seed 004.
 """
 
 import numba
-import numpy as np
 
 from md.backend.jit import kernel
 from md.backend.prelude import (
@@ -18,9 +17,10 @@ from md.backend.prelude import (
     neighbour_rows,
     zero,
 )
+from md.cellsort import CellSort
 from md.laws.pair import interact
 from md.search.strategy import Search
-from sfc import Curve, covering
+from sfc import Curve
 
 
 class Coherent(Search):
@@ -37,22 +37,14 @@ class Coherent(Search):
         self.cell_order = cell_order
 
     def _allocate(self) -> None:
-        backend, n, cells = self.backend, self.particles.n, self.grid.size
-        ranks = covering(self.cell_order, self.grid.shape).dense_ranks()
-        self._rank = backend.upload(ranks.astype(np.int32))
-        self._keys = backend.empty(n, np.int32)
-        self._order = backend.empty(n, np.int32)
-        self._start = backend.empty(cells + 1, np.int32)
-        backend.reserve_sort(n, cells)
+        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
         """Sort the particles by the rank of their cell and move them there."""
-        self.grid.keys(self.particles.pos, self._rank, self._keys)
-        self.backend.sort(self._keys, self._start, self._order)
-        self.particles.permute(self._order)
+        self._sort.apply(self.particles)
 
     def _structure(self):
-        return self._start, self._rank
+        return self._sort.start, self._sort.rank
 
 
 @kernel(parallel=True)

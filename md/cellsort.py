@@ -1,0 +1,42 @@
+"""Sorting particles in memory by the rank of their cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from md.backend import Backend
+from md.grid import Grid
+from md.state import Particles
+from sfc import Curve, covering
+
+
+class CellSort:
+    """A stable counting sort of particles by the rank of their cell, with its buffers.
+
+    Args:
+        order: of the cells: a name of `sfc.orderings(dim)` or a curve; laid over any grid by `sfc.covering`.
+        n: number of particles.
+        grid: the cells.
+        backend: where the particles to sort live.
+
+    Attributes:
+        rank: (cells,) int32 rank of each cell by row-major number.
+        start: (cells + 1,) int32; after `apply` the particles of the cell of rank k stand in the slots
+            start[k] .. start[k + 1] - 1.
+
+    Raises:
+        ValueError: an unknown ordering, or one of another dimension.
+    """
+
+    def __init__(self, order: str | Curve, n: int, grid: Grid, backend: Backend):
+        self._grid, self._backend = grid.on(backend), backend
+        self.rank = backend.upload(covering(order, grid.shape).dense_ranks().astype(np.int32))
+        self.start = backend.empty(grid.size + 1, np.int32)
+        self._keys, self._order = backend.empty(n, np.int32), backend.empty(n, np.int32)
+        backend.reserve_sort(n, grid.size)
+
+    def apply(self, particles: Particles) -> None:
+        """Sort the particles; those of one cell keep their order."""
+        self._grid.keys(particles.pos, self.rank, self._keys)
+        self._backend.sort(self._keys, self.start, self._order)
+        particles.permute(self._order)

@@ -1,0 +1,185 @@
+"""Neighbour lists that outlive the step: whoever is within cutoff + skin of a particle is in its list.
+
+A list holds as long as no particle has moved by more than half the skin since it was made. Then the particles
+are sorted by cell, so that partners lie close together in memory, and the lists are made anew. Verlet, Phys.
+Rev. 159 (1967) 98.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.jit import kernel
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    finish,
+    home_cell,
+    load,
+    neighbour_rows,
+    store,
+    zero,
+)
+from md.cellsort import CellSort
+from md.grid import Grid
+from md.laws.pair import interact
+from md.search.strategy import Search
+from md.state import Particles
+from sfc import Curve
+
+SKIN = 0.3  # in d, where the box has room for it
+ROOM = 16  # partners a particle that lists have room for at first; spheres that do not overlap have fewer
+
+
+class Verlet(Search):
+    """Neighbour lists with a skin, made anew only when a particle has moved too far for them.
+
+    Args:
+        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
+        skin: in d, 0 or more; 0 makes the lists anew at every step. None for 0.3, or less in a periodic box
+            too narrow for that.
+
+    Attributes:
+        builds: how often the lists were made.
+
+    Raises:
+        ValueError: a skin that is negative or not finite, or (when bound) too wide for the box.
+    """
+
+    name = "verlet"
+    sorts_data = True
+
+    def __init__(self, cell_order: str | Curve = "row", skin: float | None = None):
+        if skin is not None and not (np.isfinite(skin) and skin >= 0):
+            raise ValueError(f"skin = {skin}; allowed: 0 or more, finite, in d; None for what suits the box")
+        self.cell_order, self.skin = cell_order, skin
+
+    def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Verlet:
+        """A copy that works on these particles, in cells as wide as cutoff and skin."""
+        skin, widest = self.skin, _widest_skin(grid)
+        if skin is None:
+            skin = min(SKIN, widest)
+        elif skin > widest:
+            raise ValueError(
+                f"skin = {skin} in a box of {grid.box.lengths}; allowed: up to {widest:g}, half the shortest "
+                f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
+            )
+        wide = Grid(grid.box, grid.cutoff + skin, grid.precision, backend)
+        bound = super().bind(particles, wide, backend)
+        bound._skin = skin
+        return bound
+
+    def _allocate(self) -> None:
+        backend, n = self.backend, self.particles.n
+        self._sort = CellSort(self.cell_order, n, self.grid, backend)
+        self._anchor = backend.rows(n, self.grid.box.dim, self.grid.precision)
+        self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
+        self._parts = 4 * backend.workers
+        self._partners = backend.empty((self._parts, -(-n // self._parts) * ROOM), np.int32)
+        self.builds = 0
+
+    def build(self) -> None:
+        """Sort the particles and list the partners of each, if a particle has moved too far."""
+        if self.builds and not self._expired():
+            return
+        p, g = self.particles, self.grid
+        self._sort.apply(p)
+        kernels = self.backend.kernels(__name__)
+        reach2 = g.precision.type(g.cutoff**2)
+        while True:
+            longest = kernels.enlist(
+                p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
+                self._first, self._count, self._partners,
+            )  # fmt: skip
+            if longest <= self._partners.shape[1]:
+                break
+            if longest * self._parts > 2**31 - 1:
+                raise MemoryError(
+                    f"{longest * self._parts} places in neighbour lists; allowed: up to {2**31 - 1} (int32); "
+                    "take a smaller skin, or relax a start that overlaps deeply"
+                )
+            self._partners = self.backend.empty((self._parts, longest + longest // 4), np.int32)
+        self.builds += 1
+
+    def _expired(self) -> bool:
+        p = self.particles
+        moved = np.sqrt(self.backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, self.grid.record))
+        rounding = 8 * np.finfo(self.grid.precision).eps * max(self.grid.box.lengths)
+        return not 2 * moved + rounding < self._skin
+
+    def _structure(self):
+        return self._first, self._count, self._partners
+
+
+def _widest_skin(grid: Grid) -> float:
+    periodic = [length for length, wraps in zip(grid.box.lengths, grid.box.periodic, strict=True) if wraps]
+    return min(periodic, default=np.inf) / 2 - grid.cutoff
+
+
+@kernel(parallel=True)
+def farthest(n, pos, anchor, grid):
+    """Square of the farthest that a particle is from its anchor; NaN where a position is none."""
+    most = 0.0
+    for i in numba.prange(n):
+        g = grid[0]
+        dr = displacement(g, load(pos, i, g), load(anchor, i, g))
+        most = max(most, dot(dr, dr))
+    return most
+
+
+@kernel(parallel=True)
+def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners):
+    """List the partners of each particle within a distance, and drop anchor.
+
+    Each part lists a stretch of the particles in a row of its own of `partners`; first[i] counts from the
+    start of the table.
+
+    Returns:
+        The length of row that the fullest part needs; where it is more than a row has, lists are cut short.
+    """
+    parts, room = partners.shape
+    needed = np.zeros(parts, np.int64)
+    for p in numba.prange(parts):
+        g = grid[0]
+        filled = 0
+        for i in range(p * n // parts, (p + 1) * n // parts):
+            ri = load(pos, i, g)
+            store(anchor, i, ri)
+            before = filled
+            home = home_cell(g, ri)
+            for row in neighbour_rows(g, home):
+                if row < 0:
+                    continue
+                for x in axis_neighbours(g, 0, home[0]):
+                    if x < 0:
+                        continue
+                    cell = rank[row + x]
+                    for j in range(start[cell], start[cell + 1]):
+                        dr = displacement(g, ri, load(pos, j, g))
+                        if dot(dr, dr) < reach2 and j != i:
+                            if filled < room:
+                                partners[p, filled] = j
+                            filled += 1
+            first[i] = p * room + before
+            count[i] = filled - before
+        needed[p] = filled
+    return needed.max()
+
+
+@kernel(parallel=True)
+def force(n, pos, vel, first, count, partners, grid, law, out):
+    """out[i] = the law folded over the list of each particle."""
+    listed = partners.reshape(-1)
+    for i in numba.prange(n):
+        g = grid[0]
+        ri = load(pos, i, g)
+        vi = load(vel, i, g)
+        acc = zero(ri)
+        for a in range(first[i], first[i] + count[i]):
+            j = listed[a]
+            dr = displacement(g, ri, load(pos, j, g))
+            acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+        finish(out, g, i, ri, vi, acc)
