@@ -31,7 +31,8 @@ from md.state import Particles
 from sfc import Curve
 
 SKIN = 0.3  # in d, where the box has room for it
-ROOM = 16  # partners a particle that lists have room for at first; spheres that do not overlap have fewer
+ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
+MOST_ROOM = 2**31 - 1  # places are int32
 
 
 class Verlet(Search):
@@ -77,38 +78,47 @@ class Verlet(Search):
         self._sort = CellSort(self.cell_order, n, self.grid, backend)
         self._anchor = backend.rows(n, self.grid.box.dim, self.grid.precision)
         self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
-        self._parts = 4 * backend.workers
-        self._partners = backend.empty((self._parts, -(-n // self._parts) * ROOM), np.int32)
+        self._partners = backend.empty(ROOM * n, np.int32)
+        self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
         self.builds = 0
 
     def build(self) -> None:
-        """Sort the particles and list the partners of each, if a particle has moved too far."""
+        """Sort the particles and list the partners of each, if one has moved too far.
+
+        On a device the host waits for the answer.
+        """
         if self.builds and not self._expired():
             return
-        p, g = self.particles, self.grid
-        self._sort.apply(p)
-        kernels = self.backend.kernels(__name__)
-        reach2 = g.precision.type(g.cutoff**2)
-        while True:
-            longest = kernels.enlist(
-                p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
-                self._first, self._count, self._partners,
-            )  # fmt: skip
-            if longest <= self._partners.shape[1]:
-                break
-            if longest * self._parts > 2**31 - 1:
+        self._sort.apply(self.particles)
+        while (needed := self._enlist()) > len(self._partners):
+            room = needed + needed // 4
+            if room > MOST_ROOM:
                 raise MemoryError(
-                    f"{longest * self._parts} places in neighbour lists; allowed: up to {2**31 - 1} (int32); "
-                    "take a smaller skin, or relax a start that overlaps deeply"
+                    f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller "
+                    "skin, or relax a start that overlaps deeply"
                 )
-            self._partners = self.backend.empty((self._parts, longest + longest // 4), np.int32)
+            self._partners = self.backend.empty(room, np.int32)
         self.builds += 1
 
+    def _enlist(self) -> int:
+        """Make the lists; return how much room they need."""
+        backend, p, g = self.backend, self.particles, self.grid
+        reach2 = g.precision.type(g.cutoff) ** 2
+        backend.fill(self._needed, 0)
+        backend.kernels(__name__).enlist(
+            p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
+            self._first, self._count, self._partners, len(self._partners), self._needed, 4 * backend.workers,
+        )  # fmt: skip
+        return int(backend.download(self._needed)[0])
+
     def _expired(self) -> bool:
-        p = self.particles
-        moved = np.sqrt(self.backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, self.grid.record))
-        rounding = 8 * np.finfo(self.grid.precision).eps * max(self.grid.box.lengths)
-        return not 2 * moved + rounding < self._skin
+        """Whether two particles that are in no list of each other may touch now."""
+        backend, p, g = self.backend, self.particles, self.grid
+        backend.fill(self._farthest, 0)
+        backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, g.record, self._farthest)
+        moved = np.sqrt(backend.download(self._farthest)[0])
+        rounding = 8 * np.finfo(g.precision).eps * max(g.box.lengths)
+        return not 2 * moved + rounding < self._skin  # true for NaN
 
     def _structure(self):
         return self._first, self._count, self._partners
@@ -120,35 +130,33 @@ def _widest_skin(grid: Grid) -> float:
 
 
 @kernel(parallel=True)
-def farthest(n, pos, anchor, grid):
-    """Square of the farthest that a particle is from its anchor; NaN where a position is none."""
-    most = 0.0
+def farthest(n, pos, anchor, grid, most):
+    """most[0] = square of the farthest that a particle is from its anchor; NaN where a position is none."""
+    found = 0.0
     for i in numba.prange(n):
         g = grid[0]
         dr = displacement(g, load(pos, i, g), load(anchor, i, g))
-        most = max(most, dot(dr, dr))
-    return most
+        found = max(found, float(dot(dr, dr)))
+    most[0] = found
 
 
 @kernel(parallel=True)
-def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners):
+def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, parts):
     """List the partners of each particle within a distance, and drop anchor.
 
-    Each part lists a stretch of the particles in a row of its own of `partners`; first[i] counts from the
-    start of the table.
-
-    Returns:
-        The length of row that the fullest part needs; where it is more than a row has, lists are cut short.
+    The partners of particle i stand in `partners` from first[i] on. Each part lists a stretch of the
+    particles in a stretch of `partners`. needed[0] is the room that all lists need; where there is less, some
+    are cut short.
     """
-    parts, room = partners.shape
-    needed = np.zeros(parts, np.int64)
+    lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
         g = grid[0]
-        filled = 0
+        begin, end = p * room // parts, (p + 1) * room // parts
+        here = begin
         for i in range(p * n // parts, (p + 1) * n // parts):
             ri = load(pos, i, g)
             store(anchor, i, ri)
-            before = filled
+            first[i] = here
             home = home_cell(g, ri)
             for row in neighbour_rows(g, home):
                 if row < 0:
@@ -160,26 +168,24 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners):
                     for j in range(start[cell], start[cell + 1]):
                         dr = displacement(g, ri, load(pos, j, g))
                         if dot(dr, dr) < reach2 and j != i:
-                            if filled < room:
-                                partners[p, filled] = j
-                            filled += 1
-            first[i] = p * room + before
-            count[i] = filled - before
-        needed[p] = filled
-    return needed.max()
+                            if here < end:
+                                partners[here] = j
+                            here += 1
+            count[i] = here - first[i]
+        lengths[p] = here - begin
+    needed[0] = parts * (lengths.max() + 1)
 
 
 @kernel(parallel=True)
 def force(n, pos, vel, first, count, partners, grid, law, out):
     """out[i] = the law folded over the list of each particle."""
-    listed = partners.reshape(-1)
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = zero(ri)
         for a in range(first[i], first[i] + count[i]):
-            j = listed[a]
+            j = partners[a]
             dr = displacement(g, ri, load(pos, j, g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
         finish(out, g, i, ri, vi, acc)

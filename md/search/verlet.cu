@@ -1,0 +1,117 @@
+// Neighbour lists; see verlet.py.
+
+extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, Grid grid, double* most) {
+    int i = work_item();
+    double found = 0;
+    if (i < n) {
+        Vec dr = displacement(grid, load(pos, n, i), load(anchor, n, i));
+        found = dot(dr, dr);
+    }
+    // Numbers that are not negative are ordered as their bits are, and NaN stands above them all.
+    unsigned long long bits = __double_as_longlong(found);
+#pragma unroll
+    for (int apart = 16; apart; apart /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, apart));
+    unsigned long long* word = (unsigned long long*)most;
+    if (threadIdx.x % 32 == 0 && bits > *(volatile unsigned long long*)word) atomicMax(word, bits);
+}
+
+// Calls visit(j) for every other particle within reach.
+template <bool INTERIOR, typename Visit>
+__device__ __forceinline__ void for_each_near(int n, int i, const real* pos, const int* start, const int* rank,
+                                              const Grid& grid, real reach2, const Vec& ri, const int3& home,
+                                              Visit visit) {
+#pragma unroll 1
+    for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
+        int row = neighbour_row(grid, home, b);
+        if (row < 0) continue;
+#pragma unroll 1
+        for (int a = 0; a < 3; ++a) {
+            int x = axis_neighbour(grid, 0, home.x, a);
+            if (x < 0) continue;
+            int cell = rank[row + x], end = start[cell + 1];
+            for (int j = start[cell]; j < end; ++j) {
+                Vec dr = separation<INTERIOR>(grid, ri, load(pos, n, j));
+                if (dot(dr, dr) < reach2 && j != i) visit(j);
+            }
+        }
+    }
+}
+
+#define NOTED 12  // partners that a thread notes at the first look; with more it looks again
+
+// A warp takes one stretch of `partners` for all its lists. Which one depends on the order of the warps, what a list
+// holds does not.
+template <bool INTERIOR>
+__device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const int* start, const int* rank,
+                                            const Grid& grid, real reach2, const Vec& ri, const int3& home, int* first,
+                                            int* count, int* partners, long long room, unsigned long long* needed) {
+    __shared__ int noted[NOTED][256];
+    int found = 0;
+    if (i < n) {
+        for_each_near<INTERIOR>(n, i, pos, start, rank, grid, reach2, ri, home, [&](int j) {
+            if (found < NOTED) noted[found][threadIdx.x] = j;
+            ++found;
+        });
+    }
+    int lane = threadIdx.x % 32, upto = found;
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2) {
+        int before = __shfl_up_sync(~0u, upto, apart);
+        if (lane >= apart) upto += before;
+    }
+    long long own = 0;
+    if (lane == 31) own = atomicAdd(needed, (unsigned long long)upto);
+    own = __shfl_sync(~0u, own, 31) + upto - found;
+    if (i >= n) return;
+    first[i] = (int)own;
+    count[i] = found;
+    if (own + found > room) return;  // the host sees it in `needed`, and makes room
+    if (found <= NOTED) {
+        for (int k = 0; k < found; ++k) partners[own + k] = noted[k][threadIdx.x];
+    } else {
+        int* place = partners + own;
+        for_each_near<INTERIOR>(n, i, pos, start, rank, grid, reach2, ri, home, [&](int j) { *place++ = j; });
+    }
+}
+
+extern "C" __global__ void enlist(int n, const real* pos, const int* start, const int* rank, Grid grid, real reach2,
+                                  real* anchor, int* first, int* count, int* partners, long long room,
+                                  long long* needed, int parts) {
+    int i = work_item();
+    Vec ri = load(pos, n, min(i, n - 1));
+    int3 home = home_cell(grid, ri);
+    if (i < n) store(anchor, n, i, ri);
+    auto total = (unsigned long long*)needed;
+    if (__all_sync(~0u, is_interior(grid, home))) {
+        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
+    } else {
+        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
+    }
+}
+
+template <bool INTERIOR>
+__device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* vel, const int* list, int count,
+                                    const Grid& grid, const Law& law, const Vec& ri, const Vec& vi, Vec acc) {
+#pragma unroll 2
+    for (int k = 0; k < count; ++k) {
+        int j = list[k];
+        Vec dr = separation<INTERIOR>(grid, ri, load(pos, n, j));
+        acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
+    }
+    return acc;
+}
+
+extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* first, const int* count,
+                                 const int* partners, Grid grid, Law law, Out out) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    const int* list = partners + first[i];
+    // A particle of the inner cells meets nobody across the box's sides; a warp takes one path.
+    if (__all_sync(__activemask(), is_interior(grid, home_cell(grid, ri)))) {
+        acc = fold<true>(n, i, pos, vel, list, count[i], grid, law, ri, vi, acc);
+    } else {
+        acc = fold<false>(n, i, pos, vel, list, count[i], grid, law, ri, vi, acc);
+    }
+    finish(out, grid, n, i, ri, vi, acc);
+}
