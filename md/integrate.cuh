@@ -29,10 +29,26 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
 }
 
 #if defined(FUSED)
+__device__ __forceinline__ float rounded_up(float x) { return x; }
+__device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
+
+// Raises a number that is not negative to another; such numbers are ordered as their bits are, NaN above them all.
+__device__ __forceinline__ void raise(float* most, real x) {
+    unsigned bits = __float_as_uint(rounded_up(x)), *word = (unsigned*)most;
+#if __CUDA_ARCH__ >= 800
+    unsigned warp = __activemask();
+    bits = __reduce_max_sync(warp, bits);
+    if (threadIdx.x % 32 != __ffs(warp) - 1) return;
+#endif
+    if (bits > *(volatile unsigned*)word) atomicMax(word, bits);
+}
+
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
-    Vec v = add_scaled(vi, out.kick, acc);
+    bool halted = out.halt && *out.halt;
+    Vec v = halted ? vi : add_scaled(vi, out.kick, acc);
     store(out.vel, n, i, v);
-    place(grid, ri, add_scaled(ri, out.drift, v), out.pos, n, i, out.id, out.step, out.fault);
+    place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, out.step, out.fault);
+    if (out.fastest) raise(out.fastest, dot(v, v));
 }
 #endif

@@ -35,6 +35,9 @@ class KickDrift(NamedTuple):
         drift: time of the drift.
         step: number of the step.
         fault: (1,) uint64 fault word.
+        fastest: (1,) float32, raised to the square of the largest speed, rounded up; or (0,) where none asks.
+        halt: (1,) int32; where it is not 0, nothing moves; or (0,) for a step that nothing stops. Both are
+            for a device that the host runs ahead of; on the CPU they are (0,).
     """
 
     pos: Array
@@ -44,6 +47,8 @@ class KickDrift(NamedTuple):
     drift: np.floating
     step: int
     fault: Array
+    fastest: Array
+    halt: Array
 
 
 class Integrator(ABC):
@@ -74,8 +79,15 @@ class Integrator(ABC):
             fault: (1,) uint64 fault word.
         """
 
-    def fused(self, step: int, fault: Array) -> KickDrift:
-        """The output to give a force kernel in place of a force array, so that it takes this step."""
+    def fused(self, step: int, fault: Array, fastest: Array, halt: Array) -> KickDrift:
+        """The output to give a force kernel in place of a force array, so that it takes this step.
+
+        Args:
+            step: number of the step, counted from 0.
+            fault: (1,) uint64 fault word.
+            fastest: of `KickDrift`; see `md.search.Search.guard`.
+            halt: of `KickDrift`.
+        """
         raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
 
     @abstractmethod
@@ -112,12 +124,12 @@ class VelocityVerlet(Integrator):
             p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
         )
 
-    def fused(self, step: int, fault: Array) -> KickDrift:
+    def fused(self, step: int, fault: Array, fastest: Array, halt: Array) -> KickDrift:
         """The same step as an output of the force kernel, into the spare arrays."""
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
         pos, vel = p.spare
-        return KickDrift(pos, vel, p.id, real(kick), real(self._dt), step, fault)
+        return KickDrift(pos, vel, p.id, real(kick), real(self._dt), step, fault, fastest, halt)
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""

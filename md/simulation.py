@@ -104,11 +104,16 @@ class Simulation:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
         self._raise_fault()
         last = self.step + steps
-        with self._backend.stopwatch() as elapsed:
-            for _ in tqdm(range(steps), unit="step", disable=not progress):
+        with (
+            self._backend.stopwatch() as elapsed,
+            tqdm(total=steps, unit="step", disable=not progress) as bar,
+        ):
+            while self.step < last:
                 self._advance(phases)
                 if self.step % self._backend.check_interval == 0 or self.step == last:
                     self._raise_fault()
+                    self.step -= self._search.missed()
+                bar.update(self.step - (last - steps) - bar.n)
         if steps:
             self.timings.total.append((steps, elapsed[0]))
 
@@ -163,9 +168,9 @@ class Simulation:
     def _advance(self, phases: bool) -> None:
         if self._reorder is not None and self._reorder.schedule(self.step):
             self._timed(phases, "reorder", self._reorder.apply)
-        self._timed(phases, "build", self._search.build)
+        self._timed(phases, "build", self._search.build_ahead if self._fused else self._search.build)
         if self._fused:
-            moved = self._integrator.fused(self.step, self._fault)
+            moved = self._integrator.fused(self.step, self._fault, *self._search.guard)
             self._timed(phases, "force", self._search.force, self.law, moved)
             self._particles.swap()
         else:

@@ -87,12 +87,14 @@ class Backend(ABC):
         name: as in `Simulation(backend=name)`.
         default_layout: what suits the device.
         check_interval: steps between two readings of the fault word.
+        runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
     """
 
     name: ClassVar[str]
     default_layout: ClassVar[str]
     check_interval: int
+    runs_ahead: ClassVar[bool] = False
     workers: int
 
     def __init__(self, layout: str | None = None):

@@ -41,6 +41,7 @@ class Cuda(Backend):
     name = "cuda"
     default_layout = "aos4"
     check_interval = 50
+    runs_ahead = True
     workers = 1
 
     def __init__(self, layout: str | None = None, fmad: bool = True):

@@ -55,6 +55,19 @@ class Search(ABC):
     def _structure(self) -> tuple[Array, ...]:
         """The arrays `force` takes between `vel` and `grid`."""
 
+    @property
+    def guard(self) -> tuple[Array, Array]:
+        """Arrays `fastest` and `halt` for a fused step (`md.integrate.KickDrift`); empty if not needed."""
+        return self.backend.empty(0, np.float32), self.backend.empty(0, np.int32)
+
+    def build_ahead(self) -> None:
+        """As `build`, before a fused step; a search whose `guard` can halt that step need not be sure."""
+        self.build()
+
+    def missed(self) -> int:
+        """Fused steps that the guard halted since last asked; they have to be taken again."""
+        return 0
+
     def force(self, law: PairLaw, out: Array) -> None:
         """Fold a pair law over the partners of every particle.
 

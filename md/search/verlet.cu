@@ -1,5 +1,14 @@
 // Neighbour lists; see verlet.py.
 
+extern "C" __global__ void tally(int n, float* fastest, float* gone, const long long* needed, long long room,
+                                 float drift, float reach, int* halt, int* missed) {
+    if (work_item() != 0) return;
+    *gone += __fsqrt_ru(*fastest) * drift * (1 + 1e-6f);  // the speed came rounded up, the sum is not
+    *fastest = 0;
+    if ((*gone > 0 && !(*gone < reach)) || *needed > room) *halt = 1;
+    *missed += *halt;
+}
+
 extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, Grid grid, double* most) {
     int i = work_item();
     double found = 0;

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from md.backend import Backend
+from md.backend.base import Array
 from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
@@ -25,6 +26,7 @@ from md.backend.prelude import (
 )
 from md.cellsort import CellSort
 from md.grid import Grid
+from md.laws import PairLaw
 from md.laws.pair import interact
 from md.search.strategy import Search
 from md.state import Particles
@@ -32,6 +34,7 @@ from sfc import Curve
 
 SKIN = 0.3  # in d, where the box has room for it
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
+MARGIN = 0.95  # of how far a particle may go, planned for
 MOST_ROOM = 2**31 - 1  # places are int32
 
 
@@ -80,7 +83,10 @@ class Verlet(Search):
         self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
         self._partners = backend.empty(ROOM * n, np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
-        self.builds = 0
+        size = 1 if backend.runs_ahead else 0
+        self._fastest, self._halt = backend.zeros(size, np.float32), backend.zeros(size, np.int32)
+        self._gone, self._missed = backend.zeros(size, np.float32), backend.zeros(size, np.int32)
+        self.builds, self._window, self._age = 0, 1, 0
 
     def build(self) -> None:
         """Sort the particles and list the partners of each, if one has moved too far.
@@ -90,18 +96,78 @@ class Verlet(Search):
         if self.builds and not self._expired():
             return
         self._sort.apply(self.particles)
-        while (needed := self._enlist()) > len(self._partners):
-            room = needed + needed // 4
-            if room > MOST_ROOM:
-                raise MemoryError(
-                    f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller "
-                    "skin, or relax a start that overlaps deeply"
-                )
-            self._partners = self.backend.empty(room, np.int32)
-        self.builds += 1
+        self._enlist()
+        while self._make_room():
+            self._enlist()
 
-    def _enlist(self) -> int:
-        """Make the lists; return how much room they need."""
+    @property
+    def guard(self) -> tuple[Array, Array]:
+        """The largest speed, and the word that halts steps for which the lists may be too old."""
+        return self._fastest, self._halt
+
+    def build_ahead(self) -> None:
+        """On a device: make the lists anew after as many steps as the last ones held, and wait for nothing.
+
+        The device adds up how far the fastest particle can have gone. Where that is too far for the lists, or
+        the lists had no room, it halts this step and those after; `missed` tells, and plans better.
+        """
+        if not self.backend.runs_ahead or not self.builds:
+            self.build()
+        elif self._age >= self._window:
+            self._sort.apply(self.particles)
+            self._enlist()
+        self._age += 1
+
+    def missed(self) -> int:
+        """Steps that were halted since last asked; waits for the device."""
+        if not self.backend.runs_ahead or not self.builds:
+            return 0
+        missed = int(self.backend.download(self._missed)[0])
+        if missed:
+            self._make_room()
+            self.backend.fill(self._missed, 0)
+            self.backend.fill(self._halt, 0)
+            self._window, self._age = (
+                max(1, self._window // 2),
+                self._window,
+            )  # made anew before the next step
+            return missed
+        gone = float(self.backend.download(self._gone)[0])
+        if gone > 0:
+            self._window = max(1, min(2 * self._window, int(MARGIN * self._reach() / gone * self._age)))
+        return 0
+
+    def force(self, law: PairLaw, out: Array) -> None:
+        """As every search's; before a fused step on a device the guard decides whether it is taken."""
+        if self.backend.runs_ahead and hasattr(out, "halt"):
+            self.backend.kernels(__name__).tally(
+                1, self._fastest, self._gone, self._needed, len(self._partners), np.float32(out.drift),
+                np.float32(self._reach()), self._halt, self._missed,
+            )  # fmt: skip
+        super().force(law, out)
+
+    def _reach(self) -> float:
+        """How far a particle may go before the lists are too old."""
+        g = self.grid
+        rounding = 8 * np.finfo(g.precision).eps * max(g.box.lengths)
+        return (self._skin - rounding) / 2
+
+    def _make_room(self) -> bool:
+        """Take more room if the lists were cut short; whether they were."""
+        needed = int(self.backend.download(self._needed)[0])
+        if needed <= len(self._partners):
+            return False
+        room = needed + needed // 4
+        if room > MOST_ROOM:
+            raise MemoryError(
+                f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller skin, "
+                "or relax a start that overlaps deeply"
+            )
+        self._partners = self.backend.empty(room, np.int32)
+        return True
+
+    def _enlist(self) -> None:
+        """List the partners of each particle; `_make_room` says whether there was room."""
         backend, p, g = self.backend, self.particles, self.grid
         reach2 = g.precision.type(g.cutoff) ** 2
         backend.fill(self._needed, 0)
@@ -109,16 +175,17 @@ class Verlet(Search):
             p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
             self._first, self._count, self._partners, len(self._partners), self._needed, 4 * backend.workers,
         )  # fmt: skip
-        return int(backend.download(self._needed)[0])
+        self.builds, self._age = self.builds + 1, 0
+        if backend.runs_ahead:
+            backend.fill(self._gone, 0)
+            backend.fill(self._fastest, 0)
 
     def _expired(self) -> bool:
         """Whether two particles that are in no list of each other may touch now."""
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
         backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, g.record, self._farthest)
-        moved = np.sqrt(backend.download(self._farthest)[0])
-        rounding = 8 * np.finfo(g.precision).eps * max(g.box.lengths)
-        return not 2 * moved + rounding < self._skin  # true for NaN
+        return not np.sqrt(backend.download(self._farthest)[0]) < self._reach()  # true for NaN
 
     def _structure(self):
         return self._first, self._count, self._partners
@@ -127,6 +194,19 @@ class Verlet(Search):
 def _widest_skin(grid: Grid) -> float:
     periodic = [length for length, wraps in zip(grid.box.lengths, grid.box.periodic, strict=True) if wraps]
     return min(periodic, default=np.inf) / 2 - grid.cutoff
+
+
+@kernel
+def tally(n, fastest, gone, needed, room, drift, reach, halt, missed):
+    """Before a step: how far the fastest may have gone since the lists were made, and whether to halt it.
+
+    gone[0] grows by what the step before can have added. A step that is halted is counted in missed[0].
+    """
+    gone[0] += np.float32(np.sqrt(fastest[0])) * drift
+    fastest[0] = 0
+    if (gone[0] > 0 and not gone[0] < reach) or needed[0] > room:
+        halt[0] = 1
+    missed[0] += halt[0]
 
 
 @kernel(parallel=True)

@@ -48,6 +48,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fus
             (c, "drift", 0),
             ("long long", "step", 0),
             ("unsigned long long*", "fault", 0),
+            ("float*", "fastest", 0),
+            ("int*", "halt", 0),
         ),
     }
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
