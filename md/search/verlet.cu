@@ -1,11 +1,12 @@
 // Neighbour lists; see verlet.py.
 
-extern "C" __global__ void tally(int n, float* fastest, float* gone, const long long* needed, long long room,
+extern "C" __global__ void tally(int n, int fresh, float* fastest, float* gone, const long long* needed, long long room,
                                  float drift, float reach, int* halt, int* missed) {
     if (work_item() != 0) return;
-    *gone += __fsqrt_ru(*fastest) * drift * (1 + 1e-6f);  // the speed came rounded up, the sum is not
+    gone[1] = __fsqrt_ru(*fastest) * drift * (1 + 1e-6f);  // so much more than the sum's rounding takes away
+    gone[0] = fresh ? 0 : gone[0] + gone[1];
     *fastest = 0;
-    if ((*gone > 0 && !(*gone < reach)) || *needed > room) *halt = 1;
+    if ((gone[0] > 0 && !(gone[0] < reach)) || *needed > room) *halt = 1;
     *missed += *halt;
 }
 
@@ -72,9 +73,10 @@ __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const
     if (lane == 31) own = atomicAdd(needed, (unsigned long long)upto);
     own = __shfl_sync(~0u, own, 31) + upto - found;
     if (i >= n) return;
-    first[i] = (int)own;
-    count[i] = found;
-    if (own + found > room) return;  // the host sees it in `needed`, and makes room
+    bool fits = own + found <= room;  // else the host sees it in `needed`, and makes room
+    first[i] = fits ? (int)own : 0;
+    count[i] = fits ? found : 0;
+    if (!fits) return;
     if (found <= NOTED) {
         for (int k = 0; k < found; ++k) partners[own + k] = noted[k][threadIdx.x];
     } else {

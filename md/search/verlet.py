@@ -85,8 +85,8 @@ class Verlet(Search):
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
         size = 1 if backend.runs_ahead else 0
         self._fastest, self._halt = backend.zeros(size, np.float32), backend.zeros(size, np.int32)
-        self._gone, self._missed = backend.zeros(size, np.float32), backend.zeros(size, np.int32)
-        self.builds, self._window, self._age = 0, 1, 0
+        self._gone, self._missed = backend.zeros(2 * size, np.float32), backend.zeros(size, np.int32)
+        self.builds, self._window, self._age = 0, 8, 0
 
     def build(self) -> None:
         """Sort the particles and list the partners of each, if one has moved too far.
@@ -123,25 +123,24 @@ class Verlet(Search):
         if not self.backend.runs_ahead or not self.builds:
             return 0
         missed = int(self.backend.download(self._missed)[0])
+        fastest_step = float(self.backend.download(self._gone)[1])
+        longest = self._window // 2 if missed else 2 * self._window
+        if fastest_step > 0:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / fastest_step)))
         if missed:
             self._make_room()
             self.backend.fill(self._missed, 0)
             self.backend.fill(self._halt, 0)
-            self._window, self._age = (
-                max(1, self._window // 2),
-                self._window,
-            )  # made anew before the next step
-            return missed
-        gone = float(self.backend.download(self._gone)[0])
-        if gone > 0:
-            self._window = max(1, min(2 * self._window, int(MARGIN * self._reach() / gone * self._age)))
-        return 0
+        self._window = max(1, longest)
+        if missed:
+            self._age = self._window  # made anew before the next step
+        return missed
 
     def force(self, law: PairLaw, out: Array) -> None:
         """As every search's; before a fused step on a device the guard decides whether it is taken."""
         if self.backend.runs_ahead and hasattr(out, "halt"):
             self.backend.kernels(__name__).tally(
-                1, self._fastest, self._gone, self._needed, len(self._partners), np.float32(out.drift),
+                1, self._age <= 1, self._fastest, self._gone, self._needed, len(self._partners), np.float32(out.drift),
                 np.float32(self._reach()), self._halt, self._missed,
             )  # fmt: skip
         super().force(law, out)
@@ -176,9 +175,6 @@ class Verlet(Search):
             self._first, self._count, self._partners, len(self._partners), self._needed, 4 * backend.workers,
         )  # fmt: skip
         self.builds, self._age = self.builds + 1, 0
-        if backend.runs_ahead:
-            backend.fill(self._gone, 0)
-            backend.fill(self._fastest, 0)
 
     def _expired(self) -> bool:
         """Whether two particles that are in no list of each other may touch now."""
@@ -197,12 +193,14 @@ def _widest_skin(grid: Grid) -> float:
 
 
 @kernel
-def tally(n, fastest, gone, needed, room, drift, reach, halt, missed):
+def tally(n, fresh, fastest, gone, needed, room, drift, reach, halt, missed):
     """Before a step: how far the fastest may have gone since the lists were made, and whether to halt it.
 
-    gone[0] grows by what the step before can have added. A step that is halted is counted in missed[0].
+    gone[1] is how far it went in the step before, gone[0] the sum since the lists were made; `fresh` where that
+    is just now. A step that is halted is counted in missed[0].
     """
-    gone[0] += np.float32(np.sqrt(fastest[0])) * drift
+    gone[1] = np.float32(np.sqrt(fastest[0])) * drift
+    gone[0] = 0 if fresh else gone[0] + gone[1]
     fastest[0] = 0
     if (gone[0] > 0 and not gone[0] < reach) or needed[0] > room:
         halt[0] = 1
