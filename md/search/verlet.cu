@@ -6,7 +6,7 @@ extern "C" __global__ void tally(int n, int fresh, float* fastest, float* gone, 
     gone[1] = __fsqrt_ru(*fastest) * drift * (1 + 1e-6f);  // so much more than the sum's rounding takes away
     gone[0] = fresh ? 0 : gone[0] + gone[1];
     *fastest = 0;
-    if ((gone[0] > 0 && !(gone[0] < reach)) || *needed > room) *halt = 1;
+    if (!(gone[0] <= 0 || gone[0] < reach) || *needed > room) *halt = 1;  // also for NaN
     *missed += *halt;
 }
 

@@ -140,8 +140,8 @@ class Verlet(Search):
         """As every search's; before a fused step on a device the guard decides whether it is taken."""
         if self.backend.runs_ahead and hasattr(out, "halt"):
             self.backend.kernels(__name__).tally(
-                1, self._age <= 1, self._fastest, self._gone, self._needed, len(self._partners), np.float32(out.drift),
-                np.float32(self._reach()), self._halt, self._missed,
+                1, self._age <= 1, self._fastest, self._gone, self._needed, len(self._partners),
+                np.float32(out.drift), np.float32(self._reach()), self._halt, self._missed,
             )  # fmt: skip
         super().force(law, out)
 
@@ -196,13 +196,13 @@ def _widest_skin(grid: Grid) -> float:
 def tally(n, fresh, fastest, gone, needed, room, drift, reach, halt, missed):
     """Before a step: how far the fastest may have gone since the lists were made, and whether to halt it.
 
-    gone[1] is how far it went in the step before, gone[0] the sum since the lists were made; `fresh` where that
-    is just now. A step that is halted is counted in missed[0].
+    gone[1] is how far it went in the step before, gone[0] the sum since the lists were made; `fresh` where
+    that is just now. A step that is halted is counted in missed[0].
     """
     gone[1] = np.float32(np.sqrt(fastest[0])) * drift
     gone[0] = 0 if fresh else gone[0] + gone[1]
     fastest[0] = 0
-    if (gone[0] > 0 and not gone[0] < reach) or needed[0] > room:
+    if not (gone[0] <= 0 or gone[0] < reach) or needed[0] > room:  # also for NaN
         halt[0] = 1
     missed[0] += halt[0]
 

@@ -7,6 +7,14 @@ import md
 from md.search import verlet
 
 
+@pytest.fixture
+def device():
+    try:
+        return md.backend.get("cuda")
+    except md.backend.BackendUnavailableError as reason:
+        pytest.skip(str(reason))
+
+
 class Told:
     """The guard's arrays, and one step of the device after another by the kernel itself."""
 
@@ -74,7 +82,7 @@ def test_the_cpu_needs_no_guard():
 @pytest.mark.gpu
 @pytest.mark.parametrize("skin", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_a_fused_run_ahead_is_the_run_that_asks_at_every_step(skin, precision):
+def test_a_fused_run_ahead_is_the_run_that_asks_at_every_step(device, skin, precision):
     ends = []
     for fused in (False, True):
         simulation = md.Simulation(
@@ -82,7 +90,7 @@ def test_a_fused_run_ahead_is_the_run_that_asks_at_every_step(skin, precision):
             md.scenes.SHARED_LAW,
             search=md.search.Verlet(skin=skin),
             dt=md.scenes.SHARED_DT,
-            backend="cuda",
+            backend=device,
             precision=precision,
             fused=fused,
         )
@@ -94,13 +102,13 @@ def test_a_fused_run_ahead_is_the_run_that_asks_at_every_step(skin, precision):
 
 
 @pytest.mark.gpu
-def test_a_plan_that_was_too_bold_halts_and_loses_no_step():
+def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
     simulation = md.Simulation(
         md.scenes.shared_gas(1000, 0.3),
         md.scenes.SHARED_LAW,
         search=md.search.Verlet(skin=0.05),
         dt=md.scenes.SHARED_DT,
-        backend="cuda",
+        backend=device,
         fused=True,
     )
     plain = md.Simulation(
