@@ -25,23 +25,57 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, 
     if (threadIdx.x % 32 == 0 && bits > *(volatile unsigned long long*)word) atomicMax(word, bits);
 }
 
-// Calls visit(j) for every other particle within reach.
-template <bool INTERIOR, typename Visit>
-__device__ __forceinline__ void for_each_near(int n, int i, const real* pos, const int* start, const int* rank,
+// Calls visit(j) for every particle within reach in cells that follow one another along axis 0. Where they do so in
+// memory too, their particles are one stretch.
+template <bool SHIFTED, typename Visit>
+__device__ __forceinline__ void look(int n, int cell, int last, const real* pos, const int* start, const int* rank,
+                                     const Grid& grid, real reach2, const Vec& seen, Visit visit) {
+    do {
+        int place = rank[cell];
+        int j = start[place];
+        while (++cell <= last && rank[cell] == place + 1) ++place;
+        for (int end = start[place + 1]; j < end; ++j) {
+            Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
+            if (dot(dr, dr) < reach2) visit(j);
+        }
+    } while (cell <= last);
+}
+
+// A cell past the end of an axis is one at its other end, from which the particle is seen a box length away. Returns
+// false where there is none.
+__device__ __forceinline__ bool beside(const Grid& grid, int axis, int& cell, Vec& seen) {
+    int count = grid.cells[axis];
+    if (cell >= 0 && cell < count) return true;
+    seen.x[axis] += cell < 0 ? grid.length[axis] : -grid.length[axis];
+    cell += cell < 0 ? count : -count;
+    return grid.periodic[axis] != 0;
+}
+
+// Calls visit(j) for every particle within reach, the particle itself included. SHIFTED: there are three cells or more
+// along every periodic axis, so that each is seen from one side only.
+template <bool SHIFTED, typename Visit>
+__device__ __forceinline__ void for_each_near(int n, const real* pos, const int* start, const int* rank,
                                               const Grid& grid, real reach2, const Vec& ri, const int3& home,
                                               Visit visit) {
 #pragma unroll 1
     for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
-        int row = neighbour_row(grid, home, b);
-        if (row < 0) continue;
-#pragma unroll 1
-        for (int a = 0; a < 3; ++a) {
-            int x = axis_neighbour(grid, 0, home.x, a);
-            if (x < 0) continue;
-            int cell = rank[row + x], end = start[cell + 1];
-            for (int j = start[cell]; j < end; ++j) {
-                Vec dr = separation<INTERIOR>(grid, ri, load(pos, n, j));
-                if (dot(dr, dr) < reach2 && j != i) visit(j);
+        Vec seen = ri;
+        if (SHIFTED) {
+            int y = home.y + b % 3 - 1, z = DIM == 3 ? home.z + b / 3 - 1 : 0;
+            if (!beside(grid, 1, y, seen)) continue;
+            if (DIM == 3 && !beside(grid, DIM - 1, z, seen)) continue;
+            int row = grid.cells[0] * (y + grid.cells[1] * z);
+            int before = max(home.x - 1, 0), after = min(home.x + 1, grid.cells[0] - 1);
+            look<true>(n, row + before, row + after, pos, start, rank, grid, reach2, seen, visit);
+            int x = home.x == 0 ? -1 : home.x + 1;
+            if ((x < 0 || x == grid.cells[0]) && beside(grid, 0, x, seen)) {
+                look<true>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
+            }
+        } else {
+            int row = neighbour_row(grid, home, b);
+            for (int a = 0; row >= 0 && a < 3; ++a) {
+                int x = axis_neighbour(grid, 0, home.x, a);
+                if (x >= 0) look<false>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
             }
         }
     }
@@ -51,14 +85,15 @@ __device__ __forceinline__ void for_each_near(int n, int i, const real* pos, con
 
 // A warp takes one stretch of `partners` for all its lists. Which one depends on the order of the warps, what a list
 // holds does not.
-template <bool INTERIOR>
+template <bool SHIFTED>
 __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const int* start, const int* rank,
                                             const Grid& grid, real reach2, const Vec& ri, const int3& home, int* first,
                                             int* count, int* partners, long long room, unsigned long long* needed) {
     __shared__ int noted[NOTED][256];
     int found = 0;
     if (i < n) {
-        for_each_near<INTERIOR>(n, i, pos, start, rank, grid, reach2, ri, home, [&](int j) {
+        for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
+            if (j == i) return;
             if (found < NOTED) noted[found][threadIdx.x] = j;
             ++found;
         });
@@ -77,11 +112,13 @@ __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const
     first[i] = fits ? (int)own : 0;
     count[i] = fits ? found : 0;
     if (!fits) return;
+    int* place = partners + own;
     if (found <= NOTED) {
-        for (int k = 0; k < found; ++k) partners[own + k] = noted[k][threadIdx.x];
+        for (int k = 0; k < found; ++k) place[k] = noted[k][threadIdx.x];
     } else {
-        int* place = partners + own;
-        for_each_near<INTERIOR>(n, i, pos, start, rank, grid, reach2, ri, home, [&](int j) { *place++ = j; });
+        for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
+            if (j != i) *place++ = j;
+        });
     }
 }
 
@@ -93,7 +130,10 @@ extern "C" __global__ void enlist(int n, const real* pos, const int* start, cons
     int3 home = home_cell(grid, ri);
     if (i < n) store(anchor, n, i, ri);
     auto total = (unsigned long long*)needed;
-    if (__all_sync(~0u, is_interior(grid, home))) {
+    bool shifted = true;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
+    if (shifted) {
         enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
     } else {
         enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
