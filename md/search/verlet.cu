@@ -88,8 +88,8 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
 template <bool SHIFTED>
 __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const int* start, const int* rank,
                                             const Grid& grid, real reach2, const Vec& ri, const int3& home, int* first,
-                                            int* count, int* partners, long long room, unsigned long long* needed) {
-    __shared__ int noted[NOTED][256];
+                                            int* count, int* partners, long long room, unsigned long long* needed,
+                                            int (*noted)[256]) {
     int found = 0;
     if (i < n) {
         for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
@@ -130,13 +130,14 @@ extern "C" __global__ void enlist(int n, const real* pos, const int* start, cons
     int3 home = home_cell(grid, ri);
     if (i < n) store(anchor, n, i, ri);
     auto total = (unsigned long long*)needed;
+    __shared__ int noted[NOTED][256];
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
     if (shifted) {
-        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
+        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, noted);
     } else {
-        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total);
+        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, noted);
     }
 }
 
