@@ -10,14 +10,16 @@ from md.backend import BackendUnavailableError
 from md.box import Box
 from md.faults import NonFiniteState, ParticleEscaped, SimulationFault
 from md.reorder import Reorder
-from md.schedule import Every, Never
+from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
 from md.state import State
 
 __all__ = [
     "BackendUnavailableError",
     "Box",
+    "Decayed",
     "Every",
+    "Moved",
     "Never",
     "NonFiniteState",
     "ParticleEscaped",

@@ -21,8 +21,9 @@ class CellSort:
 
     Attributes:
         rank: (cells,) int32 rank of each cell by row-major number.
-        start: (cells + 1,) int32; after `apply` the particles of the cell of rank k stand in the slots
-            start[k] .. start[k + 1] - 1.
+        start: (cells + 1,) int32; the particles of the cell of rank k are those at the places start[k] ..
+            start[k + 1] - 1 of the sorted order.
+        order: (n,) int32; the slot that the particle of each place had before it was sorted.
 
     Raises:
         ValueError: an unknown ordering, or one of another dimension.
@@ -32,11 +33,16 @@ class CellSort:
         self._grid, self._backend = grid.on(backend), backend
         self.rank = backend.upload(covering(order, grid.shape).dense_ranks().astype(np.int32))
         self.start = backend.empty(grid.size + 1, np.int32)
-        self._keys, self._order = backend.empty(n, np.int32), backend.empty(n, np.int32)
+        self.order = backend.empty(n, np.int32)
+        self._keys = backend.empty(n, np.int32)
         backend.reserve_sort(n, grid.size)
+
+    def find(self, particles: Particles) -> None:
+        """Fill `start` and `order`, and leave the particles where they are."""
+        self._grid.keys(particles.pos, self.rank, self._keys)
+        self._backend.sort(self._keys, self.start, self.order)
 
     def apply(self, particles: Particles) -> None:
         """Sort the particles; those of one cell keep their order."""
-        self._grid.keys(particles.pos, self.rank, self._keys)
-        self._backend.sort(self._keys, self.start, self._order)
-        particles.permute(self._order)
+        self.find(particles)
+        particles.permute(self.order)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from md.backend import Backend, Cpu
+from md.backend import Backend, Cpu, Timings
 from md.cellsort import CellSort
 from md.grid import Grid
-from md.schedule import Schedule
+from md.schedule import Run, Schedule, Watching
 from md.state import Particles
 from sfc import Curve
 
@@ -22,7 +22,8 @@ class Reorder:
 
     Args:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
-        schedule: when, such as `md.Every(500)`.
+        schedule: when, such as `md.Every(500)`, `md.Moved(0.5)`, `md.Decayed("auto")`, or any function of
+            the step.
         mode: "data": position, velocity and id move to the sorted place.
         via: "device": where the particles live; "host": they are copied to the host, sorted and gathered
             there on all cores, and copied back, as the thesis does.
@@ -46,15 +47,22 @@ class Reorder:
                 f"schedule = {self.schedule!r}; allowed: a function of the step, such as md.Every(500)"
             )
 
-    def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Reorder:
+    def bind(self, particles: Particles, grid: Grid, backend: Backend, timings: Timings) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
         bound._particles, bound._backend = particles, backend
         place = backend if self.via == "device" else Cpu()
         bound._place, bound._sort = place, CellSort(self.ordering, particles.n, grid, place)
+        if isinstance(self.schedule, Watching):
+            bound.schedule = self.schedule.bind(Run(particles, grid, backend, timings))
         return bound
 
-    def apply(self) -> None:
+    @property
+    def needs_times(self) -> bool:
+        """Whether the schedule goes by the times of the phases."""
+        return isinstance(self.schedule, Watching) and self.schedule.times
+
+    def apply(self, step: int) -> None:
         """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
         particles = self._particles
         if self._place is not self._backend:
@@ -62,3 +70,5 @@ class Reorder:
         self._sort.apply(particles)
         if particles is not self._particles:
             self._particles.take_from(particles)
+        if isinstance(self.schedule, Watching):
+            self.schedule.reordered(step)

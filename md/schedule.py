@@ -1,7 +1,25 @@
-"""When to reorder: a boolean function of the step."""
+"""When to reorder: a boolean function of the step, which may look at the run.
 
+Contract. A schedule is called before every step. A `Watching` one is bound to the run first, and told of
+every reorder.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import numba
+import numpy as np
+
+from md.backend import Backend, Timings
+from md.backend.jit import kernel
+from md.backend.prelude import cell_number, home_cell, load
+from md.grid import Grid
+from md.state import Particles
 
 
 class Schedule(Protocol):
@@ -9,6 +27,50 @@ class Schedule(Protocol):
 
     def __call__(self, step: int) -> bool:
         """Whether to reorder before this step, counted from 0."""
+
+
+class Run(NamedTuple):
+    """What a schedule may look at.
+
+    Attributes:
+        particles: on their backend.
+        grid: the search's cells.
+        backend: of the particles.
+        timings: of the simulation.
+    """
+
+    particles: Particles
+    grid: Grid
+    backend: Backend
+    timings: Timings
+
+
+class Watching(ABC):
+    """Base of the schedules that look at the run. They reorder at the first step, and then for a reason.
+
+    Attributes:
+        times: whether the phases must be timed for it.
+    """
+
+    times: ClassVar[bool] = False
+
+    def bind(self, run: Run) -> Watching:
+        """A copy that watches a run."""
+        bound = copy.copy(self)
+        bound._run, bound._last = run, None
+        return bound
+
+    def reordered(self, step: int) -> None:
+        """Take note that the particles were just reordered, before this step."""
+        self._last = step
+
+    def __call__(self, step: int) -> bool:
+        """Whether there is reason to reorder before this step."""
+        return self._last is None or (step > self._last and self._is_due(step))
+
+    @abstractmethod
+    def _is_due(self, step: int) -> bool:
+        """Whether there is, some steps after the last reorder."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +96,106 @@ class Every:
     interval: int
 
     def __post_init__(self):
-        if isinstance(self.interval, bool) or not isinstance(self.interval, int) or self.interval < 1:
-            raise ValueError(f"Every({self.interval!r}); allowed: an integer of at least 1 step")
+        _require_count(f"Every({self.interval!r})", self.interval)
 
     def __call__(self, step: int) -> bool:
         """Whether the step is a multiple of the interval."""
         return step % self.interval == 0
+
+
+class Moved(Watching):
+    """When a share of the particles has left the cell that it was sorted by.
+
+    Args:
+        fraction: of the particles, 0 < fraction <= 1.
+        interval: steps from one look to the next; a look is a pass over the positions, and on a device the
+            host waits for it.
+
+    Raises:
+        ValueError: a fraction outside its range, or an interval below 1.
+    """
+
+    def __init__(self, fraction: float, interval: int = 10):
+        if not 0 < fraction <= 1:
+            raise ValueError(f"Moved({fraction!r}); allowed: 0 < fraction <= 1, of the particles")
+        _require_count(f"Moved(interval={interval!r})", interval)
+        self.fraction, self.interval = fraction, interval
+
+    def __repr__(self) -> str:
+        return f"Moved(fraction={self.fraction}, interval={self.interval})"
+
+    def bind(self, run: Run) -> Moved:
+        """A copy that watches a run."""
+        bound = super().bind(run)
+        bound._home = run.backend.empty(run.particles.n, np.int32)
+        bound._none = run.backend.empty(0, np.int32)
+        bound._away = run.backend.zeros(1, np.int32)
+        return bound
+
+    def reordered(self, step: int) -> None:
+        """Note the cell of every particle."""
+        super().reordered(step)
+        self._run.grid.keys(self._run.particles.pos, self._none, self._home)
+
+    def _is_due(self, step: int) -> bool:
+        if (step - self._last) % self.interval:
+            return False
+        particles, grid, backend, _ = self._run
+        backend.fill(self._away, 0)
+        backend.kernels(__name__).stray(particles.n, particles.pos, self._home, grid.record, self._away)
+        return int(backend.download(self._away)[0]) >= self.fraction * max(particles.n, 1)
+
+
+class Decayed(Watching):
+    """When the force phase has become slower than it was just after the last reorder.
+
+    Args:
+        loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
+            is the best moment while the loss grows in proportion to the steps.
+        window: steps to average over.
+
+    Raises:
+        ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
+
+    On a device the times become known when the faults are read, so it fires up to that many steps late.
+    """
+
+    times = True
+
+    def __init__(self, loss: float | Literal["auto"] = "auto", window: int = 10):
+        if loss != "auto" and not (isinstance(loss, (int, float)) and 0 < loss < np.inf):
+            raise ValueError(f"Decayed({loss!r}); allowed: a positive share of the force phase, or 'auto'")
+        _require_count(f"Decayed(window={window!r})", window)
+        self.loss, self.window = loss, window
+
+    def __repr__(self) -> str:
+        return f"Decayed(loss={self.loss!r}, window={self.window})"
+
+    def _is_due(self, step: int) -> bool:
+        timings, window = self._run.timings, self.window
+        if not self._run.backend.runs_ahead:
+            timings.resolve()
+        times = timings.known("force")
+        force = [ms for _, ms in times[bisect_left(times, (self._last,)) :]]
+        if len(force) < 2 * window:
+            return False
+        fresh = float(np.median(force[:window]))
+        if self.loss != "auto":
+            return float(np.mean(force[-window:])) > (1 + self.loss) * fresh
+        costs = [ms for _, ms in timings.known("reorder")]
+        return bool(costs) and sum(force[window:]) - fresh * (len(force) - window) > costs[-1]
+
+
+def _require_count(given: str, steps) -> None:
+    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
+        raise ValueError(f"{given}; allowed: an integer of at least 1 step")
+
+
+@kernel(parallel=True)
+def stray(n, pos, home, grid, away):
+    """away[0] = number of particles whose cell is not the one in home[i], a row-major number."""
+    found = 0
+    for i in numba.prange(n):
+        g = grid[0]
+        found += cell_number(g, home_cell(g, load(pos, i, g))) != home[i]
+    away[0] = found

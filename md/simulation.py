@@ -80,7 +80,11 @@ class Simulation:
         self._particles = Particles(state, np.dtype(precision), self._backend)
         self._search = chosen.bind(self._particles, self._grid, self._backend)
         self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
-        self._reorder = None if reorder is None else reorder.bind(self._particles, self._grid, self._backend)
+        self._reorder = (
+            None
+            if reorder is None
+            else reorder.bind(self._particles, self._grid, self._backend, self.timings)
+        )
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
 
@@ -92,7 +96,8 @@ class Simulation:
 
         Args:
             steps: how many, 0 or more.
-            phases: time each phase of each step; the whole run is timed in any case.
+            phases: time each phase of each step; the whole run is timed in any case, and the phases for a
+                schedule that goes by them.
             progress: show a progress bar.
 
         Raises:
@@ -166,8 +171,10 @@ class Simulation:
         return self._search.accesses()
 
     def _advance(self, phases: bool) -> None:
-        if self._reorder is not None and self._reorder.schedule(self.step):
-            self._timed(phases, "reorder", self._reorder.apply)
+        if self._reorder is not None:
+            phases = phases or self._reorder.needs_times
+            if self._reorder.schedule(self.step):
+                self._timed(phases, "reorder", self._reorder.apply, self.step)
         self._timed(phases, "build", self._search.build_ahead if self._fused else self._search.build)
         if self._fused:
             moved = self._integrator.fused(self.step, self._fault, *self._search.guard)

@@ -52,6 +52,10 @@ class Timings:
             self._times.setdefault(phase, []).append((step, ms()))
         self._pending.clear()
 
+    def known(self, phase: str) -> list[tuple[int, float]]:
+        """(step, ms) of a phase, as far as they have been resolved; waits for nothing."""
+        return self._times.get(phase, [])
+
     @property
     def milliseconds(self) -> dict[str, list[float]]:
         """Phase -> durations in ms, one for every time the phase ran."""

@@ -1,0 +1,71 @@
+"""A list of the particles' slots sorted by cell; the particles stay where they are.
+
+Each cell's slots are one stretch of the list, but what they point to lies wherever the memory order put it.
+Beside `coherent`, which moves the particles, it shows what moving them is worth. Green, Particle Simulation
+using CUDA, NVIDIA (2010); "uniform grid" in seed 004.
+"""
+
+import numba
+
+from md.backend.jit import kernel
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    finish,
+    home_cell,
+    load,
+    neighbour_rows,
+    zero,
+)
+from md.cellsort import CellSort
+from md.laws.pair import interact
+from md.search.strategy import Search
+from sfc import Curve
+
+
+class Scattered(Search):
+    """Counting sort of the slots by the rank of the cell at every step; the particles do not move in memory.
+
+    Args:
+        cell_order: order of the cells in the list: a name of `sfc.orderings(dim)` or a curve.
+    """
+
+    name = "scattered"
+
+    def __init__(self, cell_order: str | Curve = "row"):
+        self.cell_order = cell_order
+
+    def _allocate(self) -> None:
+        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
+
+    def build(self) -> None:
+        """Sort the slots by the rank of their particle's cell."""
+        self._sort.find(self.particles)
+
+    def _structure(self):
+        return self._sort.start, self._sort.rank, self._sort.order
+
+
+@kernel(parallel=True)
+def force(n, pos, vel, start, rank, order, grid, law, out):
+    """out[i] = the law folded over the slots listed for the home cell and those around it."""
+    for i in numba.prange(n):
+        g = grid[0]
+        ri = load(pos, i, g)
+        vi = load(vel, i, g)
+        acc = zero(ri)
+        home = home_cell(g, ri)
+        for row in neighbour_rows(g, home):
+            if row < 0:
+                continue
+            for x in axis_neighbours(g, 0, home[0]):
+                if x < 0:
+                    continue
+                cell = rank[row + x]
+                for k in range(start[cell], start[cell + 1]):
+                    j = order[k]
+                    if j != i:
+                        dr = displacement(g, ri, load(pos, j, g))
+                        acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+        finish(out, g, i, ri, vi, acc)

@@ -1,0 +1,110 @@
+"""Schedules that look at the run: when particles have moved, when the force phase has become slower."""
+
+import numpy as np
+import pytest
+
+import md
+from md.backend import Timings
+from md.schedule import Run
+
+LAW = md.laws.SpringDashpot(0.0, 0.0)
+
+
+def drifting(speeds, schedule, backend, **options):
+    """Particles in a row of cells that fly along x at given speeds, in cells a step."""
+    n = len(speeds)
+    pos = np.column_stack([np.full(n, 0.5), np.arange(n) + 0.5, np.full(n, 0.5)])
+    vel = np.zeros((n, 3))
+    vel[:, 0] = speeds
+    state = md.State(pos, vel, md.Box((8.0, float(max(n, 2)), 4.0)))
+    reorder = md.Reorder("row", schedule)
+    return md.Simulation(state, LAW, dt=1.0, reorder=reorder, backend=backend, **options)
+
+
+def reorders(simulation, steps: int) -> list[int]:
+    simulation.run(steps)
+    return simulation.timings.steps.get("reorder", [])
+
+
+@pytest.mark.parametrize(
+    ("fraction", "interval", "expected"), [(0.25, 1, [0, 4, 12]), (0.5, 1, [0]), (0.25, 3, [0, 6, 12])]
+)
+def test_moved_reorders_when_a_share_has_left_its_cell(fraction, interval, expected, backend):
+    schedule = md.Moved(fraction, interval)
+    assert reorders(drifting([0.125, 0.0, 0.0, 0.0], schedule, backend), 16) == expected
+
+
+def test_moved_counts_from_where_the_particles_were_sorted(backend):
+    assert reorders(drifting([0.125, 0.125, 0.0, 0.0], md.Moved(0.5, 1), backend), 24) == [0, 4, 12, 20]
+
+
+def test_a_gas_at_rest_is_sorted_once(backend):
+    assert reorders(drifting([0.0] * 5, md.Moved(0.01, 1), backend), 30) == [0]
+
+
+def test_an_empty_box_is_no_reason(backend):
+    assert len(reorders(drifting([], md.Moved(0.5, 1), backend, precision="float32"), 0)) == 0
+
+
+class Clock:
+    """A run whose force phase takes the times given, a step each."""
+
+    def __init__(self, schedule, times, cost=10.0):
+        self.timings = Timings()
+        backend = md.backend.get("cpu")
+        self.schedule = schedule.bind(Run(None, None, backend, self.timings))
+        self.times, self.cost = times, cost
+
+    def reorders(self) -> list[int]:
+        fired, age = [], 0
+        for step in range(len(self.times)):
+            if self.schedule(step):
+                self.timings.add("reorder", step, self.cost)
+                self.schedule.reordered(step)
+                fired.append(step)
+                age = 0
+            self.timings.add("force", step, self.times[age])
+            age += 1
+        return fired
+
+
+def test_decayed_fires_when_the_mean_of_a_window_exceeds_the_fresh_by_the_loss():
+    times = [1.0] * 10 + [1.1] * 10 + [1.3] * 80
+    assert Clock(md.Decayed(0.21, window=10), times).reorders()[:3] == [0, 26, 52]
+    assert Clock(md.Decayed(0.5, window=10), times).reorders() == [0]
+
+
+def test_decayed_auto_fires_when_the_loss_has_cost_a_reorder():
+    times = [1.0] * 10 + [1.0 + 0.1 * k for k in range(90)]
+    lost = np.cumsum(np.array(times) - 1.0)
+    first = int(np.argmax(lost > 10.0)) + 1
+    assert Clock(md.Decayed("auto", window=10), times).reorders()[:2] == [0, first]
+    assert Clock(md.Decayed("auto", window=10), times, cost=1e9).reorders() == [0]
+
+
+def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):
+    state = md.scenes.shared_gas(125, 0.2)
+    schedule = md.Decayed(1e9)
+    simulation = md.Simulation(state, LAW, dt=1e-4, reorder=md.Reorder("hilbert", schedule), backend=backend)
+    simulation.run(7, phases=False)
+    assert len(simulation.timings.milliseconds["force"]) == 7
+    assert simulation.timings.steps["reorder"] == [0]
+    assert not hasattr(schedule, "_run")  # what is bound is a copy
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: md.Moved(0), r"Moved\(0\); allowed: 0 < fraction <= 1"),
+        (lambda: md.Moved(1.5), r"Moved\(1\.5\); allowed: 0 < fraction <= 1"),
+        (lambda: md.Moved(0.5, 0), r"Moved\(interval=0\); allowed: an integer of at least 1 step"),
+        (lambda: md.Decayed(0), r"Decayed\(0\); allowed: a positive share .* 'auto'"),
+        (lambda: md.Decayed("often"), r"Decayed\('often'\); allowed"),
+        (lambda: md.Decayed(np.inf), r"Decayed\(inf\); allowed"),
+        (lambda: md.Decayed(0.1, True), r"Decayed\(window=True\); allowed: an integer of at least 1 step"),
+        (lambda: md.Every(0), r"Every\(0\); allowed: an integer of at least 1 step"),
+    ],
+)
+def test_what_is_no_schedule_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
