@@ -91,6 +91,11 @@ class Simulation:
     def __len__(self) -> int:
         return self._particles.n
 
+    @property
+    def builds(self) -> int:
+        """How often the search made its structure: at every step, but for lists that outlive one."""
+        return getattr(self._search, "builds", self.step)
+
     def run(self, steps: int, phases: bool = True, progress: bool = False) -> None:
         """Take some steps.
 

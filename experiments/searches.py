@@ -1,0 +1,199 @@
+"""Which neighbour search is fastest, in which order of the cells, and how near is it to what memory allows?
+
+The gas on which peers are compared. After the warm-up the touching pairs are compared with those that a fresh
+`linked` finds in the same positions; then samples of many steps are timed. Beside the time stands the floor:
+what this memory takes to read and write every position and velocity once, which no step can do without.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+import sfc
+from experiments.core import Settings, main, style, values
+from md.state import Particles
+
+PRECISIONS = ("float32", "float64")
+_GROUP = ["n", "filling_fraction", "search", "cell_order", "precision"]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of the searches."""
+
+    n: tuple[int, ...] = (2**14, 2**17, 2**20)
+    """Particles."""
+    filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet")
+    """Any search of `md.search`; naive takes n squared."""
+    cell_order: tuple[str, ...] = ("row",)
+    """Order of the cells: coherent and verlet sort the particles by it, the others find them so sorted once."""
+    skin: float = 0.3
+    """Of verlet, in d."""
+    precision: tuple[str, ...] = ("float64",)
+    """float32, float64."""
+    samples: int = 5
+    """Timed samples of each case."""
+    steps: int = 20
+    """Steps in a sample; on a GPU take 200, so that launches overlap and each holds many rebuilds."""
+    warmup: int = 20
+    """Steps before the timed ones; on a GPU take 200."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {
+            "search": tuple(md.search.SEARCHES),
+            "cell_order": sfc.orderings(3),
+            "precision": PRECISIONS,
+        }
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    flag = "--" + name.replace("_", "-")
+                    raise ValueError(f"{flag}: unknown {value!r}; known: {', '.join(allowed)}")
+        for name, lowest in {"n": 2, "samples": 1, "steps": 1, "warmup": 1, "skin": 0}.items():
+            for value in values(getattr(self, name)):
+                if not value >= lowest:
+                    raise ValueError(f"--{name} {value}; allowed: at least {lowest}")
+        for phi in values(self.filling_fraction):
+            if not 0 < phi <= 0.5:
+                raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
+
+
+QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "samples": 3}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each sample: the mean time of its steps, beside the floor."""
+    sim = _simulation(case)
+    sim.run(case.warmup, phases=False)
+    touching = _check(case, sim)
+    common = {
+        "temperature_start": md.observe.temperature(sim.state),
+        "touching_pairs": touching,
+        "partners_read": len(sim.accesses().reads) / case.n,
+    }
+    builds = sim.builds
+    sim.timings.clear()
+    for _ in range(case.samples):
+        sim.run(case.steps, phases=False)
+    floor = _floor_ms(case.n, case.precision, case.backend)
+    common |= {
+        "temperature_end": md.observe.temperature(sim.state),
+        "steps_per_build": case.samples * case.steps / max(sim.builds - builds, 1),
+        "floor_ms": floor,
+    }
+    for steps, time in sim.timings.total:
+        yield common | {
+            "time_ms": time / steps,
+            "particle_steps_per_s": 1e3 * case.n * steps / time,
+            "share_of_floor": floor * steps / time,
+        }
+
+
+def _simulation(case: Config) -> md.Simulation:
+    search, reorder = case.search, None
+    if search == "verlet":
+        search = md.search.Verlet(case.cell_order, case.skin)
+    elif search == "coherent":
+        search = md.search.Coherent(case.cell_order)
+    else:
+        reorder = md.Reorder(case.cell_order, lambda step: step == 0)
+    gas = _gas(case.n, case.filling_fraction, case.seed)
+    return md.Simulation(
+        md.scenes.in_memory_order(gas, "shuffled", case.seed),
+        md.scenes.SHARED_LAW,
+        search=search,
+        dt=md.scenes.SHARED_DT,
+        reorder=reorder,
+        backend=case.backend,
+        precision=case.precision,
+        fused=True,
+    )
+
+
+@lru_cache(maxsize=1)
+def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
+    return md.scenes.shared_gas(n, filling_fraction, seed=seed)
+
+
+def _check(case: Config, sim: md.Simulation) -> int:
+    """The number of touching pairs, which must be those that `linked` finds in the same positions."""
+    found = sim.pairs()
+    other = "coherent" if case.search == "linked" else "linked"
+    fresh = md.Simulation(
+        sim.state, sim.law, search=other, dt=sim.dt, backend=case.backend, precision=case.precision
+    )
+    if not np.array_equal(found, fresh.pairs()):
+        raise ValueError(f"{case.search} finds other pairs than {other}; not recorded")
+    return len(found)
+
+
+@lru_cache
+def _floor_ms(n: int, precision: str, backend: str) -> float:
+    """Time to read and write every row of positions and velocities, from a permutation that moves nothing.
+
+    The permutation moves the names and reads itself besides; the time is scaled to the rows alone.
+    """
+    place = md.backend.get(backend)
+    dtype = np.dtype(precision)
+    box = md.Box((4.0, 4.0, 4.0))
+    particles = Particles(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
+    still = place.upload(np.arange(n, dtype=np.int32))
+    particles.permute(still)  # compiles
+    times = []
+    for _ in range(7):
+        with place.stopwatch() as elapsed:
+            for _ in range(5):
+                particles.permute(still)
+        times.append(elapsed[0] / 5)
+    row = (4 if place.layout == "aos4" else 3) * dtype.itemsize
+    return float(np.median(times)) * 4 * row / (4 * row + 3 * still.itemsize)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Time per particle over size for each filling fraction; shares of the floor; the numbers as a table."""
+    table = table.assign(
+        ns=1e6 * table["time_ms"] / table["n"], floor_ns=1e6 * table["floor_ms"] / table["n"]
+    )
+    several = table["cell_order"].nunique() > 1
+    table["name"] = table["search"] + (", " + table["cell_order"] if several else "")
+    for precision, rows in table.groupby("precision"):
+        style.save(_sizes(rows, f"{precision}, shared gas"), out, f"sizes_{precision}")
+    spread = table.groupby(_GROUP, sort=False)["time_ms"].describe(percentiles=[0.25, 0.5, 0.75])
+    spread = spread[["count", "25%", "50%", "75%"]].reset_index()
+    spread.columns = [*_GROUP, "samples", "time_ms_q25", "time_ms_median", "time_ms_q75"]
+    spread["giga_particle_steps_per_s"] = 1e-6 * spread["n"] / spread["time_ms_median"]
+    spread.to_csv(out / "summary.csv", index=False)
+
+
+def _sizes(rows: pd.DataFrame, title: str) -> plt.Figure:
+    fractions, names = sorted(rows["filling_fraction"].unique()), list(dict.fromkeys(rows["name"]))
+    size = (3.1 * len(fractions) + 1.6, 3.3)
+    figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False, sharey=True)
+    for panel, fraction in zip(panels[0], fractions, strict=True):
+        part = rows[rows["filling_fraction"] == fraction]
+        spread = {"estimator": "median", "errorbar": ("pi", 50)}
+        last = fraction == fractions[-1]
+        sns.lineplot(part, x="n", y="ns", ax=panel, legend=last, **spread, **style.lines(names, "name"))
+        floor = part.groupby("n")["floor_ns"].median()
+        panel.plot(floor.index, floor, color="0.5", linestyle=":", label="floor of memory" if last else None)
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log")
+        panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
+        panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
+    panels[0][-1].legend(title="search", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)
