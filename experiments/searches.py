@@ -35,7 +35,7 @@ class Config(Settings):
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet")
     """Any search of `md.search`; naive takes n squared."""
     cell_order: tuple[str, ...] = ("row",)
-    """Order of the cells: coherent and verlet sort the particles by it, the others find them so sorted once."""
+    """Order of the cells: coherent and verlet sort the particles by it, the others find them sorted once."""
     skin: float = 0.3
     """Of verlet, in d."""
     precision: tuple[str, ...] = ("float64",)
