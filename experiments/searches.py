@@ -183,7 +183,9 @@ def _sizes(rows: pd.DataFrame, title: str) -> plt.Figure:
         part = rows[rows["filling_fraction"] == fraction]
         spread = {"estimator": "median", "errorbar": ("pi", 50)}
         last = fraction == fractions[-1]
-        sns.lineplot(part, x="n", y="ns", ax=panel, legend=last, **spread, **style.lines(names, "name"))
+        sns.lineplot(
+            part, x="n", y="ns", ax=panel, legend=last, **spread, **style.lines_in_turn(names, "name")
+        )
         floor = part.groupby("n")["floor_ns"].median()
         panel.plot(floor.index, floor, color="0.5", linestyle=":", label="floor of memory" if last else None)
         panel.set_xscale("log", base=2)

@@ -43,14 +43,24 @@ def marker(name: str) -> str:
 
 
 def lines(names: list[str], column: str = "ordering") -> dict:
-    """What `seaborn.lineplot` needs to give each of these names its own line, the same in every panel."""
+    """What `seaborn.lineplot` needs to give each of these orderings its own line, the same in every panel."""
+    return _lines(names, column, [_place(name) for name in names])
+
+
+def lines_in_turn(names: list[str], column: str) -> dict:
+    """As `lines`, for names that are no orderings: each looks as its place in the list says."""
+    return _lines(names, column, range(len(names)))
+
+
+def _lines(names: list[str], column: str, places) -> dict:
+    looks = dict(zip(names, places, strict=True))
     return {
         "hue": column,
         "hue_order": names,
-        "palette": {name: colour(name) for name in names},
+        "palette": {name: _COLOURS[place % len(_COLOURS)] for name, place in looks.items()},
         "style": column,
         "style_order": names,
-        "markers": {name: marker(name) for name in names},
+        "markers": {name: _MARKERS[place % len(_MARKERS)] for name, place in looks.items()},
         "dashes": False,
     }
 

@@ -19,12 +19,12 @@ AXES = [
     "1024",
     "--filling-fraction",
     "0.2",
-    "--samples",
-    "2",
-    "--steps",
-    "3",
+    "--cell-order",
+    "row",
+    "hilbert",
 ]
-AXES += ["--search", "naive", "linked", "scattered", "coherent", "verlet", "--cell-order", "row", "hilbert"]
+AXES += ["--search", "naive", "linked", "scattered", "coherent", "verlet"]
+AXES += ["--samples", "2", "--steps", "3", "--warmup", "80"]
 
 
 @pytest.fixture(scope="module")
