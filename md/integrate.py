@@ -51,6 +51,15 @@ class KickDrift(NamedTuple):
     halt: Array
 
 
+class Placing(NamedTuple):
+    """Where `place` writes: the fields of `KickDrift` that it reads."""
+
+    pos: Array
+    id: Array
+    step: int
+    fault: Array
+
+
 class Integrator(ABC):
     """Base of the integrators.
 
@@ -172,7 +181,7 @@ def integrator(choice: str | Integrator) -> Integrator:
     return INTEGRATORS[choice]()
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def wrapped(x, length, periodic):
     """A coordinate moved by at most one length into [0, length); as it is on an axis that is not periodic."""
     if periodic != 0:
@@ -185,31 +194,100 @@ def wrapped(x, length, periodic):
     return x
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def inside(x, length, periodic):
     """Whether a wrapped coordinate is in the box; false for NaN."""
     return x >= 0 and (x < length or (x == length and periodic == 0))
 
 
-@register_jitable
-def place(grid, old, new, pos, i, id, step, fault):
-    """Write a position to row i, wrapped into the box; or report the particle and leave it where it was.
+def well_inside(grid, r):
+    """Whether a position is in the box and on no far side of it; false for NaN."""
+    raise NotImplementedError
+
+
+def folded(grid, r):
+    """A position wrapped along the periodic axes."""
+    raise NotImplementedError
+
+
+def in_box(grid, r):
+    """Whether a wrapped position is in the box; false for NaN."""
+    raise NotImplementedError
+
+
+def is_finite(r):
+    """Whether every component is."""
+    raise NotImplementedError
+
+
+@overload(well_inside, jit_options={"forceinline": True})
+def _well_inside(grid, r):
+    if r.count == 2:
+        return lambda grid, r: 0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1]
+    return lambda grid, r: (
+        0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1] and 0 <= r[2] < grid.length[2]
+    )
+
+
+@overload(folded, jit_options={"forceinline": True})
+def _folded(grid, r):
+    if r.count == 2:
+        return lambda grid, r: (
+            wrapped(r[0], grid.length[0], grid.periodic[0]),
+            wrapped(r[1], grid.length[1], grid.periodic[1]),
+        )
+    return lambda grid, r: (
+        wrapped(r[0], grid.length[0], grid.periodic[0]),
+        wrapped(r[1], grid.length[1], grid.periodic[1]),
+        wrapped(r[2], grid.length[2], grid.periodic[2]),
+    )
+
+
+@overload(in_box, jit_options={"forceinline": True})
+def _in_box(grid, r):
+    if r.count == 2:
+        return lambda grid, r: (
+            inside(r[0], grid.length[0], grid.periodic[0]) and inside(r[1], grid.length[1], grid.periodic[1])
+        )
+    return lambda grid, r: (
+        inside(r[0], grid.length[0], grid.periodic[0])
+        and inside(r[1], grid.length[1], grid.periodic[1])
+        and inside(r[2], grid.length[2], grid.periodic[2])
+    )
+
+
+@overload(is_finite, jit_options={"forceinline": True})
+def _is_finite(r):
+    if r.count == 2:
+        return lambda r: np.isfinite(r[0]) and np.isfinite(r[1])
+    return lambda r: np.isfinite(r[0]) and np.isfinite(r[1]) and np.isfinite(r[2])
+
+
+@register_jitable(forceinline=True)
+def place(out, grid, i, old, new):
+    """Write a position to row i of `out.pos`, wrapped into the box; or report the particle and leave it.
 
     So every position in memory stays inside the box, and what runs before the fault is read finds its cell.
+    The arrays come in one tuple, used last where the branches have met again: else Numba counts references
+    to them at every particle, at twice the cost of the step (`tests/md/test_verlet.py` looks for it).
+
+    Args:
+        out: `KickDrift` or `Placing`.
+        grid: the box.
+        i: the row.
+        old: position to leave the particle at.
+        new: where it moves.
     """
-    good, finite = True, True
-    for k in range(pos.shape[1]):
-        x = wrapped(new[k], grid.length[k], grid.periodic[k])
-        pos[i, k] = x
-        good &= inside(x, grid.length[k], grid.periodic[k])
-        finite &= np.isfinite(x)
-    if not good:
-        store(pos, i, old)
-        word = np.uint64(2) * np.uint64(step) + np.uint64(finite)
-        fault[0] = min(fault[0], word << np.uint64(32) | np.uint64(id[i]))
+    if not well_inside(grid, new):
+        new = folded(grid, new)
+        if not in_box(grid, new):
+            word = np.uint64(2) * np.uint64(out.step) + np.uint64(is_finite(new))
+            out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))
+            new = old
+    store(out.pos, i, new)
 
 
-@overload(finish)
+@overload(finish, jit_options={"forceinline": True})
 def _finish(out, grid, i, ri, vi, acc):
     if not (isinstance(out, types.BaseNamedTuple) and out.instance_class is KickDrift):
         return None
@@ -217,7 +295,7 @@ def _finish(out, grid, i, ri, vi, acc):
     def finish_kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
         store(out.vel, i, v)
-        place(grid, ri, add_scaled(ri, out.drift, v), out.pos, i, out.id, out.step, out.fault)
+        place(out, grid, i, ri, add_scaled(ri, out.drift, v))
 
     return finish_kick_drift
 
@@ -227,10 +305,8 @@ def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
     """Kick, vel += kick * force (m = 1), then drift, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
-        v = add_scaled(load(vel, i, g), kick, load(force, i, g))
-        store(vel, i, v)
-        r = load(pos, i, g)
-        place(g, r, add_scaled(r, drift, v), pos, i, id, step, fault)
+        out = KickDrift(pos, vel, id, kick, drift, step, fault)
+        finish(out, g, i, load(pos, i, g), load(vel, i, g), load(force, i, g))
 
 
 @kernel(parallel=True)
@@ -239,7 +315,7 @@ def descend(n, pos, id, force, rate, step, grid, fault):
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)
-        place(g, r, add_scaled(r, rate, load(force, i, g)), pos, i, id, step, fault)
+        place(Placing(pos, id, step, fault), g, i, r, add_scaled(r, rate, load(force, i, g)))
 
 
 @kernel(parallel=True)

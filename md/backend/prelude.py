@@ -56,6 +56,20 @@ def displacement(grid, a, b):
     raise NotImplementedError
 
 
+def separation(grid, interior, a, b):
+    """The difference a - b: plain where a is known to stand in an inner cell, else as `displacement`.
+
+    Only for partners in adjacent cells; for others a plain difference may be longer than that between the
+    nearest images, but not shorter than a cell.
+    """
+    raise NotImplementedError
+
+
+def is_interior(grid, cell):
+    """Whether a cell lies at no side of the box: nobody in it meets anybody across one."""
+    raise NotImplementedError
+
+
 def home_cell(grid, r):
     """Cell of a position as (x, y, z) integers, z = 0 in 2D; the box's far side belongs to the last cell."""
     raise NotImplementedError
@@ -67,14 +81,14 @@ def _dim(kind) -> int:
     return kind.count
 
 
-@overload(load)
+@overload(load, jit_options={"forceinline": True})
 def _load(array, i, like):
     if _dim(like) == 2:
         return lambda array, i, like: (array[i, 0], array[i, 1])
     return lambda array, i, like: (array[i, 0], array[i, 1], array[i, 2])
 
 
-@overload(store)
+@overload(store, jit_options={"forceinline": True})
 def _store(array, i, vector):
     if _dim(vector) == 2:
 
@@ -92,14 +106,14 @@ def _store(array, i, vector):
     return store_3d
 
 
-@overload(finish)
+@overload(finish, jit_options={"forceinline": True})
 def _finish(out, grid, i, ri, vi, acc):
     if isinstance(out, types.Array):
         return lambda out, grid, i, ri, vi, acc: store(out, i, acc)
     return None
 
 
-@overload(zero)
+@overload(zero, jit_options={"forceinline": True})
 def _zero(vector):
     nought = vector.dtype  # a literal 0.0 is float64 and would widen float32 sums
     if _dim(vector) == 2:
@@ -107,28 +121,28 @@ def _zero(vector):
     return lambda vector: (nought(0), nought(0), nought(0))
 
 
-@overload(dot)
+@overload(dot, jit_options={"forceinline": True})
 def _dot(a, b):
     if _dim(a) == 2:
         return lambda a, b: a[0] * b[0] + a[1] * b[1]
     return lambda a, b: a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@overload(sub)
+@overload(sub, jit_options={"forceinline": True})
 def _sub(a, b):
     if _dim(a) == 2:
         return lambda a, b: (a[0] - b[0], a[1] - b[1])
     return lambda a, b: (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@overload(add_scaled)
+@overload(add_scaled, jit_options={"forceinline": True})
 def _add_scaled(a, factor, b):
     if _dim(a) == 2:
         return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1])
     return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def nearest(difference, half, image):
     """One component of a displacement, to the nearest image.
 
@@ -140,7 +154,7 @@ def nearest(difference, half, image):
     return difference - over + under
 
 
-@overload(displacement)
+@overload(displacement, jit_options={"forceinline": True})
 def _displacement(grid, a, b):
     if _dim(grid) == 2:
         return lambda grid, a, b: (
@@ -154,26 +168,52 @@ def _displacement(grid, a, b):
     )
 
 
-@register_jitable
+@overload(separation, jit_options={"forceinline": True})
+def _separation(grid, interior, a, b):
+    def separated(grid, interior, a, b):
+        apart = sub(a, b)
+        if not interior:
+            apart = displacement(grid, a, b)
+        return apart
+
+    return separated
+
+
+@register_jitable(forceinline=True)
 def axis_cell(grid, axis, x):
     """Cell of one coordinate."""
     return min(int(x * grid.per_side[axis]), grid.cells[axis] - 1)
 
 
-@overload(home_cell)
+@overload(home_cell, jit_options={"forceinline": True})
 def _home_cell(grid, r):
     if _dim(grid) == 2:
         return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), 0)
     return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), axis_cell(grid, 2, r[2]))
 
 
-@register_jitable
+@overload(is_interior, jit_options={"forceinline": True})
+def _is_interior(grid, cell):
+    if _dim(grid) == 2:
+        return lambda grid, cell: is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1])
+    return lambda grid, cell: (
+        is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1]) and is_inner(grid, 2, cell[2])
+    )
+
+
+@register_jitable(forceinline=True)
+def is_inner(grid, axis, x):
+    """Whether a cell is neither the first nor the last along an axis."""
+    return 0 < x < grid.cells[axis] - 1
+
+
+@register_jitable(forceinline=True)
 def cell_number(grid, cell):
     """Row-major number of a cell, axis 0 fastest."""
     return cell[0] + grid.cells[0] * (cell[1] + grid.cells[1] * cell[2])
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def axis_neighbours(grid, axis, home):
     """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
 
@@ -200,13 +240,13 @@ def neighbour_rows(grid, home):
     raise NotImplementedError
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def row_number(grid, y, z):
     """Row-major number of cell (0, y, z); negative where y or z is."""
     return grid.cells[0] * (y + grid.cells[1] * z) if y >= 0 and z >= 0 else -1
 
 
-@overload(neighbour_rows)
+@overload(neighbour_rows, jit_options={"forceinline": True})
 def _neighbour_rows(grid, home):
     if _dim(grid) == 2:
 

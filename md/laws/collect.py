@@ -28,7 +28,7 @@ class Collect(NamedTuple):
     partners: np.ndarray
 
 
-@overload(interact)
+@overload(interact, jit_options={"forceinline": True})
 def _interact(law, vel, i, j, r2, dr, vi, acc):
     if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Collect):
         return None

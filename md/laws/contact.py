@@ -117,7 +117,7 @@ def _is_spring_dashpot(law) -> bool:
     )
 
 
-@overload(interact)
+@overload(interact, jit_options={"forceinline": True})
 def _interact(law, vel, i, j, r2, dr, vi, acc):
     if not _is_spring_dashpot(law):
         return None

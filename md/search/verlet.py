@@ -19,8 +19,10 @@ from md.backend.prelude import (
     dot,
     finish,
     home_cell,
+    is_interior,
     load,
     neighbour_rows,
+    separation,
     store,
     zero,
 )
@@ -262,8 +264,9 @@ def force(n, pos, vel, first, count, partners, grid, law, out):
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = zero(ri)
+        interior = is_interior(g, home_cell(g, ri))
         for a in range(first[i], first[i] + count[i]):
             j = partners[a]
-            dr = displacement(g, ri, load(pos, j, g))
+            dr = separation(g, interior, ri, load(pos, j, g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
         finish(out, g, i, ri, vi, acc)
