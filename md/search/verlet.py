@@ -24,6 +24,7 @@ from md.backend.prelude import (
     neighbour_rows,
     separation,
     store,
+    sub,
     zero,
 )
 from md.cellsort import CellSort
@@ -38,6 +39,8 @@ SKIN = 0.3  # in d, where the box has room for it
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
 MARGIN = 0.95  # of how far a particle may go, planned for
 MOST_ROOM = 2**31 - 1  # places are int32
+WIDTH = 8  # numbers written at once
+at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
 
 
 class Verlet(Search):
@@ -231,26 +234,48 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, ro
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
         g = grid[0]
-        begin, end = p * room // parts, (p + 1) * room // parts
+        begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
+        near = np.empty(n + WIDTH, np.uint32)  # who stands in the cells around a particle
         for i in range(p * n // parts, (p + 1) * n // parts):
             ri = load(pos, i, g)
             store(anchor, i, ri)
             first[i] = here
             home = home_cell(g, ri)
+            beside = axis_neighbours(g, 0, home[0])
+            around = 0
             for row in neighbour_rows(g, home):
                 if row < 0:
                     continue
-                for x in axis_neighbours(g, 0, home[0]):
-                    if x < 0:
+                joined = (
+                    min(beside[0], beside[2]) >= 0
+                    and rank[at(row + beside[1])] == rank[at(row + beside[0])] + 1
+                    and rank[at(row + beside[2])] == rank[at(row + beside[0])] + 2
+                )  # the three cells are one stretch of memory
+                for k in range(1 if joined else 3):
+                    if beside[k] < 0:
                         continue
-                    cell = rank[row + x]
-                    for j in range(start[cell], start[cell + 1]):
-                        dr = displacement(g, ri, load(pos, j, g))
-                        if dot(dr, dr) < reach2 and j != i:
-                            if here < end:
-                                partners[here] = j
-                            here += 1
+                    cell = rank[at(row + beside[k])]
+                    j = start[at(cell)]
+                    length = start[at(cell + (3 if joined else 1))] - j
+                    for b in range(WIDTH):  # most stretches are shorter: what is over is overwritten
+                        near[at(around + b)] = j + b
+                    for b in range(WIDTH, length):
+                        near[at(around + b)] = j + b
+                    around += length
+            # Who is within reach is a coin toss, so no branch: what is not is overwritten by the next.
+            if is_interior(g, home):
+                for k in range(around):
+                    j = near[at(k)]
+                    dr = sub(ri, load(pos, at(j), g))
+                    partners[at(min(here, last))] = j
+                    here += (dot(dr, dr) < reach2) & (j != i)
+            else:
+                for k in range(around):
+                    j = near[at(k)]
+                    dr = displacement(g, ri, load(pos, at(j), g))
+                    partners[at(min(here, last))] = j
+                    here += (dot(dr, dr) < reach2) & (j != i)
             count[i] = here - first[i]
         lengths[p] = here - begin
     needed[0] = parts * (lengths.max() + 1)
