@@ -1,0 +1,187 @@
+"""Lists that outlive the step: made anew in time, as seldom as may be, and as long as they must be."""
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import md
+import sfc
+from md.search import verlet
+from tests.strategies import clouds
+
+LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
+FREE = md.laws.SpringDashpot(stiffness=0.0, damping=0.0)
+DT = 1e-2
+
+
+def simulated(state, search, backend, law=LAW, **options) -> md.Simulation:
+    return md.Simulation(state, law, search=search, dt=DT, backend=backend, **options)
+
+
+def builds(simulation: md.Simulation) -> int:
+    return simulation._search.builds
+
+
+def clump(n: int, dim: int, box: md.Box, seed: int = 3) -> np.ndarray:
+    """Positions within half a diameter of the middle of the box, so that everybody touches everybody."""
+    around = np.random.default_rng(seed).uniform(-0.25, 0.25, (n, dim))
+    return np.array(box.lengths) / 2 + around
+
+
+def head_on(dim: int, step: float, periodic: bool) -> md.State:
+    """A crowd at rest; two particles fly at each other along a free lane, a third into the crowd.
+
+    They start at `step` diameters in a time step.
+    """
+    box = md.Box((12.0, 9.6, 6.0)[:dim], periodic)
+    sites = np.meshgrid(*[0.6 + 1.2 * np.arange(round(length / 1.2)) for length in box.lengths])
+    crowd = np.stack(sites, -1).reshape(-1, dim)
+    middle = np.array(box.lengths)[1:] / 2
+    crowd = crowd[np.linalg.norm(crowd[:, 1:] - middle, axis=1) > 1.1]
+    pos = np.vstack([[1.0, *middle], [11.0, *middle], crowd])
+    vel = np.zeros_like(pos)
+    vel[:3, 0] = step / DT, -step / DT, step / DT
+    return md.State(pos, vel, box)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("step", [0.07, 0.145, 0.4])
+def test_no_pair_is_missed_at_any_step(backend, dim, periodic, fused, step):
+    state = head_on(dim, step, periodic)
+    expected = simulated(state, "naive", backend)
+    found = simulated(state, md.search.Verlet(skin=0.3), backend, fused=fused)
+    met = 0
+    for _ in range(round(4.8 / step)):
+        expected.run(1)
+        found.run(1)
+        pairs = found.pairs()
+        assert np.array_equal(pairs, expected.pairs())
+        met += [0, 1] in pairs.tolist()
+        one, other = expected.state.by_id(), found.state.by_id()
+        assert np.abs(one.pos - other.pos).max() < 1e-9
+        assert np.abs(one.vel - other.vel).max() < 1e-7
+    assert met
+    assert builds(found) > 3
+
+
+def test_lists_are_made_anew_when_two_particles_may_have_closed_the_skin(backend):
+    state = md.State([[1.0, 1, 1]], [[0.05 / DT, 0, 0]], md.Box((9, 9, 9)))
+    simulation = simulated(state, md.search.Verlet(skin=0.4), backend, FREE)
+    assert builds(simulation) == 0
+    counted = []
+    for _ in range(17):
+        simulation.run(1)
+        counted.append(builds(simulation))
+    assert counted == [1] * 4 + [2] * 4 + [3] * 4 + [4] * 4 + [5]  # half the skin is four steps
+
+
+def test_lists_of_particles_at_rest_are_made_once(backend):
+    state = md.scenes.shared_gas(64, 0.2)
+    still = md.State(state.pos, np.zeros_like(state.pos), state.box)
+    simulation = simulated(still, "verlet", backend)
+    simulation.run(30)
+    simulation.pairs()
+    assert builds(simulation) == 1
+
+
+def test_without_a_skin_lists_are_made_at_every_step(backend):
+    state = head_on(3, 0.01, True)
+    simulation = simulated(state, md.search.Verlet(skin=0), backend)
+    simulation.run(7)
+    assert builds(simulation) == 7
+
+
+class TestTheSkin:
+    BOX = md.Box((5.0, 6.0, 7.0), (True, True, False))
+
+    def test_too_wide_for_the_box_is_refused(self, backend):
+        state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], self.BOX)
+        refusal = (
+            r"skin = 1\.6 in a box of \(5\.0, 6\.0, 7\.0\); allowed: up to 1\.5, half the shortest periodic "
+            r"axis less the cutoff 1\.0; enlarge the box or take skin=None"
+        )
+        with pytest.raises(ValueError, match=refusal):
+            simulated(state, md.search.Verlet(skin=1.6), backend)
+
+    @pytest.mark.parametrize("skin", [-0.1, np.nan, np.inf])
+    def test_that_is_none_is_refused(self, skin):
+        with pytest.raises(ValueError, match=rf"skin = {skin}; allowed: 0 or more, finite, in d; None for"):
+            md.search.Verlet(skin=skin)
+
+    @pytest.mark.parametrize("skin", [1.5, None])
+    def test_may_fill_the_box(self, backend, skin):
+        pos = np.random.default_rng(1).random((80, 3)) * self.BOX.lengths
+        state = md.State(pos, np.zeros_like(pos), self.BOX)
+        found = simulated(state, md.search.Verlet(skin=skin), backend)
+        assert np.array_equal(found.pairs(), simulated(state, "naive", backend).pairs())
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("crowd", [0, 500])
+def test_a_start_that_overlaps_makes_room(backend, dim, crowd):
+    n = 40
+    box = md.Box((30.0,) * dim)
+    away = np.random.default_rng(0).uniform(0, 12, (crowd, dim))
+    pos = np.vstack([clump(n, dim, box), away])
+    state = md.State(pos, np.zeros_like(pos), box)
+    found = simulated(state, "verlet", backend)
+    pairs = found.pairs()
+    assert np.array_equal(pairs, simulated(state, "naive", backend).pairs())
+    assert (pairs < n).all(axis=1).sum() == n * (n - 1) // 2 > verlet.ROOM * n // 2
+    stream = found.accesses()
+    assert (np.diff(stream.offsets) < len(pos)).all()
+
+
+@pytest.mark.parametrize(("name", "dim"), [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)])
+@settings(max_examples=10)
+@given(data=st.data())
+def test_any_cell_order_gives_the_same_pairs(name, dim, backend, data):
+    state = data.draw(clouds().filter(lambda cloud: cloud.box.dim == dim))
+    expected = simulated(state, "naive", backend)
+    found = simulated(state, md.search.Verlet(name), backend)
+    assert np.array_equal(found.pairs(), expected.pairs())
+
+
+@pytest.mark.parametrize("name", sorted(sfc.orderings(3)))
+@pytest.mark.parametrize("fused", [False, True])
+def test_any_cell_order_gives_the_same_run(name, backend, fused):
+    state = md.scenes.shared_gas(500, 0.3)
+    runs = []
+    for search in ("naive", md.search.Verlet(name)):
+        simulation = md.Simulation(
+            state, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=backend,
+            fused=fused and search != "naive",
+        )  # fmt: skip
+        simulation.run(60)
+        runs.append(simulation.state.by_id())
+    assert np.abs(runs[0].pos - runs[1].pos).max() < 1e-9
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
+    simulation = simulated(md.scenes.shared_gas(125, 0.2), "verlet", backend, fused=fused)
+    simulation.run(3)
+    particle = int(simulation._backend.download(simulation._particles.id)[7])
+    simulation._particles.vel[7] = value
+    for _ in range(2):
+        with pytest.raises(md.NonFiniteState, match=f"step 3: particle {particle} has"):
+            simulation.run(20)
+
+
+def test_the_fused_step_counts_no_references_to_arrays():
+    simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
+    simulation._search.build()
+    p, search = simulation._particles, simulation._search
+    force = verlet.force.py_func  # compiled here: one from the cache comes without its assembly
+    fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
+    fresh(
+        p.n, p.pos, p.vel, *search._structure(), search.grid.record, LAW.parameters(search.grid.precision),
+        simulation._integrator.fused(0, simulation._fault),
+    )  # fmt: skip
+    (assembly,) = fresh.inspect_asm().values()
+    assert "NRT_incref" not in assembly
