@@ -171,6 +171,8 @@ def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
     for _ in range(2):
         with pytest.raises(md.NonFiniteState, match=f"step 3: particle {particle} has"):
             simulation.run(20)
+    pos = simulation._backend.download(simulation._particles.pos)
+    assert np.isfinite(pos).all()  # what is in memory still has a cell
 
 
 def test_the_fused_step_counts_no_references_to_arrays():
