@@ -305,8 +305,10 @@ def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
     """Kick, vel += kick * force (m = 1), then drift, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
-        out = KickDrift(pos, vel, id, kick, drift, step, fault)
-        finish(out, g, i, load(pos, i, g), load(vel, i, g), load(force, i, g))
+        v = add_scaled(load(vel, i, g), kick, load(force, i, g))
+        store(vel, i, v)
+        r = load(pos, i, g)
+        place(Placing(pos, id, step, fault), g, i, r, add_scaled(r, drift, v))
 
 
 @kernel(parallel=True)
