@@ -1,0 +1,86 @@
+"""Positions in the box, for Numba kernels: wrapped along the periodic axes, and inside or not."""
+
+import numpy as np
+from numba.extending import overload, register_jitable
+
+
+@register_jitable(forceinline=True)
+def wrapped(x, length, periodic):
+    """A coordinate moved by at most one length into [0, length); as it is on an axis that is not periodic."""
+    if periodic != 0:
+        if x >= length:
+            return x - length
+        if x < 0:
+            x = x + length
+            if x >= length:  # a tiny negative coordinate rounds up to the far side
+                return x - length
+    return x
+
+
+@register_jitable(forceinline=True)
+def inside(x, length, periodic):
+    """Whether a wrapped coordinate is in the box; false for NaN."""
+    return x >= 0 and (x < length or (x == length and periodic == 0))
+
+
+def well_inside(grid, r):
+    """Whether a position is in the box and on no far side of it; false for NaN."""
+    raise NotImplementedError
+
+
+def folded(grid, r):
+    """A position wrapped along the periodic axes."""
+    raise NotImplementedError
+
+
+def in_box(grid, r):
+    """Whether a wrapped position is in the box; false for NaN."""
+    raise NotImplementedError
+
+
+def is_finite(r):
+    """Whether every component is."""
+    raise NotImplementedError
+
+
+@overload(well_inside, jit_options={"forceinline": True})
+def _well_inside(grid, r):
+    if r.count == 2:
+        return lambda grid, r: 0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1]
+    return lambda grid, r: (
+        0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1] and 0 <= r[2] < grid.length[2]
+    )
+
+
+@overload(folded, jit_options={"forceinline": True})
+def _folded(grid, r):
+    if r.count == 2:
+        return lambda grid, r: (
+            wrapped(r[0], grid.length[0], grid.periodic[0]),
+            wrapped(r[1], grid.length[1], grid.periodic[1]),
+        )
+    return lambda grid, r: (
+        wrapped(r[0], grid.length[0], grid.periodic[0]),
+        wrapped(r[1], grid.length[1], grid.periodic[1]),
+        wrapped(r[2], grid.length[2], grid.periodic[2]),
+    )
+
+
+@overload(in_box, jit_options={"forceinline": True})
+def _in_box(grid, r):
+    if r.count == 2:
+        return lambda grid, r: (
+            inside(r[0], grid.length[0], grid.periodic[0]) and inside(r[1], grid.length[1], grid.periodic[1])
+        )
+    return lambda grid, r: (
+        inside(r[0], grid.length[0], grid.periodic[0])
+        and inside(r[1], grid.length[1], grid.periodic[1])
+        and inside(r[2], grid.length[2], grid.periodic[2])
+    )
+
+
+@overload(is_finite, jit_options={"forceinline": True})
+def _is_finite(r):
+    if r.count == 2:
+        return lambda r: np.isfinite(r[0]) and np.isfinite(r[1])
+    return lambda r: np.isfinite(r[0]) and np.isfinite(r[1]) and np.isfinite(r[2])
