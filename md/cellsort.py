@@ -35,12 +35,12 @@ class CellSort:
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
         self._keys = backend.empty(n, np.int32)
-        backend.reserve_sort(n, grid.size)
+        self._scratch = backend.sort_scratch(n, grid.size)
 
     def find(self, particles: Particles) -> None:
         """Fill `start` and `order`, and leave the particles where they are."""
         self._grid.keys(particles.pos, self.rank, self._keys)
-        self._backend.sort(self._keys, self.start, self.order)
+        self._backend.sort(self._keys, self.start, self.order, self._scratch)
 
     def apply(self, particles: Particles) -> None:
         """Sort the particles; those of one cell keep their order."""

@@ -32,23 +32,41 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
 __device__ __forceinline__ float rounded_up(float x) { return x; }
 __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
 
-// Raises a number that is not negative to another; such numbers are ordered as their bits are, NaN above them all.
-__device__ __forceinline__ void raise(float* most, real x) {
-    unsigned bits = __float_as_uint(rounded_up(x)), *word = (unsigned*)most;
+// Raises `most` to the square of a speed in a step. Numbers that are not negative are ordered as their bits are, NaN above
+// them all.
+__device__ __forceinline__ void raise(unsigned long long* most, int since, real speed2) {
+    unsigned bits = __float_as_uint(rounded_up(speed2));
 #if __CUDA_ARCH__ >= 800
     unsigned warp = __activemask();
     bits = __reduce_max_sync(warp, bits);
     if (threadIdx.x % 32 != __ffs(warp) - 1) return;
 #endif
-    if (bits > *(volatile unsigned*)word) atomicMax(word, bits);
+    unsigned long long word = (unsigned long long)(since + 1) << 32 | bits;
+    if (word > *(volatile unsigned long long*)most) atomicMax(most, word);
+}
+
+// How far the fastest particle can have gone since the structure was built.
+__device__ __forceinline__ float gone_by_now(const Out& out) {
+    float speed2 = __uint_as_float((unsigned)out.fastest[out.turn]);
+    float speed = speed2 == 0 ? 0 : speed2 * rsqrtf(speed2);  // NaN for infinite
+    float before = out.since ? out.gone[out.turn] : 0;
+    return before + speed * (float)out.drift * (1 + 1e-6f);  // so much more than all rounding takes away
 }
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
-    bool halted = out.halt && *out.halt;
+    float gone = out.fastest ? gone_by_now(out) : 0;
+    bool halted = out.fastest && !(gone <= 0 || gone < out.reach);  // also for NaN
     Vec v = halted ? vi : add_scaled(vi, out.kick, acc);
+    long long step = out.clock[out.turn];
     store(out.vel, n, i, v);
-    place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, out.step, out.fault);
-    if (out.fastest) raise(out.fastest, dot(v, v));
+    place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, step, out.fault);
+    if (i == 0) out.clock[1 - out.turn] = step + !halted;
+    if (!out.fastest) return;
+    raise(out.fastest + 1 - out.turn, out.since, dot(v, v));
+    if (i == 0) {
+        out.gone[1 - out.turn] = gone;
+        *out.halted += halted;
+    }
 }
 #endif

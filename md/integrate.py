@@ -23,6 +23,7 @@ from md.backend.bounds import folded, in_box, is_finite, well_inside
 from md.backend.jit import kernel
 from md.backend.prelude import add_scaled, finish, load, store
 from md.grid import Grid
+from md.pace import Pace
 from md.state import Particles
 
 
@@ -34,11 +35,11 @@ class KickDrift(NamedTuple):
         id: (n,) int32.
         kick: time of the kick.
         drift: time of the drift.
-        step: number of the step.
         fault: (1,) uint64 fault word.
-        fastest: (1,) float32, raised to the square of the largest speed, rounded up; or (0,) where none asks.
-        halt: (1,) int32; where it is not 0, nothing moves; or (0,) for a step that nothing stops. Both are
-            for a device that the host runs ahead of; on the CPU they are (0,).
+        clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
+            to one more where the step was taken.
+        turn: 0 and 1 in turn.
+        fastest, gone, halted, since, reach: of `md.pace.Pace`.
     """
 
     pos: Array
@@ -46,19 +47,23 @@ class KickDrift(NamedTuple):
     id: Array
     kick: np.floating
     drift: np.floating
-    step: int
     fault: Array
+    clock: Array
+    turn: int
     fastest: Array
-    halt: Array
+    gone: Array
+    halted: Array
+    since: int
+    reach: np.float32
 
 
 class Placing(NamedTuple):
-    """Where `place` writes: the fields of `KickDrift` that it reads."""
+    """Where `place` writes: as the fields of `KickDrift`, but that the step is given as it is."""
 
     pos: Array
     id: Array
-    step: int
     fault: Array
+    step: int
 
 
 class Integrator(ABC):
@@ -77,6 +82,7 @@ class Integrator(ABC):
         bound = copy.copy(self)
         bound._particles, bound._grid, bound._backend = particles, grid, backend
         bound._dt, bound._real = dt, grid.precision.type
+        bound._clock = backend.zeros(2, np.int64)
         return bound
 
     @abstractmethod
@@ -89,14 +95,14 @@ class Integrator(ABC):
             fault: (1,) uint64 fault word.
         """
 
-    def fused(self, step: int, fault: Array, fastest: Array, halt: Array) -> KickDrift:
+    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
         """The output to give a force kernel in place of a force array, so that it takes this step.
 
         Args:
-            step: number of the step, counted from 0.
+            step: number of the step, counted from 0. A device counts by itself: `set_clock` tells it of a
+                step that does not follow the one before.
             fault: (1,) uint64 fault word.
-            fastest: of `KickDrift`; see `md.search.Search.guard`.
-            halt: of `KickDrift`.
+            pace: of the search.
         """
         raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
 
@@ -108,6 +114,10 @@ class Integrator(ABC):
             force: (n, dim) force at the present positions.
             step: number of the step that would come next.
         """
+
+    def set_clock(self, step: int) -> None:
+        """Give the number of the next fused step."""
+        self._clock[...] = step
 
     def _kicked(self, force: Array, kick: float) -> Array:
         p = self._particles
@@ -134,12 +144,14 @@ class VelocityVerlet(Integrator):
             p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
         )
 
-    def fused(self, step: int, fault: Array, fastest: Array, halt: Array) -> KickDrift:
+    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
         """The same step as an output of the force kernel, into the spare arrays."""
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
+        if not self._backend.runs_ahead:
+            self.set_clock(step)
         pos, vel = p.spare
-        return KickDrift(pos, vel, p.id, real(kick), real(self._dt), step, fault, fastest, halt)
+        return KickDrift(pos, vel, p.id, real(kick), real(self._dt), fault, self._clock, step % 2, *pace)
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""
@@ -182,6 +194,18 @@ def integrator(choice: str | Integrator) -> Integrator:
     return INTEGRATORS[choice]()
 
 
+def step_of(out):
+    """The number of the step of a `KickDrift` or `Placing`."""
+    raise NotImplementedError
+
+
+@overload(step_of, jit_options={"forceinline": True})
+def _step_of(out):
+    if out.instance_class is KickDrift:
+        return lambda out: out.clock[out.turn]
+    return lambda out: out.step
+
+
 @register_jitable(forceinline=True)
 def place(out, grid, i, old, new):
     """Write a position to row i of `out.pos`, wrapped into the box; or report the particle and leave it.
@@ -200,7 +224,7 @@ def place(out, grid, i, old, new):
     if not well_inside(grid, new):
         new = folded(grid, new)
         if not in_box(grid, new):
-            word = np.uint64(2) * np.uint64(out.step) + np.uint64(is_finite(new))
+            word = np.uint64(2) * np.uint64(step_of(out)) + np.uint64(is_finite(new))
             out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))
             new = old
     store(out.pos, i, new)
@@ -227,7 +251,7 @@ def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
         v = add_scaled(load(vel, i, g), kick, load(force, i, g))
         store(vel, i, v)
         r = load(pos, i, g)
-        place(Placing(pos, id, step, fault), g, i, r, add_scaled(r, drift, v))
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, drift, v))
 
 
 @kernel(parallel=True)
@@ -236,7 +260,7 @@ def descend(n, pos, id, force, rate, step, grid, fault):
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)
-        place(Placing(pos, id, step, fault), g, i, r, add_scaled(r, rate, load(force, i, g)))
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, rate, load(force, i, g)))
 
 
 @kernel(parallel=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from tqdm import tqdm
 
@@ -12,12 +16,27 @@ from md.grid import Grid
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.reorder import Reorder
-from md.search import Search, search
+from md.search import Plan, Search, search
 from md.state import Particles, State
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
+MOST_RECORDS = 64
+
+
+class Record(NamedTuple):
+    """Launches that were done before.
+
+    Attributes:
+        before: the arrays they work on.
+        launch: does them again; None if they were done once and not recorded yet.
+        after: the particles' arrays in the roles they have then.
+    """
+
+    before: tuple
+    launch: Callable[[], None] | None = None
+    after: tuple = ()
 
 
 class Simulation:
@@ -87,6 +106,7 @@ class Simulation:
         )
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
+        self._records: dict[tuple, Record] = {}
 
     def __len__(self) -> int:
         return self._particles.n
@@ -118,11 +138,13 @@ class Simulation:
             self._backend.stopwatch() as elapsed,
             tqdm(total=steps, unit="step", disable=not progress) as bar,
         ):
+            check = self.step + self._backend.check_interval
             while self.step < last:
-                self._advance(phases)
-                if self.step % self._backend.check_interval == 0 or self.step == last:
+                self._advance(phases, last - self.step)
+                if self.step >= min(check, last):
                     self._raise_fault()
-                    self.step -= self._search.missed()
+                    self._take_back(self._search.missed(self.dt))
+                    check = self.step + self._backend.check_interval
                 bar.update(self.step - (last - steps) - bar.n)
         if steps:
             self.timings.total.append((steps, elapsed[0]))
@@ -175,20 +197,64 @@ class Simulation:
         self._search.build()
         return self._search.accesses()
 
-    def _advance(self, phases: bool) -> None:
+    def _advance(self, phases: bool, most: int) -> None:
+        """Take a step, or as many as can be given to a device in one piece."""
         if self._reorder is not None:
             phases = phases or self._reorder.needs_times
             if self._reorder.schedule(self.step):
                 self._timed(phases, "reorder", self._reorder.apply, self.step)
-        self._timed(phases, "build", self._search.build_ahead if self._fused else self._search.build)
-        if self._fused:
-            moved = self._integrator.fused(self.step, self._fault, *self._search.guard)
-            self._timed(phases, "force", self._search.force, self.law, moved)
-            self._particles.swap()
-        else:
+        if not self._fused:
+            self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._search.force, self.law, self._force)
             self._timed(phases, "integrate", self._integrator.advance, self._force, self.step, self._fault)
-        self.step += 1
+            self.step += 1
+            return
+        plan = self._search.plan()
+        in_one_piece = self._backend.runs_ahead and not phases and self.step > 0
+        steps = min(plan.steps, most) if in_one_piece else 1
+        if in_one_piece:
+            self._take_in_one_piece(plan._replace(steps=steps))
+        else:
+            self._timed(phases, "build", self._search.renew if plan.build else lambda: None)
+            self._timed(phases, "force", self._fused_step, self.step, plan.since)
+        self._search.took(plan, steps)
+        self.step += steps
+
+    def _fused_step(self, step: int, since: int) -> None:
+        moved = self._integrator.fused(step, self._fault, self._search.pace(since))
+        self._search.force(self.law, moved)
+        self._particles.swap()
+
+    def _take(self, plan: Plan) -> None:
+        """Build where the plan says so, and take its steps."""
+        if plan.build:
+            self._search.renew()
+        for k in range(plan.steps):
+            self._fused_step(self.step + k, plan.since + k)
+
+    def _take_in_one_piece(self, plan: Plan) -> None:
+        """As `_take`, by a record of the launches where they were done with the arrays in the same roles."""
+        before = (*self._particles.arrays, *self._search.replaced)
+        key = plan, self.step % 2, *map(id, before)
+        record = self._records.get(key)
+        if record is None:
+            if len(self._records) == MOST_RECORDS:
+                self._records.clear()
+            self._records[key] = Record(before)
+            self._take(plan)
+        elif record.launch is None:
+            launch = self._backend.record(partial(self._take, plan))
+            self._records[key] = Record(before, launch, self._particles.arrays)
+            launch()
+        else:
+            record.launch()
+            self._particles.arrays = record.after
+
+    def _take_back(self, steps: int) -> None:
+        """Count back steps that were halted."""
+        if steps:
+            self.step -= steps
+            self._integrator.set_clock(self.step)
 
     def _timed(self, phases: bool, name: str, work, *arguments) -> None:
         if phases:

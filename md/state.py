@@ -153,6 +153,15 @@ class Particles:
         """Take the spare positions and velocities, which a kernel has filled, for the particles' own."""
         (self.pos, self.vel), self.spare = self.spare, [self.pos, self.vel]
 
+    @property
+    def arrays(self) -> tuple:
+        """All arrays in their present roles; assign what it was to have them so again."""
+        return self.pos, self.vel, *self.spare, self.id, self._spare_id
+
+    @arrays.setter
+    def arrays(self, arrays: tuple) -> None:
+        self.pos, self.vel, *self.spare, self.id, self._spare_id = arrays
+
     def to_state(self, vel=None) -> State:
         """A copy on the host.
 

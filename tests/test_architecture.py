@@ -14,7 +14,7 @@ FLOORS = [
     ("sfc",),
     ("md.faults", "md.box"),
     ("md.backend",),
-    ("md.grid", "md.state", "md.laws"),
+    ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.cellsort", "md.search.strategy"),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate"),
     ("md.simulation",),

@@ -145,11 +145,11 @@ class Backend(ABC):
         return rows
 
     @abstractmethod
-    def reserve_sort(self, n: int, bins: int) -> None:
-        """Make the scratch that `sort` needs, so that the first sort of a run costs what the others do."""
+    def sort_scratch(self, n: int, bins: int) -> Any:
+        """What `sort` needs to sort n keys into a number of bins."""
 
     @abstractmethod
-    def sort(self, keys: Array, start: Array, order: Array) -> None:
+    def sort(self, keys: Array, start: Array, order: Array, scratch: Any) -> None:
         """Stable counting sort.
 
         Args:
@@ -157,6 +157,7 @@ class Backend(ABC):
             start: (bins + 1,) int32, filled: the keys of bin k stand at start[k] .. start[k + 1] - 1 when
                 sorted.
             order: (n,) int32, filled: the place each sorted key comes from.
+            scratch: of `sort_scratch`, for as many keys and bins.
         """
 
     @abstractmethod
@@ -167,6 +168,15 @@ class Backend(ABC):
             stem: module name, `__name__` of the strategy.
             law: the law the kernels call, or None.
         """
+
+    def record(self, work: Callable[[], None]) -> Callable[[], None]:
+        """What work launches, as one function that launches it again.
+
+        Args:
+            work: launches kernels and fills, and nothing else on the backend. It runs once, by name only: on
+                a device nothing of it is done before the function returned is called.
+        """
+        raise NotImplementedError(f"backend {self.name!r} does not run ahead, so there is nothing to record")
 
     @abstractmethod
     def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager:

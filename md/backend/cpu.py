@@ -25,7 +25,6 @@ class Cpu(Backend):
     def __init__(self, layout: str | None = None):
         super().__init__(layout)
         self.workers = numba.get_num_threads()
-        self._count = np.empty((0, 0), np.int32)  # scratch of the sort
 
     def describe(self) -> dict:
         """The number of threads that kernels run on."""
@@ -51,16 +50,13 @@ class Cpu(Backend):
         """On all threads."""
         fill(array, value)
 
-    def reserve_sort(self, n: int, bins: int) -> None:
+    def sort_scratch(self, n: int, bins: int) -> np.ndarray:
         """A count per bin for each part."""
-        shape = (min(self.workers, MAX_PARTS), bins)
-        if self._count.shape != shape:
-            self._count = np.zeros(shape, np.int32)
+        return np.zeros((min(self.workers, MAX_PARTS), bins), np.int32)
 
-    def sort(self, keys, start, order) -> None:
+    def sort(self, keys, start, order, scratch) -> None:
         """In parts, one for each thread up to eight."""
-        self.reserve_sort(len(keys), len(start) - 1)
-        counting_sort(len(keys), keys, self._count, start, order)
+        counting_sort(len(keys), keys, scratch, start, order)
 
     def kernels(self, stem: str, law=None):
         """The stem's own module: Numba picks the law by the type of its parameters."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
-from md.backend.launcher import Launcher
+from md.backend.launcher import THREADS, Launcher
 
+SCAN_TILE = 8 * THREADS  # counts that a block of sort.cu's scan takes
 _launchers: dict[tuple, Launcher] = {}  # with all they have compiled, for every backend object of the process
 
 
@@ -53,7 +54,7 @@ class Cuda(Backend):
 
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
-        self._sort_scratch: tuple = (None, None)
+        self._recording = None  # the stream to record on
 
     def describe(self) -> dict:
         """Name, size and software of the device, and its clocks where nvidia-smi tells them."""
@@ -126,25 +127,35 @@ class Cuda(Backend):
             _launchers[key] = Launcher(stem, law, self.layout, compile)
         return _launchers[key]
 
-    def reserve_sort(self, n: int, bins: int) -> None:
-        """Counts per bin, and a place for each key."""
-        counts, place = self._sort_scratch
-        if counts is None or len(counts) != bins or len(place) < n:
-            self._sort_scratch = self.empty(bins, np.int32), self.empty(n, np.int32)
+    def sort_scratch(self, n: int, bins: int) -> tuple:
+        """Counts per bin and what the scan's tiles tell each other, in one piece; a place for each key."""
+        counts = -(-bins // 4) * 4  # what follows stands at 16 bytes
+        tiles = bins // SCAN_TILE + 1  # of starts, of which there is one more than bins
+        piece = self.empty(counts + 2 * (1 + tiles), np.int32)
+        return piece, piece[:bins], piece[counts:].view(np.uint64), self.empty(n, np.int32)
 
-    def sort(self, keys, start, order) -> None:
+    def sort(self, keys, start, order, scratch) -> None:
         """Counted with atomics, scanned, placed, and each bin put back in order: as stable as the CPU's."""
         n, bins = len(keys), len(start) - 1
-        self.reserve_sort(n, bins)
-        counts, place = self._sort_scratch
-        self.fill(counts, 0)
-        self.fill(start[:1], 0)
+        piece, counts, told, place = scratch
+        self.fill(piece, 0)
         kernels = self.kernels("md.backend.sort")
         kernels.count(n, keys, counts, place)
-        with self._room(f"the scan of {bins} bins"):
-            self._cupy.cumsum(counts, dtype=np.int32, out=start[1:])
+        kernels.scan(THREADS * (len(told) - 1), bins, counts, start, told)
         kernels.place(n, keys, start, place, order)
         kernels.settle(bins, start, order)
+
+    def record(self, work):
+        """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""
+        if self._recording is None:
+            self._recording = self._cupy.cuda.Stream(non_blocking=True)
+        with self._recording as stream:
+            stream.begin_capture()
+            try:
+                work()
+            finally:
+                graph = stream.end_capture()
+        return graph.launch
 
     @contextmanager
     def phase(self, timings: Timings, name: str, step: int):

@@ -8,6 +8,9 @@ struct Vec {
     real x[DIM];
 };
 
+// A kernel that shall have as few registers as it takes to fill a multiprocessor; float64 has twice as many.
+#define CROWDED __launch_bounds__(256, 32 / sizeof(real))
+
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 __device__ __forceinline__ Vec load(const real* data, int n, int k) {

@@ -25,7 +25,9 @@ C_TYPES = {
     np.dtype(np.uint16): "unsigned short",
     np.dtype(np.uint64): "unsigned long long",
 }
-_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE)
+_KERNEL = re.compile(
+    r'extern "C" __global__ void (?:[A-Z_]+ )?(\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

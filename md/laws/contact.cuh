@@ -3,7 +3,8 @@
 __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
     if (r2 >= law.diameter * law.diameter || r2 == 0) return acc;  // coincident centres have no direction
-    real r = sqrt(r2);
+    real inverse = rsqrt(r2);
     real approach = dot(sub(vi, load(vel, n, j)), dr);
-    return add_scaled(acc, law.stiffness * (law.diameter - r) / (law.diameter * r) - law.damping * approach / r2, dr);
+    real force = law.spring * (law.diameter - r2 * inverse) - law.damping * approach * inverse;
+    return add_scaled(acc, force * inverse, dr);
 }

@@ -21,6 +21,7 @@ from md.backend.prelude import add_scaled, dot, load, sub
 from md.laws.pair import interact
 
 EFFECTIVE_MASS = 0.5
+FIELDS = "spring", "damping", "diameter"  # of the parameters
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,16 @@ class SpringDashpot:
         return math.sqrt(w0_squared - g**2)
 
     def parameters(self, precision: np.dtype) -> np.ndarray:
-        """The law as a length-1 structured array."""
-        names = ("stiffness", "damping", "diameter")
-        values = tuple(getattr(self, name) for name in names)
-        return np.array([values], dtype=[(name, np.dtype(precision)) for name in names])
+        """The law as a length-1 structured array; its spring is the force per length, K/d."""
+        values = self.stiffness / self.diameter, self.damping, self.diameter
+        return np.array([values], dtype=[(name, np.dtype(precision)) for name in FIELDS])
 
 
 def _is_spring_dashpot(law) -> bool:
     return (
         isinstance(law, types.Array)
         and isinstance(law.dtype, types.Record)
-        and set(law.dtype.fields) == {"stiffness", "damping", "diameter"}
+        and set(law.dtype.fields) == set(FIELDS)
     )
 
 
@@ -128,8 +128,6 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
             return acc
         r = math.sqrt(r2)
         approach = dot(sub(vi, load(vel, j, acc)), dr)
-        return add_scaled(
-            acc, p.stiffness * (p.diameter - r) / (p.diameter * r) - p.damping * approach / r2, dr
-        )
+        return add_scaled(acc, p.spring * (p.diameter - r) / r - p.damping * approach / r2, dr)
 
     return spring_dashpot

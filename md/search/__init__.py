@@ -4,10 +4,10 @@ from md.search.coherent import Coherent
 from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.scattered import Scattered
-from md.search.strategy import Search
+from md.search.strategy import Plan, Search
 from md.search.verlet import Verlet
 
-__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Scattered", "Search", "Verlet", "search"]
+__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Plan", "Scattered", "Search", "Verlet", "search"]
 
 SEARCHES: dict[str, type[Search]] = {
     "naive": Naive,

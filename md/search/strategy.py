@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,23 @@ from md.backend.base import Array, Backend
 from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.collect import Collect
+from md.pace import Pace, unguarded
 from md.state import Particles
 from sfc.cache import AccessStream
+
+
+class Plan(NamedTuple):
+    """Fused steps with nothing to decide in between.
+
+    Attributes:
+        build: whether the structure is to be built before them (`Search.renew`).
+        since: steps since the build before the first of them.
+        steps: how many at most.
+    """
+
+    build: bool
+    since: int
+    steps: int
 
 
 class Search(ABC):
@@ -40,6 +55,7 @@ class Search(ABC):
         """A copy of this search that works on these particles, with its buffers allocated."""
         bound = copy.copy(self)
         bound.particles, bound.grid, bound.backend = particles, grid, backend
+        bound._unguarded = unguarded(backend)
         bound._allocate()
         return bound
 
@@ -55,17 +71,29 @@ class Search(ABC):
     def _structure(self) -> tuple[Array, ...]:
         """The arrays `force` takes between `vel` and `grid`."""
 
-    @property
-    def guard(self) -> tuple[Array, Array]:
-        """Arrays `fastest` and `halt` for a fused step (`md.integrate.KickDrift`); empty if not needed."""
-        return self.backend.empty(0, np.float32), self.backend.empty(0, np.int32)
+    def plan(self) -> Plan:
+        """What comes before the next fused steps, and how many they may be."""
+        return Plan(build=True, since=0, steps=1)
 
-    def build_ahead(self) -> None:
-        """As `build`, before a fused step; a search whose `guard` can halt that step need not be sure."""
+    def renew(self) -> None:
+        """Build, where `plan` says so; on a device by launches alone, so that it can be recorded."""
         self.build()
 
-    def missed(self) -> int:
-        """Fused steps that the guard halted since last asked; they have to be taken again."""
+    def pace(self, since: int) -> Pace:
+        """What a fused step is told, some steps after the build."""
+        return self._unguarded
+
+    @property
+    def replaced(self) -> tuple[Array, ...]:
+        """Arrays in place of which a build may put others."""
+        return ()
+
+    def took(self, plan: Plan, steps: int) -> None:
+        """Take note of fused steps that were launched by a plan."""
+        return
+
+    def missed(self, dt: float) -> int:
+        """Fused steps of dt time units that were halted since last asked (`md.pace`): to be taken again."""
         return 0
 
     def force(self, law: PairLaw, out: Array) -> None:

@@ -1,15 +1,5 @@
 // Neighbour lists; see verlet.py.
 
-extern "C" __global__ void tally(int n, int fresh, float* fastest, float* gone, const long long* needed, long long room,
-                                 float drift, float reach, int* halt, int* missed) {
-    if (work_item() != 0) return;
-    gone[1] = __fsqrt_ru(*fastest) * drift * (1 + 1e-6f);  // so much more than the sum's rounding takes away
-    gone[0] = fresh ? 0 : gone[0] + gone[1];
-    *fastest = 0;
-    if (!(gone[0] <= 0 || gone[0] < reach) || *needed > room) *halt = 1;  // also for NaN
-    *missed += *halt;
-}
-
 extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, Grid grid, double* most) {
     int i = work_item();
     double found = 0;
@@ -89,7 +79,7 @@ template <bool SHIFTED>
 __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const int* start, const int* rank,
                                             const Grid& grid, real reach2, const Vec& ri, const int3& home, int* first,
                                             int* count, int* partners, long long room, unsigned long long* needed,
-                                            int (*noted)[256]) {
+                                            unsigned long long* fastest, int (*noted)[256]) {
     int found = 0;
     if (i < n) {
         for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
@@ -108,7 +98,10 @@ __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const
     if (lane == 31) own = atomicAdd(needed, (unsigned long long)upto);
     own = __shfl_sync(~0u, own, 31) + upto - found;
     if (i >= n) return;
-    bool fits = own + found <= room;  // else the host sees it in `needed`, and makes room
+    bool fits = own + found <= room;
+    if (!fits) {  // no step is taken, and the host sees in `needed` how much room to make
+        fastest[0] = fastest[1] = 0x7f800000;  // an infinite speed
+    }
     first[i] = fits ? (int)own : 0;
     count[i] = fits ? found : 0;
     if (!fits) return;
@@ -124,7 +117,7 @@ __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const
 
 extern "C" __global__ void enlist(int n, const real* pos, const int* start, const int* rank, Grid grid, real reach2,
                                   real* anchor, int* first, int* count, int* partners, long long room,
-                                  long long* needed, int parts) {
+                                  long long* needed, unsigned long long* fastest, int parts) {
     int i = work_item();
     Vec ri = load(pos, n, min(i, n - 1));
     int3 home = home_cell(grid, ri);
@@ -135,9 +128,11 @@ extern "C" __global__ void enlist(int n, const real* pos, const int* start, cons
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
     if (shifted) {
-        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, noted);
+        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, fastest,
+                          noted);
     } else {
-        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, noted);
+        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, fastest,
+                           noted);
     }
 }
 
@@ -153,7 +148,7 @@ __device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* v
     return acc;
 }
 
-extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* first, const int* count,
+extern "C" __global__ void CROWDED force(int n, const real* pos, const real* vel, const int* first, const int* count,
                                  const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;

@@ -7,6 +7,8 @@ Rev. 159 (1967) 98.
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
@@ -29,9 +31,9 @@ from md.backend.prelude import (
 )
 from md.cellsort import CellSort
 from md.grid import Grid
-from md.laws import PairLaw
 from md.laws.pair import interact
-from md.search.strategy import Search
+from md.pace import Pace
+from md.search.strategy import Plan, Search
 from md.state import Particles
 from sfc import Curve
 
@@ -88,10 +90,10 @@ class Verlet(Search):
         self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
         self._partners = backend.empty(ROOM * n, np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
-        size = 1 if backend.runs_ahead else 0
-        self._fastest, self._halt = backend.zeros(size, np.float32), backend.zeros(size, np.int32)
-        self._gone, self._missed = backend.zeros(2 * size, np.float32), backend.zeros(size, np.int32)
-        self.builds, self._window, self._age = 0, 8, 0
+        told = backend.zeros(3, np.uint64)
+        self._told, self._fastest, self._gone = told, told[:2], told[2:].view(np.float32)
+        self._halted = backend.zeros(1, np.int32)
+        self.builds, self._window, self._since = 0, 8, 0
 
     def build(self) -> None:
         """Sort the particles and list the partners of each, if one has moved too far.
@@ -104,51 +106,62 @@ class Verlet(Search):
         self._enlist()
         while self._make_room():
             self._enlist()
+        self.builds, self._since = self.builds + 1, 0
 
-    @property
-    def guard(self) -> tuple[Array, Array]:
-        """The largest speed, and the word that halts steps for which the lists may be too old."""
-        return self._fastest, self._halt
+    def plan(self) -> Plan:
+        """On a device as many steps as the fastest particle has allowed so far; waits only at the start.
 
-    def build_ahead(self) -> None:
-        """On a device: make the lists anew after as many steps as the last ones held, and wait for nothing.
-
-        The device adds up how far the fastest particle can have gone. Where that is too far for the lists, or
-        the lists had no room, it halts this step and those after; `missed` tells, and plans better.
+        On the CPU `renew` asks at every step.
         """
-        if not self.backend.runs_ahead or not self.builds:
+        if not self.backend.runs_ahead:
+            return super().plan()
+        if not self.builds:
             self.build()
-        elif self._age >= self._window:
+        build = self._since >= self._window
+        since = 0 if build else self._since
+        return Plan(build, since, self._window - since)
+
+    def renew(self) -> None:
+        """Make the lists; on a device without asking whether they had room, for then the step halts."""
+        if self.backend.runs_ahead:
             self._sort.apply(self.particles)
             self._enlist()
-        self._age += 1
+        else:
+            self.build()
 
-    def missed(self) -> int:
-        """Steps that were halted since last asked; waits for the device."""
+    def pace(self, since: int) -> Pace:
+        """On a device the search's own."""
+        if not self.backend.runs_ahead:
+            return super().pace(since)
+        return Pace(self._fastest, self._gone, self._halted, since, np.float32(self._reach()))
+
+    @property
+    def replaced(self) -> tuple[Array, ...]:
+        """The partners, when they need more room."""
+        return (self._partners,)
+
+    def took(self, plan: Plan, steps: int) -> None:
+        """The lists have grown older."""
+        if self.backend.runs_ahead:
+            self.builds += plan.build
+            self._since = plan.since + steps
+
+    def missed(self, dt: float) -> int:
+        """As every search's; on a device it waits, and plans better."""
         if not self.backend.runs_ahead or not self.builds:
             return 0
-        missed = int(self.backend.download(self._missed)[0])
-        fastest_step = float(self.backend.download(self._gone)[1])
+        missed = int(self.backend.download(self._halted)[0])
+        word = int(self.backend.download(self._fastest).max())
+        farthest = dt * math.sqrt(np.uint32(word & 0xFFFFFFFF).view(np.float32))  # in one step
         longest = self._window // 2 if missed else 2 * self._window
-        if fastest_step > 0:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / fastest_step)))
-        if missed:
-            self._make_room()
-            self.backend.fill(self._missed, 0)
-            self.backend.fill(self._halt, 0)
+        if farthest > 0:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / farthest)))
         self._window = max(1, longest)
         if missed:
-            self._age = self._window  # made anew before the next step
+            self._make_room()
+            self.backend.fill(self._halted, 0)
+            self._since = self._window  # made anew before the next step
         return missed
-
-    def force(self, law: PairLaw, out: Array) -> None:
-        """As every search's; before a fused step on a device the guard decides whether it is taken."""
-        if self.backend.runs_ahead and hasattr(out, "halt"):
-            self.backend.kernels(__name__).tally(
-                1, self._age <= 1, self._fastest, self._gone, self._needed, len(self._partners),
-                np.float32(out.drift), np.float32(self._reach()), self._halt, self._missed,
-            )  # fmt: skip
-        super().force(law, out)
 
     def _reach(self) -> float:
         """How far a particle may go before the lists are too old."""
@@ -175,11 +188,12 @@ class Verlet(Search):
         backend, p, g = self.backend, self.particles, self.grid
         reach2 = g.precision.type(g.cutoff) ** 2
         backend.fill(self._needed, 0)
+        backend.fill(self._told, 0)
         backend.kernels(__name__).enlist(
             p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
-            self._first, self._count, self._partners, len(self._partners), self._needed, 4 * backend.workers,
+            self._first, self._count, self._partners, len(self._partners), self._needed, self._fastest,
+            4 * backend.workers,
         )  # fmt: skip
-        self.builds, self._age = self.builds + 1, 0
 
     def _expired(self) -> bool:
         """Whether two particles that are in no list of each other may touch now."""
@@ -197,21 +211,6 @@ def _widest_skin(grid: Grid) -> float:
     return min(periodic, default=np.inf) / 2 - grid.cutoff
 
 
-@kernel
-def tally(n, fresh, fastest, gone, needed, room, drift, reach, halt, missed):
-    """Before a step: how far the fastest may have gone since the lists were made, and whether to halt it.
-
-    gone[1] is how far it went in the step before, gone[0] the sum since the lists were made; `fresh` where
-    that is just now. A step that is halted is counted in missed[0].
-    """
-    gone[1] = np.float32(np.sqrt(fastest[0])) * drift
-    gone[0] = 0 if fresh else gone[0] + gone[1]
-    fastest[0] = 0
-    if not (gone[0] <= 0 or gone[0] < reach) or needed[0] > room:  # also for NaN
-        halt[0] = 1
-    missed[0] += halt[0]
-
-
 @kernel(parallel=True)
 def farthest(n, pos, anchor, grid, most):
     """most[0] = square of the farthest that a particle is from its anchor; NaN where a position is none."""
@@ -224,12 +223,12 @@ def farthest(n, pos, anchor, grid, most):
 
 
 @kernel(parallel=True)
-def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, parts):
+def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, fastest, parts):
     """List the partners of each particle within a distance, and drop anchor.
 
     The partners of particle i stand in `partners` from first[i] on. Each part lists a stretch of the
     particles in a stretch of `partners`. needed[0] is the room that all lists need; where there is less, some
-    are cut short.
+    are cut short, and on a device `fastest` is raised to infinity, which halts the steps (`md.pace`).
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):

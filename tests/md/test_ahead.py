@@ -1,10 +1,13 @@
-"""Running ahead of a device: what the guard adds up, when it halts, and how the host plans by it."""
+"""Running ahead of a device: when a fused step halts, how the host plans by it, and steps done by a record."""
 
 import numpy as np
 import pytest
 
 import md
-from md.search import verlet
+from md.integrate import KickDrift
+from md.pace import Pace
+
+NO_FAULT = np.uint64(2**64 - 1)
 
 
 @pytest.fixture
@@ -15,55 +18,94 @@ def device():
         pytest.skip(str(reason))
 
 
-class Told:
-    """The guard's arrays, and one step of the device after another by the kernel itself."""
+class Lone:
+    """One particle on a device, which takes one fused step after another at the speeds given."""
 
-    def __init__(self, reach=0.15, room=100, needed=50):
-        self.fastest, self.gone = np.zeros(1, np.float32), np.zeros(2, np.float32)
-        self.needed, self.room, self.reach = np.array([needed]), room, np.float32(reach)
-        self.halt, self.missed = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    def __init__(self, device, reach=0.15, dt=0.01):
+        self.device, self.reach, self.dt, self.steps = device, np.float32(reach), np.float32(dt), 0
+        self.fastest, self.gone = device.zeros(2, np.uint64), device.zeros(2, np.float32)
+        self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
+        self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
+        self.grid = md.grid.Grid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
+        self.law = md.laws.SpringDashpot(0.0, 0.0)
+        self.pos = device.upload_rows(np.array([[1.0, 1, 1]], np.float32))
 
-    def step(self, speed: float, fresh: bool = False) -> bool:
-        """Whether a step is halted; it would raise the speed."""
-        verlet.tally(
-            1, int(fresh), self.fastest, self.gone, self.needed, self.room, np.float32(0.01), self.reach,
-            self.halt, self.missed,
-        )  # fmt: skip
-        self.fastest[0] = max(self.fastest[0], speed**2)
-        return bool(self.halt[0])
-
-
-def test_steps_are_halted_once_the_fastest_can_have_gone_too_far_and_stay_so():
-    told = Told(reach=0.15)
-    assert [told.step(4.0, fresh=k == 0) for k in range(6)] == [False, False, False, False, True, True]
-    assert told.gone[0] >= 0.15
-    assert told.missed[0] == 2
-    assert told.gone[1] == pytest.approx(0.04)
-
-
-def test_lists_made_anew_start_from_nothing_gone():
-    told = Told()
-    for k in range(12):
-        assert not told.step(4.0, fresh=k % 3 == 0)
-    assert told.missed[0] == 0
+    def step(self, speed: float, since: int) -> bool:
+        """Whether a step is taken; `since` = 0 is one of a structure just built."""
+        if not since:
+            self.device.fill(self.fastest, 0)
+        vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
+        new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
+        pace = Pace(self.fastest, self.gone, self.halted, since, self.reach)
+        turn = self.steps % 2
+        out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
+        self.device.kernels("md.search.naive", self.law).force(
+            1, self.pos, vel, self.grid.record, self.law.parameters(np.float32), out
+        )
+        before, after = (float(self.device.download(a)[0, 0]) for a in (self.pos, new_pos))
+        self.steps, self.pos = self.steps + 1, new_pos
+        return after != before
 
 
-def test_a_gas_faster_than_the_skin_allows_can_still_take_one_step_of_fresh_lists():
-    told = Told()
-    assert not any(told.step(1000.0, fresh=True) for _ in range(5))
-    assert told.step(1000.0)
+@pytest.mark.gpu
+def test_steps_are_halted_once_the_fastest_can_have_gone_too_far_and_stay_so(device):
+    lone = Lone(device, reach=0.15)
+    assert [lone.step(4.0, k) for k in range(6)] == [True, True, True, True, False, False]
+    assert int(device.download(lone.halted)[0]) == 2
+    assert device.download(lone.gone).max() == pytest.approx(0.2)
+    assert device.download(lone.clock).tolist() == [4, 4]
+    assert device.download(lone.pos)[0, 0] == pytest.approx(1.16)
 
 
-def test_lists_without_room_halt():
-    told = Told(room=100, needed=101)
-    assert told.step(0.0, fresh=True)
+@pytest.mark.gpu
+def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
+    lone = Lone(device, reach=10.0)
+    for k, speed in enumerate([4.0, 1.0, 2.0, 0.5]):
+        assert lone.step(speed, k)
+    assert device.download(lone.gone).max() == pytest.approx(0.07)
 
 
-def test_a_speed_that_is_no_number_halts():
-    told = Told()
-    told.step(np.nan, fresh=True)
-    told.fastest[0] = np.nan
-    assert told.step(1.0)
+@pytest.mark.gpu
+def test_a_structure_built_anew_starts_from_nothing_gone(device):
+    lone = Lone(device)
+    assert all(lone.step(4.0, k % 3) for k in range(12))
+    assert int(device.download(lone.halted)[0]) == 0
+
+
+@pytest.mark.gpu
+def test_a_gas_faster_than_the_reach_allows_can_still_take_one_step_of_fresh_lists(device):
+    lone = Lone(device)
+    assert all(lone.step(100.0, 0) for _ in range(5))
+    assert not lone.step(100.0, 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("speed", [np.nan, np.inf])
+def test_a_speed_that_is_no_number_halts(device, speed):
+    lone = Lone(device)
+    lone.step(1.0, 0)
+    word = np.uint64(9 << 32 | int(np.float32(speed).view(np.uint32)))
+    lone.fastest[...] = device.upload(np.array([word, word]))
+    assert not lone.step(1.0, 1)
+
+
+@pytest.mark.gpu
+def test_lists_without_room_halt_and_get_it(device):
+    state = md.scenes.shared_gas(4000, 0.3)
+    runs = []
+    for search in (md.search.Verlet(skin=0.3), "linked"):
+        simulation = md.Simulation(
+            state, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=device, fused=True
+        )
+        simulation.run(1)
+        if search != "linked":
+            simulation._search._partners = device.empty(5000, np.int32)
+            simulation._search._since = simulation._search._window  # the next lists find little room
+        simulation.run(40)
+        runs.append(simulation)
+    assert len(runs[0]._search._partners) > 5000
+    assert runs[0].step == runs[1].step == 41
+    np.testing.assert_allclose(runs[0].state.by_id().pos, runs[1].state.by_id().pos, atol=1e-9)
 
 
 def test_the_cpu_needs_no_guard():
@@ -75,8 +117,48 @@ def test_the_cpu_needs_no_guard():
         backend="cpu",
         fused=True,
     )
-    assert [len(array) for array in simulation._search.guard] == [0, 0]
-    assert simulation._search.missed() == 0
+    assert len(simulation._search.pace(0).fastest) == 0
+    assert simulation._search.missed(1e-3) == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("search", list(md.search.SEARCHES))
+def test_steps_taken_by_a_record_are_the_steps(device, search):
+    runs = []
+    for phases in (True, False):
+        simulation = md.Simulation(
+            md.scenes.shared_gas(3000, 0.3),
+            md.scenes.SHARED_LAW,
+            search=search,
+            dt=md.scenes.SHARED_DT,
+            backend=device,
+            fused=True,
+        )
+        for steps in (1, 60, 33, 140):
+            simulation.run(steps, phases=phases)
+        runs.append(simulation)
+    assert not runs[0]._records
+    assert any(record.launch for record in runs[1]._records.values())
+    one, other = (run.state.by_id() for run in runs)
+    if "cuda" in type(runs[0]._search).repeats_on:
+        assert np.array_equal(one.pos, other.pos)
+        assert np.array_equal(one.vel, other.vel)
+    np.testing.assert_allclose(one.pos, other.pos, atol=1e-9)
+    assert np.array_equal(runs[0].pairs(), runs[1].pairs())
+
+
+@pytest.mark.gpu
+def test_a_fault_in_a_record_tells_its_step(device):
+    box = md.Box((40.0, 5, 5), periodic=(False, True, True))
+    state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
+    for phases in (True, False):
+        simulation = md.Simulation(
+            state, md.laws.SpringDashpot(0.0, 0.0), search="verlet", dt=0.01, backend=device, fused=True
+        )
+        simulation.run(20, phases=phases)
+        with pytest.raises(md.ParticleEscaped) as caught:
+            simulation.run(300, phases=phases)
+        assert (caught.value.step, caught.value.particle) == (99, 7)
 
 
 @pytest.mark.gpu

@@ -46,10 +46,14 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fus
             ("int*", "id", 0),
             (c, "kick", 0),
             (c, "drift", 0),
-            ("long long", "step", 0),
             ("unsigned long long*", "fault", 0),
-            ("float*", "fastest", 0),
-            ("int*", "halt", 0),
+            ("long long*", "clock", 0),
+            ("long long", "turn", 0),
+            ("unsigned long long*", "fastest", 0),
+            ("float*", "gone", 0),
+            ("int*", "halted", 0),
+            ("long long", "since", 0),
+            ("float", "reach", 0),
         ),
     }
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}

@@ -38,7 +38,7 @@ def test_cell_keys_and_their_stable_sort_are_equal(device, gas, precision):
         keys, order = (backend.empty(len(gas), np.int32) for _ in range(2))
         start = backend.empty(grid.size + 1, np.int32)
         grid.keys(particles.pos, backend.empty(0, np.int32), keys)
-        backend.sort(keys, start, order)
+        backend.sort(keys, start, order, backend.sort_scratch(len(gas), grid.size))
         found.append([backend.download(a) for a in (keys, start, order)])
     for ours, theirs in zip(*found, strict=True):
         assert np.array_equal(ours, theirs)
@@ -49,7 +49,7 @@ def test_a_crowded_bin_keeps_its_order(device, crowd):
     keys = np.zeros(2 * crowd, np.int32)
     keys[::2] = 1
     start, order = device.empty(3, np.int32), device.empty(2 * crowd, np.int32)
-    device.sort(device.upload(keys), start, order)
+    device.sort(device.upload(keys), start, order, device.sort_scratch(2 * crowd, 2))
     assert device.download(start).tolist() == [0, crowd, 2 * crowd]
     assert np.array_equal(device.download(order), np.argsort(keys, kind="stable"))
 

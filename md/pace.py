@@ -1,0 +1,44 @@
+"""How long a search's structure holds, for fused steps that a device takes before the host has looked.
+
+Contract. Every fused step is told a `Pace`. From it the step adds up how far the fastest particle can have
+gone since the structure was built. Where that is too far nothing moves, in this step and all after it, until
+the structure is built anew; the step counts itself in `halted`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+
+
+class Pace(NamedTuple):
+    """What a fused step is told of the structure it works on.
+
+    A step reads entry `turn` of `fastest` and `gone` (`turn` of `md.integrate.KickDrift`) and writes the
+    other.
+
+    Attributes:
+        fastest: (2,) uint64. The lower half is a float32, the square of the largest speed in the step before,
+            rounded up; the upper half counts the steps since the build, so that what is newer is larger. (0,)
+            for a structure that is built at every step: nothing is added up, and nothing halts.
+        gone: (2,) float32, how far the fastest can have gone from the build to the step before.
+        halted: (1,) int32, steps that were halted.
+        since: steps launched since the build.
+        reach: how far a particle may go, in d.
+    """
+
+    fastest: Array
+    gone: Array
+    halted: Array
+    since: int
+    reach: np.float32
+
+
+def unguarded(backend: Backend) -> Pace:
+    """The pace of a structure that is built at every step."""
+    none = [backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32)]
+    return Pace(*none, since=0, reach=np.float32(np.inf))
