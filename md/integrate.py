@@ -39,7 +39,7 @@ class KickDrift(NamedTuple):
         clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
             to one more where the step was taken.
         turn: 0 and 1 in turn.
-        fastest, gone, halted, since, reach: of `md.pace.Pace`.
+        fastest, gone, halted, reach: of `md.pace.Pace`.
     """
 
     pos: Array
@@ -53,7 +53,6 @@ class KickDrift(NamedTuple):
     fastest: Array
     gone: Array
     halted: Array
-    since: int
     reach: np.float32
 
 

@@ -25,20 +25,19 @@ class Pace(NamedTuple):
         fastest: (2,) uint64. The lower half is a float32, the square of the largest speed in the step before,
             rounded up; the upper half counts the steps since the build, so that what is newer is larger. (0,)
             for a structure that is built at every step: nothing is added up, and nothing halts.
-        gone: (2,) float32, how far the fastest can have gone from the build to the step before.
+        gone: (2,) float32, how far the fastest can have gone from the build to the step before. Who builds
+            sets this and `fastest` to 0.
         halted: (1,) int32, steps that were halted.
-        since: steps launched since the build.
         reach: how far a particle may go, in d.
     """
 
     fastest: Array
     gone: Array
     halted: Array
-    since: int
     reach: np.float32
 
 
 def unguarded(backend: Backend) -> Pace:
     """The pace of a structure that is built at every step."""
     none = [backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32)]
-    return Pace(*none, since=0, reach=np.float32(np.inf))
+    return Pace(*none, np.float32(np.inf))

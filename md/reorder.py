@@ -62,6 +62,17 @@ class Reorder:
         """Whether the schedule goes by the times of the phases."""
         return isinstance(self.schedule, Watching) and self.schedule.times
 
+    def steps_to_next(self, step: int, most: int) -> int:
+        """How many steps may be taken, from this one on, before the schedule has to be asked again.
+
+        Args:
+            step: for which it was just asked.
+            most: no more than so many.
+        """
+        if isinstance(self.schedule, Watching):
+            return 1
+        return next((k for k in range(1, most) if self.schedule(step + k)), most)
+
     def apply(self, step: int) -> None:
         """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
         particles = self._particles

@@ -22,7 +22,8 @@ from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
-MOST_RECORDS = 64
+MOST_IN_ONE_PIECE = 16  # steps
+MOST_RECORDS = 200
 
 
 class Record(NamedTuple):
@@ -138,13 +139,12 @@ class Simulation:
             self._backend.stopwatch() as elapsed,
             tqdm(total=steps, unit="step", disable=not progress) as bar,
         ):
-            check = self.step + self._backend.check_interval
             while self.step < last:
-                self._advance(phases, last - self.step)
-                if self.step >= min(check, last):
-                    self._raise_fault()
-                    self._take_back(self._search.missed(self.dt))
-                    check = self.step + self._backend.check_interval
+                check = min(last, self.step + self._backend.check_interval)
+                while self.step < check:
+                    self._advance(phases, check - self.step)
+                self._raise_fault()
+                self._take_back(self._search.missed(self.dt))
                 bar.update(self.step - (last - steps) - bar.n)
         if steps:
             self.timings.total.append((steps, elapsed[0]))
@@ -198,11 +198,12 @@ class Simulation:
         return self._search.accesses()
 
     def _advance(self, phases: bool, most: int) -> None:
-        """Take a step, or as many as can be given to a device in one piece."""
+        """Take a step, or some that can be given to a device in one piece."""
         if self._reorder is not None:
             phases = phases or self._reorder.needs_times
             if self._reorder.schedule(self.step):
                 self._timed(phases, "reorder", self._reorder.apply, self.step)
+            most = self._reorder.steps_to_next(self.step, most)
         if not self._fused:
             self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._search.force, self.law, self._force)
@@ -210,27 +211,26 @@ class Simulation:
             self.step += 1
             return
         plan = self._search.plan()
-        in_one_piece = self._backend.runs_ahead and not phases and self.step > 0
-        steps = min(plan.steps, most) if in_one_piece else 1
-        if in_one_piece:
-            self._take_in_one_piece(plan._replace(steps=steps))
+        if self._backend.runs_ahead and not phases and self.step > 0:
+            plan = plan._replace(steps=_power_of_two(min(plan.steps, most, MOST_IN_ONE_PIECE)))
+            self._take_in_one_piece(plan)
         else:
-            self._timed(phases, "build", self._search.renew if plan.build else lambda: None)
-            self._timed(phases, "force", self._fused_step, self.step, plan.since)
-        self._search.took(plan, steps)
-        self.step += steps
+            plan = plan._replace(steps=1)
+            self._timed(phases, "build", self._search.renew if plan.build else _nothing)
+            self._timed(phases, "force", self._fused_step, self.step)
+        self._search.took(plan)
+        self.step += plan.steps
 
-    def _fused_step(self, step: int, since: int) -> None:
-        moved = self._integrator.fused(step, self._fault, self._search.pace(since))
-        self._search.force(self.law, moved)
+    def _fused_step(self, step: int) -> None:
+        self._search.force(self.law, self._integrator.fused(step, self._fault, self._search.pace))
         self._particles.swap()
 
     def _take(self, plan: Plan) -> None:
         """Build where the plan says so, and take its steps."""
-        if plan.build:
-            self._search.renew()
         for k in range(plan.steps):
-            self._fused_step(self.step + k, plan.since + k)
+            if plan.rebuild or (plan.build and k == 0):
+                self._search.renew()
+            self._fused_step(self.step + k)
 
     def _take_in_one_piece(self, plan: Plan) -> None:
         """As `_take`, by a record of the launches where they were done with the arrays in the same roles."""
@@ -271,6 +271,15 @@ class Simulation:
             return
         step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
         raise (ParticleEscaped if escaped else NonFiniteState)(step, particle)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _power_of_two(most: int) -> int:
+    """The largest power of two up to a number: pieces of few lengths, so that records soon fit again."""
+    return 1 << (most.bit_length() - 1)
 
 
 def _time_step(dt: float | None, law: PairLaw) -> float:

@@ -23,19 +23,21 @@ from md.pace import Pace, unguarded
 from md.state import Particles
 from sfc.cache import AccessStream
 
+MANY_STEPS = 2**30
+
 
 class Plan(NamedTuple):
     """Fused steps with nothing to decide in between.
 
     Attributes:
-        build: whether the structure is to be built before them (`Search.renew`).
-        since: steps since the build before the first of them.
         steps: how many at most.
+        build: whether the structure is to be built (`Search.renew`) before the first of them.
+        rebuild: and before each of the others.
     """
 
-    build: bool
-    since: int
     steps: int
+    build: bool
+    rebuild: bool
 
 
 class Search(ABC):
@@ -73,14 +75,15 @@ class Search(ABC):
 
     def plan(self) -> Plan:
         """What comes before the next fused steps, and how many they may be."""
-        return Plan(build=True, since=0, steps=1)
+        return Plan(MANY_STEPS, build=True, rebuild=True)
 
     def renew(self) -> None:
         """Build, where `plan` says so; on a device by launches alone, so that it can be recorded."""
         self.build()
 
-    def pace(self, since: int) -> Pace:
-        """What a fused step is told, some steps after the build."""
+    @property
+    def pace(self) -> Pace:
+        """What a fused step is told."""
         return self._unguarded
 
     @property
@@ -88,8 +91,8 @@ class Search(ABC):
         """Arrays in place of which a build may put others."""
         return ()
 
-    def took(self, plan: Plan, steps: int) -> None:
-        """Take note of fused steps that were launched by a plan."""
+    def took(self, plan: Plan) -> None:
+        """Take note of fused steps that were launched."""
         return
 
     def missed(self, dt: float) -> int:

@@ -118,8 +118,7 @@ class Verlet(Search):
         if not self.builds:
             self.build()
         build = self._since >= self._window
-        since = 0 if build else self._since
-        return Plan(build, since, self._window - since)
+        return Plan(self._window - (0 if build else self._since), build, rebuild=False)
 
     def renew(self) -> None:
         """Make the lists; on a device without asking whether they had room, for then the step halts."""
@@ -129,22 +128,23 @@ class Verlet(Search):
         else:
             self.build()
 
-    def pace(self, since: int) -> Pace:
+    @property
+    def pace(self) -> Pace:
         """On a device the search's own."""
         if not self.backend.runs_ahead:
-            return super().pace(since)
-        return Pace(self._fastest, self._gone, self._halted, since, np.float32(self._reach()))
+            return super().pace
+        return Pace(self._fastest, self._gone, self._halted, np.float32(self._reach()))
 
     @property
     def replaced(self) -> tuple[Array, ...]:
         """The partners, when they need more room."""
         return (self._partners,)
 
-    def took(self, plan: Plan, steps: int) -> None:
+    def took(self, plan: Plan) -> None:
         """The lists have grown older."""
         if self.backend.runs_ahead:
             self.builds += plan.build
-            self._since = plan.since + steps
+            self._since = plan.steps + (0 if plan.build else self._since)
 
     def missed(self, dt: float) -> int:
         """As every search's; on a device it waits, and plans better."""

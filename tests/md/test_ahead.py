@@ -1,4 +1,4 @@
-"""Running ahead of a device: when a fused step halts, how the host plans by it, and steps done by a record."""
+"""Running ahead of a device: when a fused step halts, how the host plans by it, and steps by a record."""
 
 import numpy as np
 import pytest
@@ -34,9 +34,10 @@ class Lone:
         """Whether a step is taken; `since` = 0 is one of a structure just built."""
         if not since:
             self.device.fill(self.fastest, 0)
+            self.device.fill(self.gone, 0)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
-        pace = Pace(self.fastest, self.gone, self.halted, since, self.reach)
+        pace = Pace(self.fastest, self.gone, self.halted, self.reach)
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
         self.device.kernels("md.search.naive", self.law).force(
@@ -117,7 +118,7 @@ def test_the_cpu_needs_no_guard():
         backend="cpu",
         fused=True,
     )
-    assert len(simulation._search.pace(0).fastest) == 0
+    assert len(simulation._search.pace.fastest) == 0
     assert simulation._search.missed(1e-3) == 0
 
 

@@ -52,7 +52,6 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fus
             ("unsigned long long*", "fastest", 0),
             ("float*", "gone", 0),
             ("int*", "halted", 0),
-            ("long long", "since", 0),
             ("float", "reach", 0),
         ),
     }
