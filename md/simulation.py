@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -15,6 +14,7 @@ from md.faults import NonFiniteState, ParticleEscaped
 from md.grid import Grid
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
+from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search, search
 from md.state import Particles, State
@@ -22,22 +22,6 @@ from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
-MOST_IN_ONE_PIECE = 16  # steps
-MOST_RECORDS = 200
-
-
-class Record(NamedTuple):
-    """Launches that were done before.
-
-    Attributes:
-        before: the arrays they work on.
-        launch: does them again; None if they were done once and not recorded yet.
-        after: the particles' arrays in the roles they have then.
-    """
-
-    before: tuple
-    launch: Callable[[], None] | None = None
-    after: tuple = ()
 
 
 class Simulation:
@@ -107,7 +91,7 @@ class Simulation:
         )
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
-        self._records: dict[tuple, Record] = {}
+        self._pieces = Pieces(self._particles, self._search, self._backend, self._take)
 
     def __len__(self) -> int:
         return self._particles.n
@@ -133,18 +117,21 @@ class Simulation:
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
-        self._raise_fault()
+        self._heed(self._look())
         last = self.step + steps
         with (
             self._backend.stopwatch() as elapsed,
             tqdm(total=steps, unit="step", disable=not progress) as bar,
         ):
+            looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
             while self.step < last:
                 check = min(last, self.step + self._backend.check_interval)
                 while self.step < check:
                     self._advance(phases, check - self.step)
-                self._raise_fault()
-                self._take_back(self._search.missed(self.dt))
+                looks.append(self._look())
+                while looks and (len(looks) > 1 or self.step == last):
+                    if self._heed(looks.popleft()):
+                        looks.clear()
                 bar.update(self.step - (last - steps) - bar.n)
         if steps:
             self.timings.total.append((steps, elapsed[0]))
@@ -212,8 +199,7 @@ class Simulation:
             return
         plan = self._search.plan()
         if self._backend.runs_ahead and not phases and self.step > 0:
-            plan = plan._replace(steps=_power_of_two(min(plan.steps, most, MOST_IN_ONE_PIECE)))
-            self._take_in_one_piece(plan)
+            plan = self._pieces.take(plan._replace(steps=min(plan.steps, most)), self.step)
         else:
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.renew if plan.build else _nothing)
@@ -225,36 +211,12 @@ class Simulation:
         self._search.force(self.law, self._integrator.fused(step, self._fault, self._search.pace))
         self._particles.swap()
 
-    def _take(self, plan: Plan) -> None:
+    def _take(self, plan: Plan, step: int) -> None:
         """Build where the plan says so, and take its steps."""
         for k in range(plan.steps):
             if plan.rebuild or (plan.build and k == 0):
                 self._search.renew()
-            self._fused_step(self.step + k)
-
-    def _take_in_one_piece(self, plan: Plan) -> None:
-        """As `_take`, by a record of the launches where they were done with the arrays in the same roles."""
-        before = (*self._particles.arrays, *self._search.replaced)
-        key = plan, self.step % 2, *map(id, before)
-        record = self._records.get(key)
-        if record is None:
-            if len(self._records) == MOST_RECORDS:
-                self._records.clear()
-            self._records[key] = Record(before)
-            self._take(plan)
-        elif record.launch is None:
-            launch = self._backend.record(partial(self._take, plan))
-            self._records[key] = Record(before, launch, self._particles.arrays)
-            launch()
-        else:
-            record.launch()
-            self._particles.arrays = record.after
-
-    def _take_back(self, steps: int) -> None:
-        """Count back steps that were halted."""
-        if steps:
-            self.step -= steps
-            self._integrator.set_clock(self.step)
+            self._fused_step(step + k)
 
     def _timed(self, phases: bool, name: str, work, *arguments) -> None:
         if phases:
@@ -263,23 +225,38 @@ class Simulation:
         else:
             work(*arguments)
 
+    def _look(self) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        fault, signs = self._backend.look(self._fault), self._backend.look(self._search.signs)
+        return lambda: (fault(), signs())
+
+    def _heed(self, look: Callable[[], tuple[np.ndarray, np.ndarray]]) -> bool:
+        """Raise what a kernel had reported when it was looked; take back steps that were halted, if any."""
+        fault, signs = look()
+        self._raise(int(fault[0]))
+        self.timings.resolve()
+        if not self._search.heed(signs, self.dt):
+            return False
+        fault, signs = self._look()()
+        self._raise(int(fault[0]))
+        self.step -= self._search.heed(signs, self.dt)
+        self._search.resume()
+        self._integrator.set_clock(self.step)
+        return True
+
     def _raise_fault(self) -> None:
         """Raise what a kernel has reported, now or earlier."""
-        word = int(self._backend.download(self._fault)[0])
-        self.timings.resolve()
+        self._raise(int(self._backend.download(self._fault)[0]))
+
+    def _raise(self, word: int) -> None:
         if word == NO_FAULT:
             return
+        self.timings.resolve()
         step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
         raise (ParticleEscaped if escaped else NonFiniteState)(step, particle)
 
 
 def _nothing() -> None:
     pass
-
-
-def _power_of_two(most: int) -> int:
-    """The largest power of two up to a number: pieces of few lengths, so that records soon fit again."""
-    return 1 << (most.bit_length() - 1)
 
 
 def _time_step(dt: float | None, law: PairLaw) -> float:

@@ -16,7 +16,7 @@ FLOORS = [
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.cellsort", "md.search.strategy"),
-    ("md.search.*", "md.reorder", "md.schedule", "md.integrate"),
+    ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it

@@ -118,6 +118,15 @@ class Backend(ABC):
     def download(self, array: Array) -> np.ndarray:
         """A copy of a backend array on the host; waits for the work that fills it."""
 
+    def look(self, array: Array) -> Callable[[], np.ndarray]:
+        """A copy of a small array as it is once all work given so far is done.
+
+        Returns:
+            A function that waits for that moment alone, not for what was given to the device since.
+        """
+        copied = self.download(array)
+        return lambda: copied
+
     @abstractmethod
     def empty(self, shape: int | tuple[int, ...], dtype) -> Array:
         """A new array with undefined content."""

@@ -52,9 +52,11 @@ class Launcher:
                 return
             key = (name, *(_kind(argument) for argument in arguments))
             if key not in self._compiled:
-                self._compiled[key] = self._compile(name, listed, arguments)
-            values = tuple(_value(p.type, a) for p, a in zip(listed, arguments, strict=True))
-            self._compiled[key](((n + THREADS - 1) // THREADS,), (THREADS,), values)
+                convert = [_conversion(p.type, a) for p, a in zip(listed, arguments, strict=True)]
+                self._compiled[key] = self._compile(name, listed, arguments), convert
+            kernel, convert = self._compiled[key]
+            values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
+            kernel(((n + THREADS - 1) // THREADS,), (THREADS,), values)
 
         setattr(self, name, launch)
         return launch
@@ -119,30 +121,29 @@ def _field_type(value) -> str:
     return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
 
 
-def _value(declared: str, argument):
-    """An argument as a kernel takes it."""
+def _conversion(declared: str, argument) -> Callable[[Any], Any]:
+    """What makes of an argument of this kind one that a kernel takes."""
     if declared == "int":
-        return np.int32(argument)
+        return np.int32
     if declared == "long long":
-        return np.int64(argument)
+        return np.int64
     if hasattr(argument, "_fields"):
-        fields = [
-            (
-                name,
-                np.int64
-                if isinstance(value, int)
-                else value.dtype
-                if isinstance(value, (np.ndarray, np.generic))
-                else np.uint64,
-            )
-            for name, value in zip(argument._fields, argument, strict=True)
-        ]
-        return np.array([tuple(_plain(value) for value in argument)], np.dtype(fields, align=True))
+        kinds = [(name, _field(value)) for name, value in zip(argument._fields, argument, strict=True)]
+        dtype = np.dtype(kinds, align=True)
+        return lambda given: np.array([tuple(map(_plain, given))], dtype)
     if declared[0].isupper() and not argument.dtype.names:
-        return np.array([(_plain(argument),)], [("data", np.uint64)])
+        dtype = np.dtype([("data", np.uint64)])
+        return lambda given: np.array([(_plain(given),)], dtype)
     if declared.endswith("*"):
-        return np.uint64(_plain(argument))
-    return argument
+        return lambda given: np.uint64(_plain(given))
+    return lambda given: given
+
+
+def _field(value):
+    """The numpy type of a field of a struct."""
+    if isinstance(value, int):
+        return np.int64
+    return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
 
 
 def _plain(value):

@@ -95,9 +95,26 @@ class Search(ABC):
         """Take note of fused steps that were launched."""
         return
 
-    def missed(self, dt: float) -> int:
-        """Fused steps of dt time units that were halted since last asked (`md.pace`): to be taken again."""
+    @property
+    def signs(self) -> Array:
+        """A small array that tells how fused steps fare, for `heed`; empty if nothing can halt them."""
+        return self._unguarded.fastest
+
+    def heed(self, signs: np.ndarray, dt: float) -> int:
+        """Plan by what the signs told at some moment.
+
+        Args:
+            signs: a copy of `signs` on the host.
+            dt: length of a fused step in time units.
+
+        Returns:
+            Fused steps that were halted (`md.pace`) up to then.
+        """
         return 0
+
+    def resume(self) -> None:
+        """After steps were halted, and all work given is done: be ready to take them again."""
+        return
 
     def force(self, law: PairLaw, out: Array) -> None:
         """Fold a pair law over the partners of every particle.

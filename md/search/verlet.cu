@@ -24,6 +24,7 @@ __device__ __forceinline__ void look(int n, int cell, int last, const real* pos,
         int place = rank[cell];
         int j = start[place];
         while (++cell <= last && rank[cell] == place + 1) ++place;
+#pragma unroll 1
         for (int end = start[place + 1]; j < end; ++j) {
             Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
             if (dot(dr, dr) < reach2) visit(j);
@@ -115,8 +116,8 @@ __device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const
     }
 }
 
-extern "C" __global__ void enlist(int n, const real* pos, const int* start, const int* rank, Grid grid, real reach2,
-                                  real* anchor, int* first, int* count, int* partners, long long room,
+extern "C" __global__ void CROWDED enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
+                                          real reach2, real* anchor, int* first, int* count, int* partners, long long room,
                                   long long* needed, unsigned long long* fastest, int parts) {
     int i = work_item();
     Vec ri = load(pos, n, min(i, n - 1));

@@ -90,9 +90,9 @@ class Verlet(Search):
         self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
         self._partners = backend.empty(ROOM * n, np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
-        told = backend.zeros(3, np.uint64)
-        self._told, self._fastest, self._gone = told, told[:2], told[2:].view(np.float32)
-        self._halted = backend.zeros(1, np.int32)
+        told = backend.zeros(4, np.uint64)
+        self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
+        self._halted = told[3:].view(np.int32)[:1]
         self.builds, self._window, self._since = 0, 8, 0
 
     def build(self) -> None:
@@ -146,22 +146,29 @@ class Verlet(Search):
             self.builds += plan.build
             self._since = plan.steps + (0 if plan.build else self._since)
 
-    def missed(self, dt: float) -> int:
-        """As every search's; on a device it waits, and plans better."""
-        if not self.backend.runs_ahead or not self.builds:
+    @property
+    def signs(self) -> Array:
+        """On a device the search's own."""
+        return self._told if self.backend.runs_ahead else super().signs
+
+    def heed(self, signs: np.ndarray, dt: float) -> int:
+        """Plans as many steps as the fastest particle allows."""
+        if not len(signs) or not self.builds:
             return 0
-        missed = int(self.backend.download(self._halted)[0])
-        word = int(self.backend.download(self._fastest).max())
-        farthest = dt * math.sqrt(np.uint32(word & 0xFFFFFFFF).view(np.float32))  # in one step
-        longest = self._window // 2 if missed else 2 * self._window
+        halted = int(signs[3:].view(np.int32)[0])
+        speed2 = np.uint32(int(signs[:2].max()) & 0xFFFFFFFF).view(np.float32)
+        farthest = dt * math.sqrt(speed2)  # in one step
+        longest = self._window // 2 if halted else 2 * self._window
         if farthest > 0:
             longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / farthest)))
         self._window = max(1, longest)
-        if missed:
-            self._make_room()
-            self.backend.fill(self._halted, 0)
-            self._since = self._window  # made anew before the next step
-        return missed
+        return halted
+
+    def resume(self) -> None:
+        """The lists are made anew before the next step, with room if it was for want of that."""
+        self._make_room()
+        self.backend.fill(self._halted, 0)
+        self._since = self._window
 
     def _reach(self) -> float:
         """How far a particle may go before the lists are too old."""
@@ -188,7 +195,7 @@ class Verlet(Search):
         backend, p, g = self.backend, self.particles, self.grid
         reach2 = g.precision.type(g.cutoff) ** 2
         backend.fill(self._needed, 0)
-        backend.fill(self._told, 0)
+        backend.fill(self._told[:3], 0)
         backend.kernels(__name__).enlist(
             p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
             self._first, self._count, self._partners, len(self._partners), self._needed, self._fastest,

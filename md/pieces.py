@@ -1,0 +1,79 @@
+"""Fused steps given to a device in pieces: each is recorded once and launched as one from then on.
+
+A step of a small system takes a device less time than its launches take the host. A record holds the
+addresses of all arrays, so it fits only where they are in the same roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from md.backend import Backend
+from md.search.strategy import Plan, Search
+from md.state import Particles
+
+LENGTHS = 32, 24, 16, 12, 8, 6, 4, 3, 2, 1  # in steps; few, so that the records soon fit again
+MOST_RECORDS = 200
+
+
+class Record(NamedTuple):
+    """A piece.
+
+    Attributes:
+        launch: takes its steps.
+        before, after: arrays, in the roles they have before and after.
+    """
+
+    launch: Callable[[], None]
+    before: tuple
+    after: tuple
+
+
+class Pieces:
+    """The pieces of a run.
+
+    Args:
+        particles, search: of the run.
+        backend: of both.
+        take: takes the steps of a plan by launches alone, the first of them being the given one.
+    """
+
+    def __init__(
+        self, particles: Particles, search: Search, backend: Backend, take: Callable[[Plan, int], None]
+    ):
+        self._particles, self._search, self._backend, self._steps = particles, search, backend, take
+        self._records: dict[tuple, Record] = {}
+        self._compiled: set[tuple[bool, bool]] = set()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def take(self, plan: Plan, step: int) -> Plan:
+        """Take the steps of a plan, or the first of them.
+
+        Args:
+            plan: what is allowed.
+            step: number of the first step, above 0.
+
+        Returns:
+            What was done.
+        """
+        plan = plan._replace(steps=next(length for length in LENGTHS if length <= plan.steps))
+        kind = plan.build, plan.rebuild
+        if kind not in self._compiled:  # only kernels that have been called can be recorded
+            self._compiled.add(kind)
+            self._steps(plan, step)
+            return plan
+        before = (*self._particles.arrays, *self._search.replaced)
+        key = plan, step % 2, *map(id, before)
+        if key not in self._records:
+            if len(self._records) == MOST_RECORDS:
+                self._records.clear()
+            launch = self._backend.record(partial(self._steps, plan, step))
+            self._records[key] = Record(launch, before, self._particles.arrays)
+        record = self._records[key]
+        record.launch()
+        self._particles.arrays = record.after
+        return plan
