@@ -72,94 +72,87 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
     }
 }
 
-#define NOTED 12  // partners that a thread notes at the first look; with more it looks again
+// On a device lists stand side by side, in fours: partners 4 g .. 4 g + 3 of particle i are the four at g * n + i. Those
+// left over are the particle itself. The last of a four is written as ~j where another follows.
+__device__ __forceinline__ int4 shifted_in(const int4& four, int j) { return make_int4(four.y, four.z, four.w, j); }
 
-// A warp takes one stretch of `partners` for all its lists. Which one depends on the order of the warps, what a list
-// holds does not.
 template <bool SHIFTED>
-__device__ __forceinline__ void enlist_warp(int n, int i, const real* pos, const int* start, const int* rank,
-                                            const Grid& grid, real reach2, const Vec& ri, const int3& home, int* first,
-                                            int* count, int* partners, long long room, unsigned long long* needed,
-                                            unsigned long long* fastest, int (*noted)[256]) {
+__device__ __forceinline__ int list_near(int n, int i, const real* pos, const int* start, const int* rank,
+                                         const Grid& grid, real reach2, const Vec& ri, const int3& home, int4* fours,
+                                         int room) {
     int found = 0;
-    if (i < n) {
-        for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
-            if (j == i) return;
-            if (found < NOTED) noted[found][threadIdx.x] = j;
-            ++found;
-        });
-    }
-    int lane = threadIdx.x % 32, upto = found;
-#pragma unroll
-    for (int apart = 1; apart < 32; apart *= 2) {
-        int before = __shfl_up_sync(~0u, upto, apart);
-        if (lane >= apart) upto += before;
-    }
-    long long own = 0;
-    if (lane == 31) own = atomicAdd(needed, (unsigned long long)upto);
-    own = __shfl_sync(~0u, own, 31) + upto - found;
-    if (i >= n) return;
-    bool fits = own + found <= room;
-    if (!fits) {  // no step is taken, and the host sees in `needed` how much room to make
-        fastest[0] = fastest[1] = 0x7f800000;  // an infinite speed
-    }
-    first[i] = fits ? (int)own : 0;
-    count[i] = fits ? found : 0;
-    if (!fits) return;
-    int* place = partners + own;
-    if (found <= NOTED) {
-        for (int k = 0; k < found; ++k) place[k] = noted[k][threadIdx.x];
-    } else {
-        for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
-            if (j != i) *place++ = j;
-        });
-    }
+    int4 four = make_int4(i, i, i, i);
+    for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
+        if (j == i) return;
+        if (found && found % 4 == 0) {
+            if (found / 4 <= room) fours[(size_t)(found / 4 - 1) * n + i] = make_int4(four.x, four.y, four.z, ~four.w);
+            four = make_int4(i, i, i, i);
+        }
+        four = shifted_in(four, j);
+        ++found;
+    });
+    int last = found ? (found - 1) / 4 : 0;
+    if (last < room) fours[(size_t)last * n + i] = four;
+    return last + 1;
 }
 
 extern "C" __global__ void CROWDED enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
-                                          real reach2, real* anchor, int* first, int* count, int* partners, long long room,
-                                  long long* needed, unsigned long long* fastest, int parts) {
+                                          real reach2, real* anchor, int* first, int* count, int* partners,
+                                          long long room, long long* needed, unsigned long long* fastest, int parts) {
     int i = work_item();
-    Vec ri = load(pos, n, min(i, n - 1));
+    if (i >= n) return;
+    Vec ri = load(pos, n, i);
     int3 home = home_cell(grid, ri);
-    if (i < n) store(anchor, n, i, ri);
-    auto total = (unsigned long long*)needed;
-    __shared__ int noted[NOTED][256];
+    store(anchor, n, i, ri);
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
+    int4* fours = (int4*)partners;
+    int most = (int)(room / (4ll * n)), used;
     if (shifted) {
-        enlist_warp<true>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, fastest,
-                          noted);
+        used = list_near<true>(n, i, pos, start, rank, grid, reach2, ri, home, fours, most);
     } else {
-        enlist_warp<false>(n, i, pos, start, rank, grid, reach2, ri, home, first, count, partners, room, total, fastest,
-                           noted);
+        used = list_near<false>(n, i, pos, start, rank, grid, reach2, ri, home, fours, most);
     }
+    long long places = 4ll * n * used;
+    if (places > *(volatile long long*)needed) atomicMax(needed, places);
+    if (used > most) fastest[0] = fastest[1] = 0x7f800000;  // an infinite speed, so that no step is taken
 }
 
 template <bool INTERIOR>
-__device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* vel, const int* list, int count,
-                                    const Grid& grid, const Law& law, const Vec& ri, const Vec& vi, Vec acc) {
-#pragma unroll 2
-    for (int k = 0; k < count; ++k) {
-        int j = list[k];
-        Vec dr = separation<INTERIOR>(grid, ri, load(pos, n, j));
-        acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
-    }
+__device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* vel, const int4* fours, const Grid& grid,
+                                    const Law& law, const Vec& ri, const Vec& vi, Vec acc) {
+    bool more;
+    fours += i;
+    do {
+        int4 four = *fours;
+        fours += n;
+        more = four.w < 0;
+        int partner[4] = {four.x, four.y, four.z, more ? ~four.w : four.w};
+        Vec rj[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) rj[k] = load(pos, n, partner[k]);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            if (partner[k] == i) continue;
+            Vec dr = separation<INTERIOR>(grid, ri, rj[k]);
+            acc = interact(law, vel, n, i, partner[k], dot(dr, dr), dr, vi, acc);
+        }
+    } while (more);
     return acc;
 }
 
 extern "C" __global__ void CROWDED force(int n, const real* pos, const real* vel, const int* first, const int* count,
-                                 const int* partners, Grid grid, Law law, Out out) {
+                                         const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
     Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
-    const int* list = partners + first[i];
+    const int4* fours = (const int4*)partners;
     // A particle of the inner cells meets nobody across the box's sides; a warp takes one path.
     if (__all_sync(__activemask(), is_interior(grid, home_cell(grid, ri)))) {
-        acc = fold<true>(n, i, pos, vel, list, count[i], grid, law, ri, vi, acc);
+        acc = fold<true>(n, i, pos, vel, fours, grid, law, ri, vi, acc);
     } else {
-        acc = fold<false>(n, i, pos, vel, list, count[i], grid, law, ri, vi, acc);
+        acc = fold<false>(n, i, pos, vel, fours, grid, law, ri, vi, acc);
     }
     finish(out, grid, n, i, ri, vi, acc);
 }

@@ -87,7 +87,8 @@ class Verlet(Search):
         backend, n = self.backend, self.particles.n
         self._sort = CellSort(self.cell_order, n, self.grid, backend)
         self._anchor = backend.rows(n, self.grid.box.dim, self.grid.precision)
-        self._first, self._count = backend.empty(n, np.int32), backend.empty(n, np.int32)
+        listed = 0 if backend.runs_ahead else n
+        self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
         self._partners = backend.empty(ROOM * n, np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
         told = backend.zeros(4, np.uint64)
@@ -182,6 +183,7 @@ class Verlet(Search):
         if needed <= len(self._partners):
             return False
         room = needed + needed // 4
+        room += -room % (4 * self.particles.n)  # on a device lists stand side by side in fours
         if room > MOST_ROOM:
             raise MemoryError(
                 f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller skin, "
