@@ -8,8 +8,8 @@ struct Vec {
     real x[DIM];
 };
 
-// A kernel that shall have as few registers as it takes to fill a multiprocessor; float64 has twice as many.
-#define CROWDED __launch_bounds__(256, 32 / sizeof(real))
+// Before a kernel's name: it shall have so few registers that this many blocks fit a multiprocessor; half as many for float64.
+#define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 

@@ -26,7 +26,7 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:[A-Z_]+ )?(\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE
+    r'extern "C" __global__ void (?:BLOCKS\(\d\) )?(\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE
 )
 
 

@@ -96,7 +96,7 @@ __device__ __forceinline__ int list_near(int n, int i, const real* pos, const in
     return last + 1;
 }
 
-extern "C" __global__ void CROWDED enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
+extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
                                           real reach2, real* anchor, int* first, int* count, int* partners,
                                           long long room, long long* needed, unsigned long long* fastest, int parts) {
     int i = work_item();
@@ -142,7 +142,7 @@ __device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* v
     return acc;
 }
 
-extern "C" __global__ void CROWDED force(int n, const real* pos, const real* vel, const int* first, const int* count,
+extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const real* vel, const int* first, const int* count,
                                          const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;

@@ -40,6 +40,7 @@ from sfc import Curve
 SKIN = 0.3  # in d, where the box has room for it
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
 MARGIN = 0.95  # of how far a particle may go, planned for
+RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
 MOST_ROOM = 2**31 - 1  # places are int32
 WIDTH = 8  # numbers written at once
 at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
@@ -94,7 +95,7 @@ class Verlet(Search):
         told = backend.zeros(4, np.uint64)
         self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
         self._halted = told[3:].view(np.int32)[:1]
-        self.builds, self._window, self._since = 0, 8, 0
+        self.builds, self._window, self._since, self._stride = 0, 8, 0, 0.0
 
     def build(self) -> None:
         """Sort the particles and list the partners of each, if one has moved too far.
@@ -158,10 +159,12 @@ class Verlet(Search):
             return 0
         halted = int(signs[3:].view(np.int32)[0])
         speed2 = np.uint32(int(signs[:2].max()) & 0xFFFFFFFF).view(np.float32)
-        farthest = dt * math.sqrt(speed2)  # in one step
-        longest = self._window // 2 if halted else 2 * self._window
-        if farthest > 0:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / farthest)))
+        self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
+        longest = 2 * self._window
+        if self._stride > 0:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / self._stride)))
+        if halted:
+            longest = min(longest, self._window - 1)
         self._window = max(1, longest)
         return halted
 
