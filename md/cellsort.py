@@ -21,6 +21,7 @@ class CellSort:
 
     Attributes:
         rank: (cells,) int32 rank of each cell by row-major number.
+        table: the same; or (0,) where each cell's rank is its number.
         start: (cells + 1,) int32; the particles of the cell of rank k are those at the places start[k] ..
             start[k + 1] - 1 of the sorted order.
         order: (n,) int32; the slot that the particle of each place had before it was sorted.
@@ -31,7 +32,10 @@ class CellSort:
 
     def __init__(self, order: str | Curve, n: int, grid: Grid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
-        self.rank = backend.upload(covering(order, grid.shape).dense_ranks().astype(np.int32))
+        ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
+        self.rank = backend.upload(ranks)
+        row_major = bool((ranks == np.arange(grid.size)).all())
+        self.table = backend.empty(0, np.int32) if row_major else self.rank
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
         self._keys = backend.empty(n, np.int32)
@@ -39,7 +43,7 @@ class CellSort:
 
     def find(self, particles: Particles) -> None:
         """Fill `start` and `order`, and leave the particles where they are."""
-        self._grid.keys(particles.pos, self.rank, self._keys)
+        self._grid.keys(particles.pos, self.table, self._keys)
         self._backend.sort(self._keys, self.start, self.order, self._scratch)
 
     def apply(self, particles: Particles) -> None:

@@ -32,30 +32,29 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
 __device__ __forceinline__ float rounded_up(float x) { return x; }
 __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
 
-// Raises `most` to the square of a speed in a step some steps after the build. Numbers that are not negative are ordered
-// as their bits are, NaN above them all.
-__device__ __forceinline__ void raise(unsigned long long* most, unsigned since, real speed2) {
-    unsigned bits = __float_as_uint(rounded_up(speed2));
-#if __CUDA_ARCH__ >= 800
-    unsigned warp = __activemask();
-    bits = __reduce_max_sync(warp, bits);
-    if (threadIdx.x % 32 != __ffs(warp) - 1) return;
-#endif
-    unsigned long long word = (unsigned long long)(since + 1) << 32 | bits;
-    if (word > *(volatile unsigned long long*)most) atomicMax(most, word);
+#define JUST_BUILT -1  // all bits set, as no number computed has them
+
+// How far the fastest particle can have gone since the structure was built, if that is the square of its speed.
+__device__ __forceinline__ float gone_by_now(const Out& out, float speed2) {
+    float before = out.gone[out.turn], speed = speed2 == 0 ? 0 : speed2 * rsqrtf(speed2);  // NaN for infinite
+    if (__float_as_int(before) == JUST_BUILT) return 0;
+    return before + speed * (float)out.drift * (1 + 1e-6f);  // so much more than all rounding takes away
 }
 
-// How far the fastest particle can have gone since the structure was built, if that was its speed in the last step.
-__device__ __forceinline__ float gone_by_now(const Out& out, unsigned long long fastest) {
-    float speed2 = __uint_as_float((unsigned)fastest);
-    float speed = speed2 == 0 ? 0 : speed2 * rsqrtf(speed2);  // NaN for infinite
-    return out.gone[out.turn] + speed * (float)out.drift * (1 + 1e-6f);  // so much more than all rounding takes away
+// Raises the word of the next step to the square of a speed in this one. Numbers that are not negative are ordered as their
+// bits are, NaN above them all. From one step to the next it falls by no more than a share, so that few particles are fast
+// enough to matter; the first sees to that share.
+__device__ __forceinline__ void raise(const Out& out, unsigned long long fastest, int i, real speed2) {
+    float floor = 0.8f * __uint_as_float((unsigned)fastest), own = rounded_up(speed2);
+    if (own <= floor && i != 0) return;
+    unsigned long long step = (fastest >> 32) + 1;
+    atomicMax(out.fastest + 1 - out.turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
 }
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
-    float gone = out.fastest ? gone_by_now(out, fastest) : 0;
+    float gone = out.fastest ? gone_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
     bool halted = out.fastest && !(gone <= 0 || gone < out.reach);  // also for NaN
     Vec v = halted ? vi : add_scaled(vi, out.kick, acc);
     long long step = out.clock[out.turn];
@@ -63,7 +62,7 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, step, out.fault);
     if (i == 0) out.clock[1 - out.turn] = step + !halted;
     if (!out.fastest) return;
-    raise(out.fastest + 1 - out.turn, (unsigned)(fastest >> 32), dot(v, v));
+    raise(out, fastest, i, dot(v, v));
     if (i == 0) {
         out.gone[1 - out.turn] = gone;
         *out.halted += halted;

@@ -22,11 +22,11 @@ class Pace(NamedTuple):
     other.
 
     Attributes:
-        fastest: (2,) uint64. The lower half is a float32, the square of the largest speed in the step before,
-            rounded up; the upper half counts the steps since the build, so that what is newer is larger. (0,)
+        fastest: (2,) uint64. The lower half is a float32: the square of the largest speed in the step before,
+            rounded up, or somewhat more. The upper half counts steps, so that what is newer is larger. (0,)
             for a structure that is built at every step: nothing is added up, and nothing halts.
         gone: (2,) float32, how far the fastest can have gone from the build to the step before. Who builds
-            sets this and `fastest` to 0.
+            sets all bits of both; or both to infinity, to halt the steps.
         halted: (1,) int32, steps that were halted.
         reach: how far a particle may go, in d.
     """

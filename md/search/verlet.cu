@@ -16,18 +16,29 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, 
 }
 
 // Calls visit(j) for every particle within reach in cells that follow one another along axis 0. Where they do so in
-// memory too, their particles are one stretch.
+// memory too, as they all do where there is no rank, their particles are one stretch. Who is near is noted first, so that
+// a warp parts for those alone.
 template <bool SHIFTED, typename Visit>
 __device__ __forceinline__ void look(int n, int cell, int last, const real* pos, const int* start, const int* rank,
                                      const Grid& grid, real reach2, const Vec& seen, Visit visit) {
     do {
-        int place = rank[cell];
-        int j = start[place];
-        while (++cell <= last && rank[cell] == place + 1) ++place;
+        int place = rank ? rank[cell] : cell, from = start[place];
+        if (rank) {
+            while (++cell <= last && rank[cell] == place + 1) ++place;
+        } else {
+            place = last;
+            cell = last + 1;
+        }
+        int end = start[place + 1];
+        while (from < end) {
+            unsigned near = 0, bit = 1;
 #pragma unroll 1
-        for (int end = start[place + 1]; j < end; ++j) {
-            Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
-            if (dot(dr, dr) < reach2) visit(j);
+            for (int j = from; bit && j < end; ++j, bit += bit) {
+                Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
+                if (dot(dr, dr) < reach2) near |= bit;
+            }
+            for (; near; near &= near - 1) visit(from + __ffs(near) - 1);
+            from += 32;
         }
     } while (cell <= last);
 }
@@ -72,6 +83,8 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
     }
 }
 
+#define INFINITELY_FAR __int_as_float(0x7f800000)
+
 // On a device lists stand side by side, in fours: partners 4 g .. 4 g + 3 of particle i are the four at g * n + i. Those
 // left over are the particle itself. The last of a four is written as ~j where another follows.
 __device__ __forceinline__ int4 shifted_in(const int4& four, int j) { return make_int4(four.y, four.z, four.w, j); }
@@ -98,7 +111,7 @@ __device__ __forceinline__ int list_near(int n, int i, const real* pos, const in
 
 extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
                                           real reach2, real* anchor, int* first, int* count, int* partners,
-                                          long long room, long long* needed, unsigned long long* fastest, int parts) {
+                                          long long room, long long* needed, float* gone, int parts) {
     int i = work_item();
     if (i >= n) return;
     Vec ri = load(pos, n, i);
@@ -116,14 +129,16 @@ extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* s
     }
     long long places = 4ll * n * used;
     if (places > *(volatile long long*)needed) atomicMax(needed, places);
-    if (used > most) fastest[0] = fastest[1] = 0x7f800000;  // an infinite speed, so that no step is taken
+    if (used > most) gone[0] = gone[1] = INFINITELY_FAR;  // so that no step is taken
 }
 
-template <bool INTERIOR>
-__device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* vel, const int4* fours, const Grid& grid,
-                                    const Law& law, const Vec& ri, const Vec& vi, Vec acc) {
+extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const real* vel, const int* first, const int* count,
+                                           const int* partners, Grid grid, Law law, Out out) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    const int4* fours = (const int4*)partners + i;
     bool more;
-    fours += i;
     do {
         int4 four = *fours;
         fours += n;
@@ -135,24 +150,9 @@ __device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* v
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             if (partner[k] == i) continue;
-            Vec dr = separation<INTERIOR>(grid, ri, rj[k]);
+            Vec dr = displacement(grid, ri, rj[k]);
             acc = interact(law, vel, n, i, partner[k], dot(dr, dr), dr, vi, acc);
         }
     } while (more);
-    return acc;
-}
-
-extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const real* vel, const int* first, const int* count,
-                                         const int* partners, Grid grid, Law law, Out out) {
-    int i = work_item();
-    if (i >= n) return;
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
-    const int4* fours = (const int4*)partners;
-    // A particle of the inner cells meets nobody across the box's sides; a warp takes one path.
-    if (__all_sync(__activemask(), is_interior(grid, home_cell(grid, ri)))) {
-        acc = fold<true>(n, i, pos, vel, fours, grid, law, ri, vi, acc);
-    } else {
-        acc = fold<false>(n, i, pos, vel, fours, grid, law, ri, vi, acc);
-    }
     finish(out, grid, n, i, ri, vi, acc);
 }

@@ -199,11 +199,12 @@ class Verlet(Search):
         """List the partners of each particle; `_make_room` says whether there was room."""
         backend, p, g = self.backend, self.particles, self.grid
         reach2 = g.precision.type(g.cutoff) ** 2
+        rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
-        backend.fill(self._told[:3], 0)
+        backend.fill(self._gone, -1)
         backend.kernels(__name__).enlist(
-            p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach2, self._anchor,
-            self._first, self._count, self._partners, len(self._partners), self._needed, self._fastest,
+            p.n, p.pos, self._sort.start, rank, g.record, reach2, self._anchor,
+            self._first, self._count, self._partners, len(self._partners), self._needed, self._gone,
             4 * backend.workers,
         )  # fmt: skip
 
@@ -240,7 +241,7 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, ro
 
     The partners of particle i stand in `partners` from first[i] on. Each part lists a stretch of the
     particles in a stretch of `partners`. needed[0] is the room that all lists need; where there is less, some
-    are cut short, and on a device `fastest` is raised to infinity, which halts the steps (`md.pace`).
+    are cut short, and on a device `gone` is set to infinity, which halts the steps (`md.pace`).
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):

@@ -33,8 +33,7 @@ class Lone:
     def step(self, speed: float, since: int) -> bool:
         """Whether a step is taken; `since` = 0 is one of a structure just built."""
         if not since:
-            self.device.fill(self.fastest, 0)
-            self.device.fill(self.gone, 0)
+            self.device.fill(self.gone, -1)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
         pace = Pace(self.fastest, self.gone, self.halted, self.reach)
@@ -61,9 +60,25 @@ def test_steps_are_halted_once_the_fastest_can_have_gone_too_far_and_stay_so(dev
 @pytest.mark.gpu
 def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
     lone = Lone(device, reach=10.0)
-    for k, speed in enumerate([4.0, 1.0, 2.0, 0.5]):
+    for k, speed in enumerate([4.0, 1.0, 2.0, 0.5, 0.1]):
         assert lone.step(speed, k)
-    assert device.download(lone.gone).max() == pytest.approx(0.07)
+    shares = 4 + 4 * 0.8**0.5 + 4 * 0.8 + 4 * 0.8**1.5  # it falls by no more than a share at a step
+    assert device.download(lone.gone).max() == pytest.approx(0.01 * shares)
+
+
+@pytest.mark.gpu
+def test_the_fastest_of_many_is_found_whoever_it_is(device):
+    for fast in (0, 1, 1234, 4999):
+        vel = np.random.default_rng(fast).normal(size=(5000, 3))
+        vel[fast] *= 20 / np.linalg.norm(vel[fast])
+        state = md.State(md.scenes.shared_gas(5000, 0.2).pos, vel, md.scenes.shared_gas(5000, 0.2).box)
+        free = md.laws.SpringDashpot(0.0, 0.0)
+        simulation = md.Simulation(
+            state, free, search="verlet", dt=1e-4, backend=device, precision="float32", fused=True
+        )
+        simulation.run(7)
+        word = int(device.download(simulation._search._fastest).max())
+        assert np.uint32(word & 0xFFFFFFFF).view(np.float32) == pytest.approx(400, rel=1e-5)
 
 
 @pytest.mark.gpu
