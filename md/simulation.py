@@ -125,9 +125,9 @@ class Simulation:
         ):
             looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
             while self.step < last:
-                check = min(last, self.step + self._backend.check_interval)
-                while self.step < check:
-                    self._advance(phases, check - self.step)
+                check = self.step + self._backend.check_interval
+                while self.step < min(check, last) or (self.step < last and self._mid_plan()):
+                    self._advance(phases, last - self.step)
                 looks.append(self._look())
                 while looks and (len(looks) > 1 or self.step == last):
                     if self._heed(looks.popleft()):
@@ -206,6 +206,10 @@ class Simulation:
             self._timed(phases, "force", self._fused_step, self.step)
         self._search.took(plan)
         self.step += plan.steps
+
+    def _mid_plan(self) -> bool:
+        """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
+        return self._fused and not self._search.plan().build
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self.law, self._integrator.fused(step, self._fault, self._search.pace))
