@@ -5,15 +5,28 @@ from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.scattered import Scattered
 from md.search.strategy import Plan, Search
+from md.search.tiles import Tiles
 from md.search.verlet import Verlet
 
-__all__ = ["SEARCHES", "Coherent", "Linked", "Naive", "Plan", "Scattered", "Search", "Verlet", "search"]
+__all__ = [
+    "SEARCHES",
+    "Coherent",
+    "Linked",
+    "Naive",
+    "Plan",
+    "Scattered",
+    "Search",
+    "Tiles",
+    "Verlet",
+    "search",
+]
 
 SEARCHES: dict[str, type[Search]] = {
     "naive": Naive,
     "linked": Linked,
     "scattered": Scattered,
     "coherent": Coherent,
+    "tiles": Tiles,
     "verlet": Verlet,
 }
 

@@ -2,9 +2,9 @@
 
 Contract. A search is bound to particles, a grid and a backend. `build` brings its structure up to date
 with the positions; `force` folds a pair law (`md.laws.pair`) over the partners of every particle. Its
-kernels stand in its own
-file: `force(n, pos, vel, *structure, grid, law, out)` beside whatever `build` needs. Every search yields
-the same pair set; they differ in what they read and where it lies.
+kernels stand in its own file: `force(n, pos, vel, *structure, grid, law, out)` beside whatever `build` needs;
+where a device's threads are not one a particle, their number comes before `n`. Every search yields the same
+pair set; they differ in what they read and where it lies.
 """
 
 from __future__ import annotations

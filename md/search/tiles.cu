@@ -1,0 +1,149 @@
+// Tiles of cells with their surroundings in shared memory; see tiles.py.
+//
+// A warp works on one tile at a time. Where its lanes wait for one another they all come: what decides it
+// is the same for each of them.
+
+#define LANES 32
+#define WARPS 8    // in a block of the launcher
+#define STAGED (sizeof(real) == 4 ? 256 : 192)  // particles at a time: 48 KiB for a block hold no more
+#define WIDEST 94  // cells of a tile; as in tiles.py
+#define NOT_YET 0x7fffffff  // place of a slice that is not reached yet: beyond all others
+
+struct Stage {
+    Vec near[STAGED];      // positions of the particles around the tile, slice by slice along axis 0
+    int who[STAGED];       // their slots
+    int slab[WIDEST + 3];  // how many particles around the tile come before each slice
+    int own[LANES];        // slots of the tile's own particles
+    int cell[LANES];       // which cell of the tile each is in
+    int row[NEIGHBOUR_ROWS];
+};
+
+// How far the rounds of 32 cells have come in which a tile's surroundings are staged.
+struct Progress {
+    int cell = 0;  // first cell of the round
+    int used = 0;  // particles of the round that have been staged
+    int done = 0;  // particles of the rounds before
+};
+
+// Slots of a cell's particles: `count` of them from `from` on; none in a cell that is not there.
+__device__ __forceinline__ void look_up(int cell, const int* start, const int* rank, int& from,
+                                        int& count) {
+    from = count = 0;
+    if (cell < 0) return;
+    int place = rank[cell];
+    from = start[place];
+    count = start[place + 1] - from;
+}
+
+// Sum over this lane and those before it.
+__device__ __forceinline__ int sum_upto(int count, int lane) {
+#pragma unroll
+    for (int apart = 1; apart < LANES; apart *= 2) {
+        int before = __shfl_up_sync(~0u, count, apart);
+        if (lane >= apart) count += before;
+    }
+    return count;
+}
+
+// Lists up to 32 of the tile's particles, from number `first` on. Returns how many it has in all.
+__device__ __forceinline__ int list_own(Stage& stage, int lane, int first, int row, int cells,
+                                        const int* start, const int* rank) {
+    int total = 0;
+    for (int round = 0; round < cells; round += LANES) {
+        int cell = round + lane, from, count;
+        look_up(cell < cells ? row + cell : -1, start, rank, from, count);
+        int upto = sum_upto(count, lane), before = total + upto - count - first;
+        for (int k = max(0, -before); k < count && before + k < LANES; ++k) {
+            stage.own[before + k] = from + k;
+            stage.cell[before + k] = cell;
+        }
+        total += __shfl_sync(~0u, upto, LANES - 1);
+    }
+    return total;
+}
+
+// Stages particles around the tile until there is no room or nobody left. Returns how many.
+__device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, int n, const int3& home,
+                                          int cells, const real* pos, const int* start, const int* rank,
+                                          const Grid& grid) {
+    int staged = 0;
+    while (staged < STAGED && at.cell < NEIGHBOUR_ROWS * (cells + 2)) {
+        int number = at.cell + lane, slice = number / NEIGHBOUR_ROWS;
+        int row = slice < cells + 2 ? stage.row[number % NEIGHBOUR_ROWS] : -1;
+        int x = home.x + slice - 1;
+        if (slice == 0) x = axis_neighbour(grid, 0, home.x, 0);
+        if (slice == cells + 1) x = axis_neighbour(grid, 0, home.x + cells - 1, 2);
+        int from, count;
+        look_up(row < 0 || x < 0 ? -1 : row + x, start, rank, from, count);
+        int upto = sum_upto(count, lane), sum = __shfl_sync(~0u, upto, LANES - 1);
+        if (slice < cells + 3 && number % NEIGHBOUR_ROWS == 0) stage.slab[slice] = at.done + upto - count;
+        int before = staged + upto - count - at.used;
+        for (int k = max(0, staged - before); k < count && before + k < STAGED; ++k) {
+            stage.who[before + k] = from + k;
+        }
+        int taken = min(sum - at.used, STAGED - staged);
+        staged += taken;
+        at.used += taken;
+        if (at.used == sum) {
+            at.cell += LANES;
+            at.done += sum;
+            at.used = 0;
+        }
+    }
+    __syncwarp();
+    for (int k = lane; k < staged; k += LANES) stage.near[k] = load(pos, n, stage.who[k]);
+    __syncwarp();
+    return staged;
+}
+
+template <bool INTERIOR>
+__device__ __forceinline__ Vec fold(const Stage& stage, int low, int high, int n, int i, const real* vel,
+                                    const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
+                                    Vec acc) {
+    for (int k = low; k < high; ++k) {
+        int j = stage.who[k];
+        if (j == i) continue;
+        Vec dr = separation<INTERIOR>(grid, ri, stage.near[k]);
+        acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
+    }
+    return acc;
+}
+
+extern "C" __global__ void force(int threads, int n, const real* pos, const real* vel, const int* start,
+                                 const int* rank, int width, int tiles, int parts, Grid grid, Law law,
+                                 Out out) {
+    __shared__ Stage stages[WARPS];
+    Stage& stage = stages[threadIdx.x / LANES];
+    int lane = threadIdx.x % LANES, per_row = (grid.cells[0] + width - 1) / width;
+    if (work_item() >= threads) return;  // a whole warp
+    for (unsigned tile = work_item() / LANES; tile < (unsigned)tiles; tile += threads / LANES) {
+        int line = tile / per_row;
+        int3 home = {(int)(tile % per_row) * width, line % grid.cells[1], line / grid.cells[1]};
+        int cells = min(width, grid.cells[0] - home.x), own = cell_number(grid, home);
+        int3 last = {home.x + cells - 1, home.y, home.z};
+        bool interior = is_interior(grid, home) && is_interior(grid, last);
+        for (int first = 0, total = 1; first < total; first += LANES) {  // a lane for each particle
+            total = list_own(stage, lane, first, own, cells, start, rank);
+            if (total == 0) break;
+            if (lane < NEIGHBOUR_ROWS) stage.row[lane] = neighbour_row(grid, home, lane);
+            for (int slice = lane; slice < cells + 3; slice += LANES) stage.slab[slice] = NOT_YET;
+            __syncwarp();
+            bool busy = first + lane < total;
+            int i = stage.own[busy ? lane : 0], cell = stage.cell[busy ? lane : 0];
+            Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+            Progress progress;
+            for (int before = 0;;) {
+                int staged = stage_more(stage, progress, lane, n, home, cells, pos, start, rank, grid);
+                if (staged == 0) break;
+                int low = max(0, stage.slab[cell] - before);
+                int high = busy ? min(staged, stage.slab[cell + 3] - before) : low;
+                acc = interior ? fold<true>(stage, low, high, n, i, vel, grid, law, ri, vi, acc)
+                               : fold<false>(stage, low, high, n, i, vel, grid, law, ri, vi, acc);
+                before += staged;
+                __syncwarp();
+            }
+            if (busy) finish(out, grid, n, i, ri, vi, acc);
+            __syncwarp();
+        }
+    }
+}

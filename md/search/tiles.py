@@ -1,0 +1,185 @@
+"""Tiles: stretches of cells whose surroundings are copied to fast memory once, for all particles in them.
+
+The particles are sorted by cell. A tile is a few cells in a row along axis 0. The particles of all cells
+around it are brought together in a small buffer (shared memory on a device), slice by slice along axis 0,
+so that whoever is around a cell of the tile is one stretch of the buffer. Tiles for all pairs: Nyland,
+Harris and Prins, Fast N-body simulation with CUDA, GPU Gems 3 (2007), ch. 31; cells on a device: Green,
+Particle Simulation using CUDA, NVIDIA (2010).
+"""
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    finish,
+    is_interior,
+    load,
+    neighbour_rows,
+    separation,
+    store,
+    sub,
+    zero,
+)
+from md.cellsort import CellSort
+from md.laws.pair import interact
+from md.search.strategy import Search
+from sfc import Curve
+
+LANES = 32  # threads of a device that work on one tile
+CROWD = 20  # particles of a tile on average: most have a lane for each, and room to stage all around
+WIDEST = 94  # cells of a tile; as in tiles.cu
+MOST_TILES = 2**24  # at work at once on a device; each then takes another
+WIDTH = 4  # particles copied at once: few cells hold more
+at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
+
+
+class Tiles(Search):
+    """Counting sort by the rank of the cell, then tiles of cells with their surroundings staged.
+
+    A tile reads each particle around it from memory once (on a device once for every 32 of its own), and
+    each of its own then meets those in the cells next to it. The order in which it meets them is always the
+    same, so runs repeat bit for bit on either backend. `accesses` yields who meets whom, particle by
+    particle, not what little a tile reads from memory.
+
+    Args:
+        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve. Tiles lie along
+            axis 0 in any; only with "row" is what they read a few long stretches.
+        width: most cells of a tile, 1 to 94; None for as many as hold about 20 particles. A row is cut into
+            as few tiles as that allows, of equal width but for the last.
+
+    Raises:
+        ValueError: a width outside its range.
+    """
+
+    name = "tiles"
+    sorts_data = True
+
+    def __init__(self, cell_order: str | Curve = "row", width: int | None = None):
+        whole = isinstance(width, (int, np.integer)) and not isinstance(width, bool)
+        if width is not None and not (whole and 1 <= width <= WIDEST):
+            raise ValueError(
+                f"width = {width!r}; allowed: an integer from 1 to {WIDEST}, in cells; None for what suits "
+                "the density"
+            )
+        self.cell_order, self.width = cell_order, width
+
+    def _allocate(self) -> None:
+        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
+        along = self.grid.shape[0]
+        width = CROWD * self.grid.size // max(self.particles.n, 1) if self.width is None else self.width
+        per_row = -(-along // min(max(width, 1), WIDEST))
+        if along < 3:
+            per_row = along  # of two cells in one tile, each would be beside the other and around it
+        self._width = -(-along // per_row)
+        self._tiles = -(-along // self._width) * (self.grid.size // along)
+
+    def build(self) -> None:
+        """Sort the particles by the rank of their cell and move them there."""
+        self._sort.apply(self.particles)
+
+    def _structure(self):
+        return self._sort.start, self._sort.rank, self._width, self._tiles, 4 * self.backend.workers
+
+    def _fold(self, law, parameters, out: Array) -> None:
+        p = self.particles
+        threads = LANES * min(self._tiles, MOST_TILES) if p.n else 0
+        kernels = self.backend.kernels(__name__, law)
+        kernels.force(threads, p.n, p.pos, p.vel, *self._structure(), self.grid.record, parameters, out)
+
+
+@register_jitable(forceinline=True)
+def first_cell(grid, width, tile):
+    """The first cell of a tile, as (x, y, z)."""
+    per_row = (grid.cells[0] + width - 1) // width
+    row = tile // per_row
+    return (tile - row * per_row) * width, row % grid.cells[1], row // grid.cells[1]
+
+
+@register_jitable(forceinline=True)
+def slice_cell(grid, home, last, s):
+    """Where along axis 0 slice s around a tile lies; negative if absent.
+
+    Slice 0 comes before the tile's first cell `home`, the last slice after its cell `last`.
+    """
+    if s == 0:
+        return axis_neighbours(grid, 0, home[0])[0]
+    x = home[0] + s - 1
+    return x if x <= last else axis_neighbours(grid, 0, last)[2]
+
+
+@kernel(parallel=True)
+def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out):
+    """out[i] = the law folded over the staged cells around that of particle i.
+
+    `threads` are those of a device, `LANES` for each tile at work; here each part takes a stretch of the
+    tiles.
+    """
+    crowd = 0
+    for cell in numba.prange(len(rank)):
+        crowd = max(crowd, start[cell + 1] - start[cell])
+    room = 9 * (width + 2) * crowd  # of a tile; and a cell is in it twice at most
+    for p in numba.prange(parts):
+        g = grid[0]
+        near = np.empty((pos.shape[1], min(room, 2 * n) + WIDTH), pos.dtype).T
+        who = np.empty(len(near), np.uint32)
+        far = np.empty(len(near), pos.dtype)
+        slab = np.empty(width + 3, np.int64)
+        for tile in range(p * tiles // parts, (p + 1) * tiles // parts):
+            home = first_cell(g, width, tile)
+            last = min(home[0] + width, g.cells[0]) - 1
+            rows = neighbour_rows(g, home)
+            own = rows[len(rows) // 2]
+            here = 0
+            for x in range(home[0], last + 1):
+                cell = rank[at(own + x)]
+                here += start[at(cell + 1)] - start[at(cell)]
+            if here == 0:
+                continue
+            k = 0
+            for s in range(last - home[0] + 3):
+                slab[at(s)] = k
+                x = slice_cell(g, home, last, s)
+                if x < 0:
+                    continue
+                for row in rows:
+                    if row < 0:
+                        continue
+                    cell = rank[at(row + x)]
+                    j = start[at(cell)]
+                    count = start[at(cell + 1)] - j
+                    for b in range(WIDTH):  # most cells hold fewer: what is over is overwritten
+                        who[at(k + b)] = j + b
+                    for b in range(WIDTH, count):
+                        who[at(k + b)] = j + b
+                    k += count
+            slab[at(last - home[0] + 3)] = k
+            for m in range(k):
+                store(near, at(m), load(pos, at(who[at(m)]), g))
+            interior = is_interior(g, home) and is_interior(g, (last, home[1], home[2]))
+            for x in range(home[0], last + 1):
+                cell = rank[at(own + x)]
+                low, high = slab[at(x - home[0])], slab[at(x - home[0] + 3)]
+                for i in range(start[at(cell)], start[at(cell + 1)]):
+                    ri = load(pos, at(i), g)
+                    vi = load(vel, at(i), g)
+                    acc = zero(ri)
+                    if interior:
+                        for k in range(low, high):
+                            dr = sub(ri, load(near, at(k), g))
+                            far[at(k)] = dot(dr, dr)
+                    else:
+                        for k in range(low, high):
+                            dr = displacement(g, ri, load(near, at(k), g))
+                            far[at(k)] = dot(dr, dr)
+                    for k in range(low, high):
+                        j = who[at(k)]
+                        if j != i:
+                            dr = separation(g, interior, ri, load(near, at(k), g))
+                            acc = interact(law, vel, i, j, far[at(k)], dr, vi, acc)
+                    finish(out, g, i, ri, vi, acc)
