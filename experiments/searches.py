@@ -32,10 +32,10 @@ class Config(Settings):
     """Particles."""
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
-    search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet")
+    search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
     """Any search of `md.search`; naive takes n squared."""
     cell_order: tuple[str, ...] = ("row",)
-    """Order of the cells: coherent and verlet sort the particles by it, the others find them sorted once."""
+    """Order of the cells: coherent, tiles and verlet sort the particles by it, others once before."""
     skin: float = 0.3
     """Of verlet, in d."""
     precision: tuple[str, ...] = ("float64",)
@@ -103,8 +103,8 @@ def _simulation(case: Config) -> md.Simulation:
     search, reorder = case.search, None
     if search == "verlet":
         search = md.search.Verlet(case.cell_order, case.skin)
-    elif search == "coherent":
-        search = md.search.Coherent(case.cell_order)
+    elif search in ("coherent", "tiles"):
+        search = md.search.SEARCHES[search](case.cell_order)
     else:
         reorder = md.Reorder(case.cell_order, lambda step: step == 0)
     gas = _gas(case.n, case.filling_fraction, case.seed)

@@ -23,7 +23,7 @@ AXES = [
     "row",
     "hilbert",
 ]
-AXES += ["--search", "naive", "linked", "scattered", "coherent", "verlet"]
+AXES += ["--search", "naive", "linked", "scattered", "coherent", "verlet", "tiles"]
 AXES += ["--samples", "2", "--steps", "3", "--warmup", "80"]
 
 
@@ -37,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
 def test_every_case_has_a_row_for_each_sample(folder):
     table = pd.read_parquet(folder / "table.parquet")
     cases = table.groupby(["n", "search", "cell_order"]).size()
-    assert len(cases) == 2 * 5 * 2
+    assert len(cases) == 2 * 6 * 2
     assert (cases == 2).all()
     assert (table["time_ms"] > 0).all()
     rate = 1e3 * table["n"] / table["time_ms"]
@@ -53,16 +53,16 @@ def test_searches_see_the_same_gas_and_lists_outlive_a_step(folder):
         assert rows["temperature_end"].nunique() > 0
         assert np.ptp(rows["temperature_end"]) < 1e-9
     each = table.groupby("search")
-    assert (each["steps_per_build"].max() == 1)[["naive", "linked", "scattered", "coherent"]].all()
+    assert (each["steps_per_build"].max() == 1)[["naive", "linked", "scattered", "coherent", "tiles"]].all()
     assert each["steps_per_build"].min()["verlet"] > 1
     read = each["partners_read"].mean()
-    assert read["verlet"] < read["coherent"] < read["naive"]
+    assert read["verlet"] < read["coherent"] == read["tiles"] < read["naive"]
 
 
 def test_figures_and_medians_are_there(folder):
     assert (folder / "sizes_float64.png").read_bytes().startswith(b"\x89PNG")
     spread = pd.read_csv(folder / "summary.csv")
-    assert len(spread) == 20
+    assert len(spread) == 24
     assert (spread["time_ms_q25"] <= spread["time_ms_median"]).all()
 
 
