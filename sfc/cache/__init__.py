@@ -1,7 +1,8 @@
 """Models of a cache fed by a stream of accesses: what an order should buy.
 
-Contract. A stream says which memory slots are read, grouped by the slot on whose behalf they are read. A
-model turns it into a `HitRatio`. Caches start empty. Slots are particles; `addresses` converts them to bytes.
+Contract. A stream says which memory slots are read, grouped by the reader, the slot on whose behalf they are
+read. A model turns it into a `HitRatio`. Caches start empty. Slots are particles; `addresses` converts them
+to bytes.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses

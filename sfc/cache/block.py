@@ -12,6 +12,8 @@ kernel = compiler("sfc")
 def block(stream: AccessStream, capacity: int) -> HitRatio:
     """The thesis's model: memory is cut into blocks of `capacity` slots; a read in the reader's own hits.
 
+    It knows where things lie, not when they are read: the order of the readers makes no difference.
+
     Args:
         stream: reads grouped by reader.
         capacity: slots per block, at least 1.
@@ -25,14 +27,16 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
     if not isinstance(stream, AccessStream):
         raise ValueError(f"a stream of type {type(stream).__name__}; allowed: AccessStream(offsets, reads)")
     capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
-    return HitRatio(int(_block_hits(stream.offsets, stream.reads, capacity)), len(stream.reads))
+    return HitRatio(
+        int(_block_hits(stream.offsets, stream.reads, stream.readers, capacity)), len(stream.reads)
+    )
 
 
 @kernel(parallel=True)
-def _block_hits(offsets, reads, capacity):
+def _block_hits(offsets, reads, readers, capacity):
     hits = 0
     for i in numba.prange(len(offsets) - 1):
-        own = i // capacity
+        own = readers[i] // capacity
         count = 0
         for a in range(offsets[i], offsets[i + 1]):
             count += reads[a] // capacity == own

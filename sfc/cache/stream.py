@@ -9,21 +9,24 @@ from sfc.cache.checks import checked_integers
 
 @dataclass(frozen=True)
 class AccessStream:
-    """The reads of a kernel in the order it makes them, slot by slot.
+    """The reads of a kernel in the order it makes them, reader by reader.
 
     Attributes:
-        offsets: (n + 1,) int64; slot i makes the reads offsets[i] .. offsets[i + 1] - 1. Given as integers of
-            any dtype.
+        offsets: (n + 1,) int64; the reads of reader k are offsets[k] .. offsets[k + 1] - 1. Given as integers
+            of any dtype.
         reads: (offsets[n],) int32, or int64 where a slot needs it; the slot each one reads. Given as integers
             of any dtype.
+        readers: (n,) int32 or int64; the slot of each reader. Given as integers of any dtype, or None where
+            the readers are the slots 0 .. n - 1 in turn.
 
     Raises:
-        ValueError: offsets that do not rise from 0 to the number of reads, a negative slot, or what is not
-            (n,) integers.
+        ValueError: offsets that do not rise from 0 to the number of reads, readers of another number, a
+            negative slot, or what is not (n,) integers.
     """
 
     offsets: np.ndarray
     reads: np.ndarray
+    readers: np.ndarray | None = None
 
     def __post_init__(self):
         reads = checked_integers("reads", self.reads, 0, 2**63)
@@ -37,9 +40,15 @@ class AccessStream:
         if len(falls):
             i = int(falls[0])
             raise ValueError(f"offsets[{i}:{i + 2}] = {offsets[i : i + 2].tolist()}; allowed: rising offsets")
-        narrow = not len(reads) or int(reads.max()) < 2**31
+        n = len(offsets) - 1
+        readers = checked_integers(
+            "readers", np.arange(n) if self.readers is None else self.readers, 0, 2**63
+        )
+        if len(readers) != n:
+            raise ValueError(f"{len(readers)} readers; allowed: {n}, one less than the offsets")
         object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "reads", reads.astype(np.int32 if narrow else np.int64, copy=False))
+        object.__setattr__(self, "reads", _narrow(reads))
+        object.__setattr__(self, "readers", _narrow(readers))
 
 
 @dataclass(frozen=True)
@@ -71,3 +80,9 @@ class HitRatio:
         if not 0 < miss_cost < float("inf"):
             raise ValueError(f"miss cost {miss_cost!r} hits; allowed: positive and finite")
         return miss_cost / (self.ratio + (1.0 - self.ratio) * miss_cost)
+
+
+def _narrow(slots: np.ndarray) -> np.ndarray:
+    """Slots as int32, or as int64 where one of them needs it."""
+    fits = not len(slots) or int(slots.max()) < 2**31
+    return slots.astype(np.int32 if fits else np.int64, copy=False)

@@ -35,6 +35,29 @@ def test_what_is_no_slot_is_refused(reads):
         AccessStream(np.array([0, 1]), np.array(reads))
 
 
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES)
+def test_a_reader_may_be_any_slot(dtype):
+    assert AccessStream([0, 2, 3], [1, 2, 0]).readers.tolist() == [0, 1]
+    stream = AccessStream([0, 2, 3], [1, 2, 0], np.array([5, 0], dtype))
+    assert stream.readers.tolist() == [5, 0]
+    assert stream.readers.dtype == np.int32
+    assert block(stream, 1) == HitRatio(1, 3)
+    assert block(stream, 4) == HitRatio(1, 3)
+    assert block(stream, 6) == HitRatio(3, 3)
+
+
+def test_a_block_hits_whatever_the_order_of_the_readers():
+    stream = AccessStream([0, 2, 3, 6], [1, 2, 0, 0, 1, 2])
+    turned = AccessStream([0, 3, 5, 6], [0, 1, 2, 1, 2, 0], [2, 0, 1])
+    assert [block(stream, c) for c in (1, 2, 3)] == [block(turned, c) for c in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("readers", [[0], [0, 1, 2], [0, -1], [0.0, 1.0], [[0, 1]]])
+def test_what_are_no_readers_is_refused(readers):
+    with pytest.raises(ValueError, match=r"readers.*allowed"):
+        AccessStream([0, 2, 3], [1, 2, 0], np.array(readers))
+
+
 def test_offsets_that_are_no_integers_are_refused():
     with pytest.raises(ValueError, match="offsets are float64 of shape"):
         AccessStream(np.array([0.0, 1.0]), np.array([0]))
