@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from md.backend import Backend
+from md.backend.base import Array
 from md.grid import Grid
 from md.state import Particles
 from sfc import Curve, covering
@@ -41,12 +42,16 @@ class CellSort:
         self._keys = backend.empty(n, np.int32)
         self._scratch = backend.sort_scratch(n, grid.size)
 
-    def find(self, particles: Particles) -> None:
-        """Fill `start` and `order`, and leave the particles where they are."""
-        self._grid.keys(particles.pos, self.table, self._keys)
+    def find(self, pos: Array) -> None:
+        """Fill `start` and `order`, and leave the particles where they are.
+
+        Args:
+            pos: (n, dim) positions inside the box, on the backend.
+        """
+        self._grid.keys(pos, self.table, self._keys)
         self._backend.sort(self._keys, self.start, self.order, self._scratch)
 
     def apply(self, particles: Particles) -> None:
         """Sort the particles; those of one cell keep their order."""
-        self.find(particles)
+        self.find(particles.pos)
         particles.permute(self.order)

@@ -1,18 +1,22 @@
-"""Reordering particles in memory along an ordering of the cells."""
+"""Reordering along an ordering of the cells: the particles in memory, or the work on them."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
 
+import numpy as np
+
 from md.backend import Backend, Cpu, Timings
 from md.cellsort import CellSort
 from md.grid import Grid
 from md.schedule import Run, Schedule, Watching
+from md.search.strategy import Search
+from md.shadow import Shadow
 from md.state import Particles
 from sfc import Curve
 
-MODES = ("data",)
+MODES = ("data", "threads", "shadow")
 ROUTES = ("device", "host")
 
 
@@ -24,9 +28,22 @@ class Reorder:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
         schedule: when, such as `md.Every(500)`, `md.Moved(0.5)`, `md.Decayed("auto")`, or any function of
             the step.
-        mode: "data": position, velocity and id move to the sorted place.
-        via: "device": where the particles live; "host": they are copied to the host, sorted and gathered
-            there on all cores, and copied back, as the thesis does.
+        mode: what takes the new order. "data": position, velocity and id move to the sorted place.
+
+            The other two leave the particles where they are, and keep the permutation of the last reorder
+            until the next one; before the first it leaves everything in its place.
+
+            "threads": work item t of the force kernel takes the particle in slot order[t], so that
+            neighbouring threads (on the CPU, one turn of a thread after the other) visit neighbouring
+            particles. Neither the building of the search's structure nor the integration follows.
+
+            "shadow": the search works on a copy of position and velocity, whose row k is the particle in
+            slot order[k]. At every step the phase `build` refreshes the copy from the particles through the
+            permutation, and the phase `force` scatters each force through it to its particle's own row. The
+            copy takes room for 2 n rows. No fused step: that would move the copy.
+        via: where the order is found. "device": where the particles live; "host": they are copied to the
+            host, sorted and gathered there on all cores, and copied back, as the thesis does. Under
+            "threads" and "shadow" the positions alone go there, and the permutation comes back.
 
     Raises:
         ValueError: an unknown mode or route, or (when bound to a grid) an unknown ordering.
@@ -50,9 +67,12 @@ class Reorder:
     def bind(self, particles: Particles, grid: Grid, backend: Backend, timings: Timings) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
-        bound._particles, bound._backend = particles, backend
+        bound._particles, bound._grid, bound._backend = particles, grid, backend
         place = backend if self.via == "device" else Cpu()
         bound._place, bound._sort = place, CellSort(self.ordering, particles.n, grid, place)
+        if self.mode != "data":
+            bound._order = bound._sort.order if place is backend else backend.empty(particles.n, np.int32)
+            bound._order[...] = backend.upload(np.arange(particles.n, dtype=np.int32))
         if isinstance(self.schedule, Watching):
             bound.schedule = self.schedule.bind(Run(particles, grid, backend, timings))
         return bound
@@ -73,13 +93,35 @@ class Reorder:
             return 1
         return next((k for k in range(1, most) if self.schedule(step + k)), most)
 
+    def bind_search(self, search: Search) -> Search:
+        """The search bound to the particles, such that it follows the order of this mode."""
+        if self.mode == "threads":
+            self._particles.work = self._order
+        elif self.mode == "shadow":
+            search = Shadow(search, self._order)
+        return search.bind(self._particles, self._grid, self._backend)
+
     def apply(self, step: int) -> None:
         """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
+        if self.mode == "data":
+            self._move()
+        else:
+            self._find()
+        if isinstance(self.schedule, Watching):
+            self.schedule.reordered(step)
+
+    def _move(self) -> None:
         particles = self._particles
         if self._place is not self._backend:
             particles = particles.on(self._place)
         self._sort.apply(particles)
         if particles is not self._particles:
             self._particles.take_from(particles)
-        if isinstance(self.schedule, Watching):
-            self.schedule.reordered(step)
+
+    def _find(self) -> None:
+        pos, backend = self._particles.pos, self._backend
+        if self._place is backend:
+            self._sort.find(pos)
+        else:
+            self._sort.find(self._place.upload_rows(backend.download(pos)))
+            self._order[...] = backend.upload(self._sort.order)

@@ -33,7 +33,7 @@ class Simulation:
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
         dt: time step in time units; None for a fiftieth of the law's contact time.
-        reorder: when and along what to reorder the particles in memory; None for never.
+        reorder: when and along what to reorder the particles in memory, or the work on them; None for never.
         backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
         precision: "float32" or "float64"; of positions, velocities and forces.
         layout: how particles lie in memory, one of `md.backend.LAYOUTS`; None for what suits the device.
@@ -47,7 +47,7 @@ class Simulation:
 
     Raises:
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the
-            cutoff, or a reorder for a search that sorts the data itself.
+            cutoff, a reorder for a search that sorts the data itself, or mode "shadow" with `fused`.
         BackendUnavailableError: CUDA asked for where there is none.
     """
 
@@ -79,16 +79,25 @@ class Simulation:
                 f"search {chosen.name!r} sorts the data itself at every build, so a separate reorder "
                 f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
             )
+        if fused and reorder is not None and reorder.mode == "shadow":
+            raise ValueError(
+                "mode 'shadow' with fused=True would move the copy, which the next step makes anew; allowed: "
+                "fused=False, or mode 'data' or 'threads'"
+            )
         self._backend = backends.get(backend, layout)
         self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
         self._particles = Particles(state, np.dtype(precision), self._backend)
-        self._search = chosen.bind(self._particles, self._grid, self._backend)
-        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
         self._reorder = (
             None
             if reorder is None
             else reorder.bind(self._particles, self._grid, self._backend, self.timings)
         )
+        self._search = (
+            chosen.bind(self._particles, self._grid, self._backend)
+            if reorder is None
+            else self._reorder.bind_search(chosen)
+        )
+        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
         self._pieces = Pieces(self._particles, self._search, self._backend, self._take)
@@ -176,9 +185,11 @@ class Simulation:
         return self._search.pairs(distance)
 
     def accesses(self) -> AccessStream:
-        """The slots that the force kernel reads now, in the present memory order.
+        """What the force kernel reads now, reader by reader in the order it takes them; feeds `sfc.cache`.
 
-        Feeds the models in `sfc.cache`.
+        A slot is a row of the arrays that it reads: of the particles in their present memory order, or under
+        a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
+        not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
         """
         self._raise_fault()
         self._search.build()

@@ -7,5 +7,5 @@ extern "C" __global__ void gather(int n, const int* order, const real* pos, cons
     int j = order[i];
     store(new_pos, n, i, load(pos, n, j));
     store(new_vel, n, i, load(vel, n, j));
-    new_id[i] = id[j];
+    if (id) new_id[i] = id[j];
 }

@@ -109,6 +109,7 @@ class Particles:
     Attributes:
         pos, vel: (n, dim) arrays of the backend.
         id: (n,) int32.
+        work: (n,) int32, the slots in the order in which a force kernel takes them; (0,) for memory order.
         spare: arrays like `pos` and `vel` for a kernel that writes while others read; see `swap`.
     """
 
@@ -118,6 +119,7 @@ class Particles:
         self.pos = backend.upload_rows(pos)
         self.vel = backend.upload_rows(state.vel.astype(precision))
         self.id = backend.upload(state.id)
+        self.work = backend.empty(0, np.int32)
         self.spare = [backend.rows(*pos.shape, precision) for _ in range(2)]
         self._spare_id = backend.empty(self.n, np.int32)
 
@@ -126,7 +128,7 @@ class Particles:
         other = copy.copy(self)
         other.backend = backend
         other.pos, other.vel = (backend.upload_rows(self.backend.download(a)) for a in (self.pos, self.vel))
-        other.id = backend.upload(self.backend.download(self.id))
+        other.id, other.work = (backend.upload(self.backend.download(a)) for a in (self.id, self.work))
         other.spare = [backend.rows(*self.pos.shape, self.pos.dtype) for _ in range(2)]
         other._spare_id = backend.empty(self.n, np.int32)
         return other
@@ -148,6 +150,17 @@ class Particles:
         )
         self.swap()
         self.id, self._spare_id = self._spare_id, self.id
+
+    def copy_to(self, order, pos, vel) -> None:
+        """Copy positions and velocities in another order: row i of the copy takes what is in slot order[i].
+
+        Args:
+            order: (n,) int32 permutation on the backend.
+            pos: (n, dim) array of the backend, filled.
+            vel: likewise.
+        """
+        nobody = self.backend.empty(0, np.int32)
+        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, nobody, pos, vel, nobody)
 
     def swap(self) -> None:
         """Take the spare positions and velocities, which a kernel has filled, for the particles' own."""
@@ -176,10 +189,11 @@ class Particles:
 
 @kernel(parallel=True)
 def gather(n, order, pos, vel, id, new_pos, new_vel, new_id):
-    """Slot i of the new arrays takes slot order[i] of the old."""
+    """Slot i of the new arrays takes slot order[i] of the old; `id` may be (0,) and stay out of it."""
     for i in numba.prange(n):
         j = order[i]
         for k in range(pos.shape[1]):
             new_pos[i, k] = pos[j, k]
             new_vel[i, k] = vel[j, k]
-        new_id[i] = id[j]
+        if len(id):
+            new_id[i] = id[j]

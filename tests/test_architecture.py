@@ -16,6 +16,7 @@ FLOORS = [
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.cellsort", "md.search.strategy"),
+    ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),

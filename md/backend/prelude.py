@@ -5,6 +5,7 @@ from the type of the grid record (its field `length` has one entry an axis) or o
 without a body work inside a kernel only, where Numba puts the overload of the right `dim` in their place.
 """
 
+import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
@@ -12,6 +13,15 @@ from numba.extending import overload, register_jitable
 def load(array, i, like):
     """Row i of an (n, dim) array as a vector; `like` is a grid record or a vector of the same dim."""
     raise NotImplementedError
+
+
+@register_jitable(forceinline=True)
+def in_turn(work, item):
+    """The slot that a work item is about: work[item], or for an empty work order the slot of that number.
+
+    It has no sign, for Numba would ask for it at every row, and the 32 bits of the slots it is compared with.
+    """
+    return np.uint32(work[item]) if len(work) else np.uint32(item)
 
 
 def store(array, i, vector):

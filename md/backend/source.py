@@ -2,9 +2,9 @@
 
 Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of
 this case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the
-argument that is to be passed, the prelude, the functors (`contact.cuh` of the law, `integrate.cuh` or
-`store.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`. Line
-directives make the compiler name the file and line that were edited.
+argument that is to be passed, the prelude, the functors (`contact.cuh` of the law; `store.cuh`,
+`shadow.cuh` or `integrate.cuh` of the output), the stem's own .cuh where there is one, and that kernel of
+`linked.cu`. Line directives make the compiler name the file and line that were edited.
 """
 
 import re
@@ -114,7 +114,7 @@ def assemble(
         layout: one of `md.backend.LAYOUTS`.
         structs: name -> struct, for every capitalised parameter type.
         functors: files with the functions of the law and the output.
-        fused: whether the output moves the particles.
+        fused: whether the output is a functor of named fields, such as one that moves the particles.
 
     Returns:
         CUDA C++.

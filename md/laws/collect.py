@@ -19,8 +19,8 @@ class Collect(NamedTuple):
 
     Attributes:
         reach2: (1,) square of the distance a partner must be closer than; infinite for every visit.
-        offsets: (n + 1,) int64 place of each particle's first partner; used only when `partners` has room.
-        partners: (offsets[n],) int32 slots, filled; or (0,) to count only.
+        offsets: (n,) int64 place of each particle's first partner; used only when `partners` has room.
+        partners: (partners of all,) int32 slots, filled; or (0,) to count only.
     """
 
     reach2: np.ndarray

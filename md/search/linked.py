@@ -16,6 +16,7 @@ from md.backend.prelude import (
     dot,
     finish,
     home_cell,
+    in_turn,
     load,
     neighbour_rows,
     zero,
@@ -72,10 +73,11 @@ def link(n, pos, grid, keys, head, next, parts):
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, head, next, grid, law, out):
+def force(n, pos, vel, work, head, next, grid, law, out):
     """out[i] = the law folded over the lists of the home cell and those around it."""
-    for i in numba.prange(n):
+    for item in numba.prange(n):
         g = grid[0]
+        i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = zero(ri)

@@ -1,8 +1,10 @@
 // All pairs; see naive.py.
 
-extern "C" __global__ void force(int n, const real* pos, const real* vel, Grid grid, Law law, Out out) {
-    int i = work_item();
-    if (i >= n) return;
+extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* work, Grid grid, Law law,
+                                 Out out) {
+    int item = work_item();
+    if (item >= n) return;
+    int i = in_turn(work, item);
     Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
     for (int j = 0; j < n; ++j) {
         if (j == i) continue;

@@ -3,7 +3,7 @@
 import numba
 
 from md.backend.jit import kernel
-from md.backend.prelude import displacement, dot, finish, load, zero
+from md.backend.prelude import displacement, dot, finish, in_turn, load, zero
 from md.laws.pair import interact
 from md.search.strategy import Search
 
@@ -24,10 +24,11 @@ class Naive(Search):
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, grid, law, out):
+def force(n, pos, vel, work, grid, law, out):
     """out[i] = the law folded over every j != i."""
-    for i in numba.prange(n):
+    for item in numba.prange(n):
         g = grid[0]
+        i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = zero(ri)

@@ -25,10 +25,11 @@ __device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* v
     return acc;
 }
 
-extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* start, const int* rank,
-                                 const int* order, Grid grid, Law law, Out out) {
-    int i = work_item();
-    if (i >= n) return;
+extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* work, const int* start,
+                                 const int* rank, const int* order, Grid grid, Law law, Out out) {
+    int item = work_item();
+    if (item >= n) return;
+    int i = in_turn(work, item);
     Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
     int3 home = home_cell(grid, ri);
     if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp takes one path

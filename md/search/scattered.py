@@ -14,6 +14,7 @@ from md.backend.prelude import (
     dot,
     finish,
     home_cell,
+    in_turn,
     load,
     neighbour_rows,
     zero,
@@ -41,17 +42,18 @@ class Scattered(Search):
 
     def build(self) -> None:
         """Sort the slots by the rank of their particle's cell."""
-        self._sort.find(self.particles)
+        self._sort.find(self.particles.pos)
 
     def _structure(self):
         return self._sort.start, self._sort.rank, self._sort.order
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, start, rank, order, grid, law, out):
+def force(n, pos, vel, work, start, rank, order, grid, law, out):
     """out[i] = the law folded over the slots listed for the home cell and those around it."""
-    for i in numba.prange(n):
+    for item in numba.prange(n):
         g = grid[0]
+        i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = zero(ri)

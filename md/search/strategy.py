@@ -2,9 +2,11 @@
 
 Contract. A search is bound to particles, a grid and a backend. `build` brings its structure up to date
 with the positions; `force` folds a pair law (`md.laws.pair`) over the partners of every particle. Its
-kernels stand in its own file: `force(n, pos, vel, *structure, grid, law, out)` beside whatever `build` needs;
-where a device's threads are not one a particle, their number comes before `n`. Every search yields the same
-pair set; they differ in what they read and where it lies.
+kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, out)` beside whatever `build`
+needs. `work` is `md.state.Particles.work`, in whose order the kernel takes the particles (`in_turn`); a
+search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
+number comes before `n`. Every search yields the same pair set; they differ in what they read and where it
+lies.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Search(ABC):
 
     @abstractmethod
     def _structure(self) -> tuple[Array, ...]:
-        """The arrays `force` takes between `vel` and `grid`."""
+        """The arrays `force` takes before `grid`."""
 
     def plan(self) -> Plan:
         """What comes before the next fused steps, and how many they may be."""
@@ -127,7 +129,7 @@ class Search(ABC):
         self._fold(law, law.parameters(self.grid.precision), out)
 
     def accesses(self) -> AccessStream:
-        """The slots that `force` reads, particle by particle in memory order, in the order it visits them."""
+        """The slots that `force` reads, particle by particle in the order in which it takes them."""
         return self._collect(np.inf)
 
     def pairs(self, cutoff: float) -> np.ndarray:
@@ -141,7 +143,7 @@ class Search(ABC):
         """
         stream = self._collect(cutoff * cutoff)
         id = self.backend.download(self.particles.id)
-        first = np.repeat(id, np.diff(stream.offsets))
+        first = np.repeat(id[stream.readers], np.diff(stream.offsets))
         second = id[stream.reads]
         once = first < second
         pairs = np.column_stack([first[once], second[once]])
@@ -152,17 +154,21 @@ class Search(ABC):
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.rows(n, self.grid.box.dim, real)
-        law = Collect(reach, self.backend.zeros(n + 1, np.int64), self.backend.empty(0, np.int32))
+        law = Collect(reach, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
-        offsets = np.zeros(n + 1, np.int64)
-        np.cumsum(self.backend.download(counts)[:, 0].astype(np.int64), out=offsets[1:])
+        work = self.backend.download(self.particles.work)
+        readers = work if len(work) else np.arange(n, dtype=np.int32)
+        offsets, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
+        np.cumsum(self.backend.download(counts)[readers, 0].astype(np.int64), out=offsets[1:])
+        place[readers] = offsets[:-1]
         partners = self.backend.empty(int(offsets[-1]), np.int32)
         if len(partners):
-            law = Collect(reach, self.backend.upload(offsets), partners)
+            law = Collect(reach, self.backend.upload(place), partners)
             self._fold(law, law, counts)
-        return AccessStream(offsets, self.backend.download(partners))
+        return AccessStream(offsets, self.backend.download(partners), readers)
 
     def _fold(self, law, parameters, out: Array) -> None:
         p = self.particles
         kernels = self.backend.kernels(type(self).__module__, law)
-        kernels.force(p.n, p.pos, p.vel, *self._structure(), self.grid.record, parameters, out)
+        work = () if self.sorts_data else (p.work,)
+        kernels.force(p.n, p.pos, p.vel, *work, *self._structure(), self.grid.record, parameters, out)

@@ -26,6 +26,7 @@ from md.integrate import KickDrift
 from md.laws import SpringDashpot
 from md.laws.collect import Collect
 from md.search import SEARCHES
+from md.shadow import Unsorted
 from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
@@ -33,7 +34,14 @@ KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, "
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos"), (2, np.float32, "aos4")]
 
 
-def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fused: bool) -> str:
+FUNCTORS = {
+    "store": STORE,
+    "fused": file_of("md.integrate", ".cuh"),
+    "unsorted": file_of("md.shadow", ".cuh"),
+}
+
+
+def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out: str) -> str:
     """The source as the loader assembles it, with the structs it would make from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
@@ -54,6 +62,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fus
             ("int*", "halted", 0),
             ("float", "reach", 0),
         ),
+        "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
     }
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors = {}, []
@@ -63,16 +72,17 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, fus
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))
     if "Out" in wanted:
-        structs["Out"] = Struct(fields["fused" if fused else "store"])
-        functors.append(file_of("md.integrate", ".cuh") if fused else STORE)
-    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, fused and "Out" in wanted)
+        structs["Out"] = Struct(fields[out])
+        functors.append(FUNCTORS[out])
+    named = out != "store" and "Out" in wanted
+    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named)
 
 
 def variants(stem: str, kernel: str):
     """Every law and output of a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     laws = ("contact", "collect") if "Law" in wanted else ("contact",)
-    return product(laws, (False, True) if "Out" in wanted else (False,))
+    return product(laws, FUNCTORS if "Out" in wanted else ("store",))
 
 
 def test_there_are_cuda_kernels_for_every_search():
@@ -82,8 +92,8 @@ def test_there_are_cuda_kernels_for_every_search():
 @pytest.mark.parametrize(("stem", "kernel"), KERNELS)
 @pytest.mark.parametrize(("dim", "real", "layout"), CASES)
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
-    for law, fused in variants(stem, kernel):
-        assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, fused)).startswith(b"\x7fELF")
+    for law, out in variants(stem, kernel):
+        assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize(("dim", "base"), [(2, 2), (3, 2), (2, 3)])
@@ -120,9 +130,8 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    for named, path in ((KickDrift, "md/integrate.cuh"), (Collect, "md/laws/collect.cuh")):
-        text = (ROOT / path).read_text()
-        receiver = "out" if named is KickDrift else "law"
+    for named, receiver in ((KickDrift, "out"), (Unsorted, "out"), (Collect, "law")):
+        text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
 
 
@@ -130,7 +139,7 @@ def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):
     stem = "md.search.linked"
     text = file_of(stem, ".cu").read_text()
     line = next(k for k, line in enumerate(text.splitlines(), 1) if "finish(" in line)
-    whole = source_of(stem, "force", 3, np.float32, "aos4", "contact", False)
+    whole = source_of(stem, "force", 3, np.float32, "aos4", "contact", "store")
     broken = whole.replace("    finish(out, grid", "    wrong(out, grid")
     with pytest.raises(AssertionError, match=rf"md/search/linked\.cu\({line}\)"):
         compile_cubin(broken)
@@ -144,14 +153,14 @@ def test_leaving_kernels_out_keeps_every_line_where_it_was():
 
 
 def test_an_edited_header_is_in_the_source(monkeypatch):
-    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", False)
+    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", "store")
     read = Path.read_text
     monkeypatch.setattr(
         Path,
         "read_text",
         lambda p, *a, **k: read(p, *a, **k) + ("// edited\n" if p.name == "rows.cuh" else ""),
     )
-    assert source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", False) == before.replace(
+    assert source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", "store") == before.replace(
         '#line 1 "md/backend/prelude.cuh"', '// edited\n#line 1 "md/backend/prelude.cuh"'
     )
 
@@ -159,5 +168,5 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
-        "md.search.naive", "force", 2, np.float32, layout, "contact", False
+        "md.search.naive", "force", 2, np.float32, layout, "contact", "store"
     )
