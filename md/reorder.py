@@ -102,7 +102,7 @@ class Reorder:
         return search.bind(self._particles, self._grid, self._backend)
 
     def apply(self, step: int) -> None:
-        """Sort the particles by the rank of their cell; stable, so particles of one cell keep their order."""
+        """Sort by the rank of the cell; stable, so particles of one cell keep their order in memory."""
         if self.mode == "data":
             self._move()
         else:

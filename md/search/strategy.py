@@ -47,7 +47,8 @@ class Search(ABC):
 
     Attributes:
         name: as in `Simulation(search=name)`.
-        sorts_data: whether `build` moves the particles, so that a separate reorder makes no sense.
+        sorts_data: whether `build` moves the particles, so that neither a separate reorder nor a work order
+            makes sense.
         repeats_on: backends on which the same run gives the same bits.
     """
 
