@@ -14,8 +14,8 @@ from md.backend import Backend
 from md.search.strategy import Plan, Search
 from md.state import Particles
 
-LENGTHS = 32, 24, 16, 12, 8, 6, 4, 3, 2, 1  # in steps; few, so that the records soon fit again
-MOST_RECORDS = 200
+LENGTHS = 16, 4, 1  # in steps; few, so that the records soon fit again
+MOST_RECORDS = 100
 
 
 class Record(NamedTuple):

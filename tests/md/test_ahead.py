@@ -29,6 +29,7 @@ class Lone:
         self.grid = md.grid.Grid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
         self.law = md.laws.SpringDashpot(0.0, 0.0)
         self.pos = device.upload_rows(np.array([[1.0, 1, 1]], np.float32))
+        self.work = device.empty(0, np.int32)
 
     def step(self, speed: float, since: int) -> bool:
         """Whether a step is taken; `since` = 0 is one of a structure just built."""
@@ -40,7 +41,7 @@ class Lone:
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
         self.device.kernels("md.search.naive", self.law).force(
-            1, self.pos, vel, self.grid.record, self.law.parameters(np.float32), out
+            1, self.pos, vel, self.work, self.grid.record, self.law.parameters(np.float32), out
         )
         before, after = (float(self.device.download(a)[0, 0]) for a in (self.pos, new_pos))
         self.steps, self.pos = self.steps + 1, new_pos

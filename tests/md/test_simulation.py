@@ -207,7 +207,7 @@ class TestFaults:
         with pytest.raises(md.ParticleEscaped) as fault:
             simulation.run(10_000)
         assert (fault.value.step, fault.value.particle) == (16, 30)
-        assert simulation.step <= 17 + md.backend.get(backend).check_interval
+        assert simulation.step <= 17 + 2 * md.backend.get(backend).check_interval
 
     def test_the_id_is_right_after_a_reorder(self, backend):
         simulation = flight([-1.0, 0, 0], backend, reorder=md.Reorder("hilbert", md.Every(1)))
