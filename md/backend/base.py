@@ -90,8 +90,8 @@ class Backend(ABC):
     Attributes:
         name: as in `Simulation(backend=name)`.
         default_layout: what suits the device.
-        check_interval: steps between two looks at the fault word; what one tells is heeded at the next where the
-            backend runs ahead.
+        check_interval: steps between two looks at the fault word; where the backend runs ahead, what one
+            tells is heeded at the next.
         runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
     """

@@ -1,0 +1,8 @@
+"""Other codes, measured beside ours in the same run. A new peer is its own file and one line here."""
+
+from experiments.peers.lammps import Lammps
+from experiments.peers.peer import Peer, PeerError, Sample
+
+PEERS: dict[str, type[Peer]] = {"lammps": Lammps}
+
+__all__ = ["PEERS", "Lammps", "Peer", "PeerError", "Sample"]
