@@ -8,7 +8,14 @@ states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices
 from md import backend, laws, observe, scenes, search
 from md.backend import BackendUnavailableError
 from md.box import Box
-from md.faults import NonFiniteState, ParticleEscaped, SimulationFault
+from md.faults import (
+    EnergyExploded,
+    ListOverflow,
+    NonFiniteState,
+    OverlappingStart,
+    ParticleEscaped,
+    SimulationFault,
+)
 from md.reorder import Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
@@ -18,10 +25,13 @@ __all__ = [
     "BackendUnavailableError",
     "Box",
     "Decayed",
+    "EnergyExploded",
     "Every",
+    "ListOverflow",
     "Moved",
     "Never",
     "NonFiniteState",
+    "OverlappingStart",
     "ParticleEscaped",
     "Reorder",
     "Simulation",

@@ -1,4 +1,65 @@
-"""What can go wrong while a simulation runs, each with the step and the particle."""
+"""What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from md.box import Box
+
+
+class Remains(NamedTuple):
+    """The arrays of a simulation that cannot go on, as they lay in memory.
+
+    Attributes:
+        pos: (n, dim) positions in d, each in the box: a particle that could not be placed stays where it was.
+        vel: (n, dim) velocities in d per time unit, finite or not; those of `velocity_verlet` stand half a
+            step behind the positions.
+        id: (n,) int32 names of the particles, in the same order.
+        box: the box.
+        step: steps given out when the fault was read; on a device some of them came after the fault.
+        dt: time step in time units.
+    """
+
+    pos: np.ndarray
+    vel: np.ndarray
+    id: np.ndarray
+    box: Box
+    step: int
+    dt: float
+
+    def save(self, path: Path) -> None:
+        """Write the arrays exactly, for `numpy.load` without pickle; the box as `lengths` and `periodic`.
+
+        The file takes its place in one move, once it is whole.
+
+        Raises:
+            OSError: a path that cannot be written.
+        """
+        arrays = self._asdict() | {"lengths": self.box.lengths, "periodic": self.box.periodic}
+        del arrays["box"]
+        partial = path.with_name(f".{path.name}.partial")
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        os.replace(partial, path)
+
+
+def post_mortem_folder(folder: str | Path | None) -> Path | None:
+    """The folder that faults are saved in, made if it is not there; None for none.
+
+    Raises:
+        ValueError: a folder that cannot be made.
+    """
+    if folder is None:
+        return None
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"post_mortem = {str(folder)!r}: {error.strerror}; allowed: a folder that is there or can be made"
+        ) from error
+    return Path(folder)
 
 
 class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, for what happened
@@ -7,11 +68,32 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
     Attributes:
         step: the step at which it happened, counted from the simulation's start.
         particle: id of a particle concerned, one of them where there are several.
+        state: `Remains`, the arrays as they lay when the fault was read; None where nothing was kept.
+        saved: path of the file that holds them; None without one.
     """
 
     def __init__(self, message: str, step: int, particle: int):
         super().__init__(message)
         self.step, self.particle = step, particle
+        self.state: Remains | None = None
+        self.saved: Path | None = None
+
+    def keep(self, remains: Remains, folder: Path | None = None) -> Self:
+        """Take what is left along, and save it as `fault-<step>.npz` in a folder.
+
+        A file that cannot be written is told in the message and hides no fault.
+        """
+        self.state = remains
+        if folder is not None:
+            path = folder / f"fault-{self.step}.npz"
+            try:
+                remains.save(path)
+            except OSError as error:
+                told = f"the state could not be saved as {path}: {error.strerror or error}"
+            else:
+                self.saved, told = path, f"the state is in {path}"
+            self.args = (f"{self}; {told}",)
+        return self
 
 
 class NonFiniteState(SimulationFault):
@@ -38,3 +120,64 @@ class ParticleEscaped(SimulationFault):
             step,
             particle,
         )
+
+
+class OverlappingStart(SimulationFault):
+    """Two particles of the start are closer than the law's `closest_start`.
+
+    Attributes:
+        other: id of the particle that `particle` overlaps; no two are closer.
+        distance: between their centres, in d.
+    """
+
+    def __init__(self, particle: int, other: int, distance: float, pairs: int, allowed: float):
+        there = "coincide: they have no direction to part along" if distance == 0 else "overlap deeply"
+        super().__init__(
+            f"step 0: particles {particle} and {other} {there}, at {distance:.3g} d, and no pair is closer; "
+            f"{pairs} in all are closer than allowed: {allowed:.3g} d; start from md.scenes.granular_gas or "
+            "md.scenes.shared_gas, push them apart with integrator='steepest_descent', or take "
+            "allow_overlap=True",
+            0,
+            particle,
+        )
+        self.other, self.distance = other, distance
+
+
+class EnergyExploded(SimulationFault):
+    """The kinetic energy outgrew all the energy of the start, which nothing but too long a time step does.
+
+    Its `particle` is the fastest.
+
+    Attributes:
+        energy: kinetic energy per particle when it was seen, in m d^2 / time^2.
+        start: kinetic and contact energy per particle at the start.
+        speed: of the fastest particle, in d per step.
+    """
+
+    def __init__(self, step: int, particle: int, speed: float, energy: float, start: float, dt: float):
+        super().__init__(
+            f"step {step}: the energy explodes: {energy:.3g} of motion per particle, where the start had "
+            f"{start:.3g} in all; particle {particle} is the fastest with {speed:.3g} d a step; "
+            f"dt = {dt:.6g} is too long; allowed: about contact_time / 50, which dt=None takes; lower dt",
+            step,
+            particle,
+        )
+        self.energy, self.start, self.speed = energy, start, speed
+
+
+class ListOverflow(SimulationFault):
+    """Neighbour lists, cells or another structure need more places than there can be.
+
+    Attributes:
+        needed: places needed.
+        allowed: places there can be.
+    """
+
+    def __init__(self, step: int, particle: int, needed: int, allowed: int):
+        super().__init__(
+            f"step {step}: {needed} places are needed in lists, the longest that of particle {particle}; "
+            f"allowed: up to {allowed}; take a smaller skin, or relax a start that overlaps deeply",
+            step,
+            particle,
+        )
+        self.needed, self.allowed = needed, allowed

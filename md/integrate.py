@@ -71,10 +71,13 @@ class Integrator(ABC):
     Attributes:
         name: as in `Simulation(integrator=name)`.
         fuses: whether `fused` is there.
+        relaxes: whether it takes overlaps out of a start, so that a deep one is no fault, and leaves
+            velocities alone, so that there is no energy to watch.
     """
 
     name: ClassVar[str]
     fuses: ClassVar[bool] = False
+    relaxes: ClassVar[bool] = False
 
     def bind(self, particles: Particles, grid: Grid, dt: float, backend: Backend) -> Integrator:
         """A copy that moves these particles by steps of `dt` time units."""
@@ -161,6 +164,7 @@ class SteepestDescent(Integrator):
     """Overdamped relaxation: x += dt^2 F / m, velocities left alone. Takes overlaps out of a packing."""
 
     name = "steepest_descent"
+    relaxes = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Move along the force."""

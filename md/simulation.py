@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
 from md.backend import NO_FAULT, Backend, Timings
-from md.faults import NonFiniteState, ParticleEscaped
+from md.faults import EnergyExploded, NonFiniteState, ParticleEscaped, post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.pieces import Pieces
 from md.reorder import Reorder
-from md.search import Plan, Search, search
+from md.search import Plan, Scattered, Search, search
 from md.state import Particles, State
+from md.watch import Watch
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
@@ -39,6 +41,9 @@ class Simulation:
         layout: how particles lie in memory, one of `md.backend.LAYOUTS`; None for what suits the device.
         fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
             pass over memory; the phase `force` then holds the integration too.
+        allow_overlap: begin a run although centres are closer than the law's `closest_start`.
+        post_mortem: folder, made at once, in which a fault saves what is left as `fault-<step>.npz`
+            (`md.faults.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
         step: steps taken so far.
@@ -47,7 +52,8 @@ class Simulation:
 
     Raises:
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the
-            cutoff, a reorder for a search that sorts the data itself, or mode "shadow" with `fused`.
+            cutoff, a reorder for a search that sorts the data itself, mode "shadow" with `fused`, or a folder
+            that cannot be made.
         BackendUnavailableError: CUDA asked for where there is none.
     """
 
@@ -63,11 +69,13 @@ class Simulation:
         precision: str = "float64",
         layout: str | None = None,
         fused: bool = False,
+        allow_overlap: bool = False,
+        post_mortem: str | Path | None = None,
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
         self.law, self.dt, self.step, self.timings = law, _time_step(dt, law), 0, Timings()
-        self._fused = fused
+        self._fused, self._allow_overlap = fused, allow_overlap
         chosen = _search(search)
         mover = _integrator(integrator)
         if fused and not mover.fuses:
@@ -101,6 +109,9 @@ class Simulation:
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
         self._fault = self._backend.upload(np.array([NO_FAULT]))
         self._pieces = Pieces(self._particles, self._search, self._backend, self._take)
+        self._watch = Watch(self._particles, law, self.dt, self._backend)
+        self._watch.on &= not mover.relaxes
+        self._folder, self._failed = post_mortem_folder(post_mortem), None
 
     def __len__(self) -> int:
         return self._particles.n
@@ -121,12 +132,15 @@ class Simulation:
 
         Raises:
             ValueError: a negative number of steps.
-            SimulationFault: a particle left the box or its position is not finite; with step and particle.
-                Whatever is asked of the simulation afterwards raises it again.
+            OverlappingStart: the start overlaps deeply; not with allow_overlap.
+            SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
+                step and particle. Whatever is asked of the simulation afterwards raises it again.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
         self._heed(self._look())
+        if steps and self.step == 0 and self._watch.on:
+            self._begin_watch()
         last = self.step + steps
         with (
             self._backend.stopwatch() as elapsed,
@@ -151,7 +165,7 @@ class Simulation:
 
         A copy: looking does not change the run.
         """
-        self._raise_fault()
+        self._heed(self._look(looking=True))
         if self.step == 0:
             return self._particles.to_state()
         self._search.build()
@@ -160,7 +174,7 @@ class Simulation:
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
-        self._raise_fault()
+        self._heed(self._look(looking=True))
         self._search.build()
         self._search.force(self.law, self._force)
         order = np.argsort(self._backend.download(self._particles.id))
@@ -180,7 +194,7 @@ class Simulation:
             raise ValueError(
                 f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
             )
-        self._raise_fault()
+        self._heed(self._look(looking=True))
         self._search.build()
         return self._search.pairs(distance)
 
@@ -191,7 +205,7 @@ class Simulation:
         a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
         not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
         """
-        self._raise_fault()
+        self._heed(self._look(looking=True))
         self._search.build()
         return self._search.accesses()
 
@@ -240,34 +254,48 @@ class Simulation:
         else:
             work(*arguments)
 
-    def _look(self) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
-        fault, signs = self._backend.look(self._fault), self._backend.look(self._search.signs)
-        return lambda: (fault(), signs())
+    def _begin_watch(self) -> None:
+        finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is
+        finder.build()
+        overlap = self._watch.begin(finder.pairs(self.law.cutoff))
+        if overlap is not None and not self._allow_overlap:
+            raise overlap.keep(self._watch.remains(0), self._folder)
 
-    def _heed(self, look: Callable[[], tuple[np.ndarray, np.ndarray]]) -> bool:
-        """Raise what a kernel had reported when it was looked; take back steps that were halted, if any."""
-        fault, signs = look()
-        self._raise(int(fault[0]))
+    def _look(self, looking: bool = False) -> Callable[[], tuple]:
+        looks = (
+            self._backend.look(self._fault),
+            self._backend.look(self._search.signs),
+            self._watch.look(self.step, now=looking),
+        )
+        return lambda: tuple(look() for look in looks)
+
+    def _heed(self, look: Callable[[], tuple]) -> bool:
+        """Raise what was to be seen when it was looked; take back steps that were halted, if any."""
+        if self._failed is not None:
+            raise self._failed.with_traceback(None)
+        word, signs, exploded = look()
         self.timings.resolve()
+        self._raise(int(word[0]), exploded)
         if not self._search.heed(signs, self.dt):
             return False
-        fault, signs = self._look()()
-        self._raise(int(fault[0]))
+        word, signs, exploded = self._look()()
+        self._raise(int(word[0]), exploded)
         self.step -= self._search.heed(signs, self.dt)
         self._search.resume()
         self._integrator.set_clock(self.step)
         return True
 
-    def _raise_fault(self) -> None:
-        """Raise what a kernel has reported, now or earlier."""
-        self._raise(int(self._backend.download(self._fault)[0]))
-
-    def _raise(self, word: int) -> None:
-        if word == NO_FAULT:
+    def _raise(self, word: int, exploded: EnergyExploded | None) -> None:
+        """Raise what a kernel has reported or the watch has seen, and keep what is left."""
+        if word == NO_FAULT and exploded is None:
             return
-        self.timings.resolve()
-        step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
-        raise (ParticleEscaped if escaped else NonFiniteState)(step, particle)
+        fault = exploded
+        if fault is None:  # the energy may have been the reason
+            step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
+            reported = (ParticleEscaped if escaped else NonFiniteState)(step, particle)
+            fault = self._watch.look(step, now=True)() or reported
+        self._failed = fault.keep(self._watch.remains(self.step), self._folder)
+        raise self._failed
 
 
 def _nothing() -> None:

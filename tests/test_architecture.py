@@ -12,12 +12,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.faults", "md.box"),
+    ("md.box",),
+    ("md.faults",),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.cellsort", "md.search.strategy"),
     ("md.shadow",),
-    ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
+    ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it

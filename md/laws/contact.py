@@ -92,6 +92,26 @@ class SpringDashpot:
         g = self.damping / (2 * EFFECTIVE_MASS)
         return math.exp(-g * self.contact_time) if g else 1.0
 
+    @property
+    def closest_start(self) -> float:
+        """Half the diameter; 0 without a spring.
+
+        At 50 steps a contact only a pair that closes in by 0.03 d a step comes so near; the two fastest of
+        the benchmark gas come to 0.7 d, head on.
+        """
+        return self.diameter / 2 if self.stiffness else 0.0
+
+    def potential(self, distance: np.ndarray) -> np.ndarray:
+        """Energy in the spring of a pair, K (d - r)^2 / (2 d) for r < d.
+
+        Args:
+            distance: (p,) in d.
+
+        Returns:
+            (p,) in m d^2 / time^2.
+        """
+        return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
+
     def _frequency(self) -> float:
         w0_squared = self.stiffness / (self.diameter * EFFECTIVE_MASS)
         g = self.damping / (2 * EFFECTIVE_MASS)

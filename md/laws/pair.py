@@ -23,6 +23,9 @@ def interact(law, vel, i, j, r2, dr, vi, acc):
 class PairLaw(Protocol):
     """What a search needs to know of a law.
 
+    A law that nothing drives may have two attributes more, for `md.watch`: `potential(distance)`, the energy
+    of a pair, and `closest_start`, the distance in d that no two centres of a start go below.
+
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.
     """

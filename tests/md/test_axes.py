@@ -27,8 +27,9 @@ def start(dim, periodic, n=400):
 def end_of(state, backend, layout, precision, search, fused, steps=20):
     law = md.laws.SpringDashpot(stiffness=100.0, damping=1.0)
     simulation = md.Simulation(
-        state, law, search=search, dt=1e-3, precision=precision, backend=backend, layout=layout, fused=fused
-    )
+        state, law, search=search, dt=1e-3, precision=precision, backend=backend, layout=layout, fused=fused,
+        allow_overlap=True,
+    )  # fmt: skip
     simulation.run(steps)
     return simulation.state.by_id()
 

@@ -145,7 +145,7 @@ class TestEverySearch:
         generator = np.random.default_rng(0)
         pos = np.repeat([[0.0] * dim, [2.0] * dim], 4, axis=0)
         state = md.State(pos, generator.normal(size=pos.shape), md.Box((5,) * dim))
-        simulation = simulated(state, search, backend, precision)
+        simulation = simulated(state, search, backend, precision, allow_overlap=True)
         assert np.isfinite(simulation.forces()).all()
         assert len(simulation.pairs()) == 12
         simulation.run(3)

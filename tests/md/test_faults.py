@@ -1,0 +1,271 @@
+"""Starts that overlap, energy that explodes, and what a fault leaves behind."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import md
+from md import watch
+
+LAW = md.scenes.SHARED_LAW
+BOX = md.Box((5, 6, 7))
+every_search = pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
+both_precisions = pytest.mark.parametrize("precision", ["float32", "float64"])
+
+
+def near(distance: float, **options) -> md.Simulation:
+    """Particles 9 and 4 at a distance across a side of the box, 2 and 8 farther apart, all at rest."""
+    pos = [[0.125, 1, 1], [3, 3, 3], [5.125 - distance, 1, 1], [3, 3, 3.75]]
+    state = md.State(BOX.wrap(np.array(pos)), np.zeros((4, 3)), BOX, id=[9, 2, 4, 8])
+    return md.Simulation(state, LAW, **options)
+
+
+def too_long(factor: float, backend: str, **options) -> md.Simulation:
+    """The shared gas with a time step of so many fiftieths of a contact."""
+    dt = factor * LAW.contact_time / 50
+    return md.Simulation(md.scenes.shared_gas(1000, 0.2), LAW, dt=dt, backend=backend, **options)
+
+
+@pytest.fixture
+def blind(monkeypatch):
+    """The watch looks at the start, and then only where somebody else does."""
+    begin = watch.Watch.begin
+
+    def once(self, pairs):
+        overlap = begin(self, pairs)
+        self._next = 10**9
+        return overlap
+
+    monkeypatch.setattr(watch.Watch, "begin", once)
+
+
+class TestOverlappingStart:
+    @every_search
+    @both_precisions
+    def test_is_refused_before_the_first_step_with_ids_and_distance(self, search, precision, backend):
+        simulation = near(0.375, search=search, precision=precision, backend=backend)
+        expected = r"step 0: particles 4 and 9 overlap deeply, at 0\.375 d.*1 in all.*0\.5 d.*granular_gas"
+        for _ in range(2):
+            with pytest.raises(md.OverlappingStart, match=expected) as fault:
+                simulation.run(1)
+        error = fault.value
+        assert (error.step, error.particle, error.other, error.distance) == (0, 4, 9, 0.375)
+        assert isinstance(error, md.SimulationFault)
+        assert simulation.step == 0
+
+    def test_of_coincident_centres_says_that_they_will_not_part(self, backend):
+        with pytest.raises(
+            md.OverlappingStart, match=r"4 and 9 coincide: .*no direction.*allow_overlap=True"
+        ):
+            near(0.0, backend=backend).run(1)
+
+    def test_can_be_looked_at(self, backend):
+        simulation = near(0.375, backend=backend)
+        with pytest.raises(md.OverlappingStart):
+            simulation.run(1)
+        assert simulation.pairs().tolist() == [[2, 8], [4, 9]]
+        assert simulation.state.id.tolist() == [9, 2, 4, 8]
+
+    @pytest.mark.parametrize("distance", [0.5, 0.75, 1.5])
+    def test_is_none_where_a_contact_may_be_as_deep(self, distance, backend):
+        simulation = near(distance, backend=backend)
+        simulation.run(1)
+        assert simulation.step == 1
+
+    def test_is_run_if_allowed(self, backend):
+        simulation = near(0.375, backend=backend, allow_overlap=True)
+        simulation.run(200)
+        assert len(simulation.pairs()) == 0
+
+    def test_is_no_fault_in_an_ideal_gas(self, backend):
+        state = md.State(np.ones((2, 3)), np.eye(2, 3), BOX)
+        simulation = md.Simulation(state, md.laws.SpringDashpot(0, 0), dt=0.1, backend=backend)
+        simulation.run(3)
+        assert len(simulation.pairs()) == 1
+
+    def test_is_what_steepest_descent_is_for(self, backend):
+        pos = [[2, 2, 2], [2.1, 2, 2], [2, 2.2, 2.1]]
+        law = md.laws.SpringDashpot(stiffness=0.45, damping=0.0)
+        state = md.State(pos, np.zeros((3, 3)), BOX)
+        simulation = md.Simulation(state, law, integrator="steepest_descent", dt=1.0, backend=backend)
+        simulation.run(100)
+        end = md.Simulation(simulation.state, LAW, backend=backend)
+        end.run(10)
+
+    def test_that_no_step_is_taken_from_is_none(self, backend):
+        near(0.375, backend=backend).run(0)
+
+
+class TestEnergy:
+    @every_search
+    @both_precisions
+    @pytest.mark.parametrize("fused", [False, True])
+    def test_that_a_long_time_step_makes_is_a_named_fault(self, search, precision, fused, backend):
+        simulation = too_long(60, backend, search=search, precision=precision, fused=fused)
+        with pytest.raises(
+            md.EnergyExploded, match=r"step \d+: the energy explodes.*too long.*lower dt"
+        ) as fault:
+            simulation.run(200)
+        error = fault.value
+        assert error.energy > 4 * error.start
+        assert error.start == pytest.approx(24, rel=1e-6)
+        left = error.state
+        speeds = np.linalg.norm(left.vel.astype(np.float64), axis=1)
+        assert left.id[speeds.argmax()] == error.particle
+        assert error.speed == pytest.approx(speeds.max() * simulation.dt, rel=1e-6)
+        assert error.energy == pytest.approx(np.square(speeds).sum() / 2 / len(left.id), rel=1e-6)
+        with pytest.raises(md.EnergyExploded):
+            simulation.pairs()
+
+    def test_is_seen_by_who_looks_where_the_watch_does_not(self, backend, blind):
+        simulation = too_long(35, backend)
+        simulation.run(13)
+        with pytest.raises(md.EnergyExploded, match="step 13: "):
+            simulation.forces()
+
+    def test_is_the_cause_that_is_named_where_particles_escape_of_it(self, backend, blind):
+        simulation = too_long(300, backend)
+        with pytest.raises(md.EnergyExploded) as fault:
+            simulation.run(100)
+        assert fault.value.step < 10
+        assert fault.value.speed > 10
+
+    @pytest.mark.parametrize("law", [LAW, md.laws.SpringDashpot(1e4, 0.0)], ids=["dissipative", "elastic"])
+    @both_precisions
+    def test_does_not_grow_at_a_time_step_a_dozen_times_in_a_contact(self, law, precision, backend):
+        state = md.scenes.shared_gas(512, 0.3)
+        simulation = md.Simulation(state, law, dt=law.contact_time / 12, backend=backend, precision=precision)
+        for _ in range(5):
+            simulation.run(100)
+            assert md.observe.kinetic_energy(simulation.state) < 1.4 * 24
+
+    def test_of_a_start_in_contact_is_that_of_its_springs_too(self, backend):
+        state = md.State([[1, 1, 1], [1.75, 1, 1]], np.zeros((2, 3)), BOX)
+        simulation = md.Simulation(state, md.laws.SpringDashpot(1e4, 0.0), backend=backend)
+        simulation.run(300)
+        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
+        assert simulation._watch._start == pytest.approx(1e4 * 0.25**2 / 2)
+
+    def test_of_rounding_is_none(self, backend):
+        pos = [[2, 2, 2], [2.490445613861084, 2.8263497352600098, 2.2767837047576904]]
+        assert np.linalg.norm(np.subtract(*pos)) >= 1  # they touch in float32 alone
+        law = md.laws.SpringDashpot(1e8, 0.0)
+        state = md.State(pos, np.zeros((2, 3)), BOX)
+        simulation = md.Simulation(state, law, backend=backend, precision="float32")
+        simulation.run(150)
+        assert md.observe.kinetic_energy(simulation.state) < 1e-4
+
+    def test_is_looked_at_seldom_and_costs_a_long_run_little(self, backend, monkeypatch):
+        looks = []
+        measure = watch.Watch._measure
+        monkeypatch.setattr(watch.Watch, "_measure", lambda self: looks.append(1) or measure(self))
+        simulation = too_long(1, backend)
+        simulation.run(1000)
+        assert 3 <= len(looks) <= 20
+
+    def test_of_no_particles_is_not_watched(self, backend):
+        nothing = np.zeros((0, 3))
+        md.Simulation(md.State(nothing, nothing, BOX), LAW, backend=backend).run(3)
+
+
+@pytest.mark.parametrize("layout", md.backend.LAYOUTS)
+@pytest.mark.parametrize(("dim", "precision"), [(2, "float64"), (3, "float32")])
+def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):
+    generator = np.random.default_rng(4)
+    box = md.Box((9.0,) * dim)
+    vel = generator.normal(size=(1000, dim)).astype(precision)
+    ids = generator.choice(2**31 - 1, 1000, replace=False)
+    state = md.State(9 * generator.random((1000, dim)), vel, box, id=ids)
+    simulation = md.Simulation(state, LAW, backend=backend, layout=layout, precision=precision)
+    energy, speed, fastest = simulation._watch._measure()
+    squares = np.square(vel.astype(np.float64)).sum(axis=1)
+    assert energy == pytest.approx(squares.sum() / 2, rel=1e-6)
+    assert speed == pytest.approx(np.sqrt(squares.max()), rel=1e-6)
+    assert fastest == state.id[squares.argmax()]
+
+
+class TestPostMortem:
+    def escaping(self, backend, folder=None, **options) -> md.Simulation:
+        state = md.State(
+            [[1, 1, 1], [4.5, 3, 1 / 3]], [[0, 0, 0], [8, 0, 0.1]], md.Box((5, 5, 5), False), id=[7, 3]
+        )
+        law = md.laws.SpringDashpot(0, 0)
+        return md.Simulation(state, law, dt=0.03125, backend=backend, post_mortem=folder, **options)
+
+    @both_precisions
+    def test_the_error_holds_the_arrays_as_they_lay(self, backend, precision):
+        simulation = self.escaping(backend, precision=precision)
+        with pytest.raises(md.ParticleEscaped) as fault:
+            simulation.run(50)
+        error, left = fault.value, fault.value.state
+        assert (error.step, error.particle, error.saved) == (2, 3, None)
+        assert left.pos.dtype == left.vel.dtype == precision
+        assert left.id.tolist() == [7, 3]
+        assert left.pos[:, 0].tolist() == [1.0, 5.0]  # where it was before it left
+        assert left.vel[:, 0].tolist() == [0.0, 8.0]
+        assert left.box == md.Box((5, 5, 5), False)
+        assert left.dt == 0.03125
+        assert left.step > error.step
+
+    def test_the_file_holds_the_same_to_the_last_bit(self, backend, tmp_path):
+        simulation = self.escaping(backend, tmp_path / "deep" / "down")
+        with pytest.raises(md.ParticleEscaped, match=r"; the state is in .*fault-2\.npz$") as fault:
+            simulation.run(50)
+        left = fault.value.state
+        assert fault.value.saved == tmp_path / "deep" / "down" / "fault-2.npz"
+        assert os.listdir(fault.value.saved.parent) == ["fault-2.npz"]
+        with np.load(fault.value.saved, allow_pickle=False) as saved:
+            assert set(saved) == {"pos", "vel", "id", "lengths", "periodic", "step", "dt"}
+            for name in ("pos", "vel", "id"):
+                assert np.array_equal(saved[name], getattr(left, name))
+                assert saved[name].dtype == getattr(left, name).dtype
+            assert (saved["step"], saved["dt"]) == (left.step, left.dt)
+            box = md.Box(tuple(saved["lengths"]), tuple(saved["periodic"]))
+            assert box == left.box
+            md.State(saved["pos"], saved["vel"], box, saved["id"])
+
+    def test_velocities_that_are_not_finite_are_saved_too(self, backend, tmp_path):
+        state = md.State([[1, 1, 1]], [[1e300, 0, 0]], BOX)
+        law = md.laws.SpringDashpot(0, 0)
+        simulation = md.Simulation(state, law, dt=1e10, backend=backend, post_mortem=tmp_path)
+        with pytest.raises(md.NonFiniteState) as fault:
+            simulation.run(1)
+        assert np.load(fault.value.saved)["vel"][0, 0] == 1e300
+
+    def test_an_overlapping_start_is_saved(self, backend, tmp_path):
+        with pytest.raises(md.OverlappingStart, match=r"fault-0\.npz"):
+            near(0.25, backend=backend, post_mortem=str(tmp_path)).run(1)
+        assert np.load(tmp_path / "fault-0.npz")["id"].tolist() == [9, 2, 4, 8]
+
+    def test_a_file_that_cannot_be_written_hides_no_fault(self, backend, tmp_path):
+        simulation = self.escaping(backend, tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        with pytest.raises(md.ParticleEscaped, match=r"could not be saved as .*No such file") as fault:
+            simulation.run(50)
+        assert fault.value.saved is None
+        assert fault.value.state is not None
+
+    def test_a_write_that_is_cut_short_leaves_no_half_file(self, backend, tmp_path, monkeypatch):
+        def full(file, **arrays):
+            file.write(b"half")
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(np, "savez", full)
+        with pytest.raises(md.ParticleEscaped, match="No space left"):
+            self.escaping(backend, tmp_path).run(50)
+        assert not list(Path(tmp_path).glob("*.npz"))
+
+    def test_a_folder_that_cannot_be_made_is_refused_at_once(self, backend, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(ValueError, match=r"post_mortem = '.*file'.*allowed: a folder"):
+            self.escaping(backend, tmp_path / "file")
+
+
+def test_an_overflow_of_lists_tells_what_was_needed():
+    fault = md.ListOverflow(step=3, particle=5, needed=2**32, allowed=2**31)
+    assert (fault.step, fault.particle, fault.needed, fault.allowed) == (3, 5, 2**32, 2**31)
+    assert str(fault).startswith(
+        "step 3: 4294967296 places are needed in lists, the longest that of particle 5"
+    )
