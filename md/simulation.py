@@ -152,7 +152,7 @@ class Simulation:
                 while self.step < min(check, last) or (self.step < last and self._mid_plan()):
                     self._advance(phases, last - self.step)
                 looks.append(self._look())
-                while looks and (len(looks) > 1 or self.step == last):
+                while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
                     if self._heed(looks.popleft()):
                         looks.clear()
                 bar.update(self.step - (last - steps) - bar.n)
@@ -289,11 +289,12 @@ class Simulation:
         """Raise what a kernel has reported or the watch has seen, and keep what is left."""
         if word == NO_FAULT and exploded is None:
             return
-        fault = exploded
-        if fault is None:  # the energy may have been the reason
+        step, reported = self.step, None
+        if word != NO_FAULT:
             step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
             reported = (ParticleEscaped if escaped else NonFiniteState)(step, particle)
-            fault = self._watch.look(step, now=True)() or reported
+        # The energy may have been the reason; and a device has gone on since it was looked.
+        fault = self._watch.look(step, now=True)() or exploded or reported
         self._failed = fault.keep(self._watch.remains(self.step), self._folder)
         raise self._failed
 

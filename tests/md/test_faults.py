@@ -179,7 +179,7 @@ def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):
     ids = generator.choice(2**31 - 1, 1000, replace=False)
     state = md.State(9 * generator.random((1000, dim)), vel, box, id=ids)
     simulation = md.Simulation(state, LAW, backend=backend, layout=layout, precision=precision)
-    energy, speed, fastest = simulation._watch._measure()
+    energy, speed, fastest = simulation._watch._measure()()
     squares = np.square(vel.astype(np.float64)).sum(axis=1)
     assert energy == pytest.approx(squares.sum() / 2, rel=1e-6)
     assert speed == pytest.approx(np.sqrt(squares.max()), rel=1e-6)
