@@ -186,7 +186,7 @@ class Verlet(Search):
         if needed <= len(self._partners):
             return False
         room = needed + needed // 4
-        room += -room % (4 * self.particles.n)  # on a device lists stand side by side in fours
+        room += -room % (4 * max(1, self.particles.n))  # on a device lists stand side by side in fours
         if room > MOST_ROOM:
             raise MemoryError(
                 f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller skin, "
@@ -236,7 +236,7 @@ def farthest(n, pos, anchor, grid, most):
 
 
 @kernel(parallel=True)
-def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, fastest, parts):
+def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, gone, parts):
     """List the partners of each particle within a distance, and drop anchor.
 
     The partners of particle i stand in `partners` from first[i] on. Each part lists a stretch of the

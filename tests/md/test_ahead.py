@@ -117,7 +117,7 @@ def test_lists_without_room_halt_and_get_it(device):
         simulation.run(1)
         if search != "linked":
             simulation._search._partners = device.empty(5000, np.int32)
-            simulation._search._since = simulation._search._window  # the next lists find little room
+            simulation._search._since = 10**6  # lists are made anew, and find little room
         simulation.run(40)
         runs.append(simulation)
     assert len(runs[0]._search._partners) > 5000

@@ -25,7 +25,7 @@ def simulated(
     """A simulation under a reorder of a mode; without one for None."""
     schedule = md.Every(1) if schedule is None else schedule
     reorder = None if mode is None else md.Reorder(ordering, schedule, mode=mode, via=via)
-    options = {"law": LAW, "dt": 1e-3} | options
+    options = {"law": LAW, "dt": 1e-3, "allow_overlap": True} | options
     return md.Simulation(state, search=search, reorder=reorder, backend=backend, **options)
 
 
@@ -217,7 +217,10 @@ def test_one_reorder_serves_many_simulations_in_every_mode(backend):
     for mode in KEEPING:
         reorder = md.Reorder("hilbert", md.Every(2), mode=mode)
         states = [resting_gas(3), resting_gas(2, n=50)]
-        simulations = [md.Simulation(s, LAW, dt=1e-3, reorder=reorder, backend=backend) for s in states]
+        simulations = [
+            md.Simulation(s, LAW, dt=1e-3, reorder=reorder, backend=backend, allow_overlap=True)
+            for s in states
+        ]
         for simulation in simulations:
             simulation.run(3)
         for simulation, state in zip(simulations, states, strict=True):
