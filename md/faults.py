@@ -173,11 +173,15 @@ class ListOverflow(SimulationFault):
         allowed: places there can be.
     """
 
-    def __init__(self, step: int, particle: int, needed: int, allowed: int):
+    def __init__(self, particle: int, needed: int, allowed: int, step: int = 0):
         super().__init__(
-            f"step {step}: {needed} places are needed in lists, the longest that of particle {particle}; "
+            f"step {step}: {needed} places are needed in lists, most around particle {particle}; "
             f"allowed: up to {allowed}; take a smaller skin, or relax a start that overlaps deeply",
             step,
             particle,
         )
         self.needed, self.allowed = needed, allowed
+
+    def at(self, step: int) -> Self:
+        """The same, where the step is known."""
+        return type(self)(self.particle, self.needed, self.allowed, step)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
-from md.backend import NO_FAULT, Backend, Timings
-from md.faults import EnergyExploded, NonFiniteState, ParticleEscaped, post_mortem_folder
+from md.backend import Backend, Timings
+from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
+from md.lookout import Lookout
 from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Scattered, Search, search
@@ -107,11 +107,11 @@ class Simulation:
         )
         self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
         self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
-        self._fault = self._backend.upload(np.array([NO_FAULT]))
         self._pieces = Pieces(self._particles, self._search, self._backend, self._take)
         self._watch = Watch(self._particles, law, self.dt, self._backend)
         self._watch.on &= not mover.relaxes
-        self._folder, self._failed = post_mortem_folder(post_mortem), None
+        folder = post_mortem_folder(post_mortem)
+        self._lookout = Lookout(self._search, self._watch, self.dt, self._backend, self.timings, folder)
 
     def __len__(self) -> int:
         return self._particles.n
@@ -138,7 +138,7 @@ class Simulation:
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
-        self._heed(self._look())
+        self._see()
         if steps and self.step == 0 and self._watch.on:
             self._begin_watch()
         last = self.step + steps
@@ -149,11 +149,12 @@ class Simulation:
             looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
             while self.step < last:
                 check = self.step + self._backend.check_interval
-                while self.step < min(check, last) or (self.step < last and self._mid_plan()):
-                    self._advance(phases, last - self.step)
-                looks.append(self._look())
+                with self._lookout.overflows(self.step):
+                    while self.step < min(check, last) or (self.step < last and self._mid_plan()):
+                        self._advance(phases, last - self.step)
+                looks.append(self._lookout.look(self.step))
                 while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
-                    if self._heed(looks.popleft()):
+                    if self._take_back(self._lookout.heed(looks.popleft(), self.step)):
                         looks.clear()
                 bar.update(self.step - (last - steps) - bar.n)
         if steps:
@@ -165,17 +166,17 @@ class Simulation:
 
         A copy: looking does not change the run.
         """
-        self._heed(self._look(looking=True))
+        self._see()
         if self.step == 0:
             return self._particles.to_state()
-        self._search.build()
+        self._build()
         self._search.force(self.law, self._force)
         return self._particles.to_state(self._integrator.velocity_now(self._force, self.step))
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
-        self._heed(self._look(looking=True))
-        self._search.build()
+        self._see()
+        self._build()
         self._search.force(self.law, self._force)
         order = np.argsort(self._backend.download(self._particles.id))
         return self._backend.download(self._force)[order]
@@ -194,8 +195,8 @@ class Simulation:
             raise ValueError(
                 f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
             )
-        self._heed(self._look(looking=True))
-        self._search.build()
+        self._see()
+        self._build()
         return self._search.pairs(distance)
 
     def accesses(self) -> AccessStream:
@@ -205,8 +206,8 @@ class Simulation:
         a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
         not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
         """
-        self._heed(self._look(looking=True))
-        self._search.build()
+        self._see()
+        self._build()
         return self._search.accesses()
 
     def _advance(self, phases: bool, most: int) -> None:
@@ -219,7 +220,9 @@ class Simulation:
         if not self._fused:
             self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._search.force, self.law, self._force)
-            self._timed(phases, "integrate", self._integrator.advance, self._force, self.step, self._fault)
+            self._timed(
+                phases, "integrate", self._integrator.advance, self._force, self.step, self._lookout.fault
+            )
             self.step += 1
             return
         plan = self._search.plan()
@@ -237,7 +240,7 @@ class Simulation:
         return self._fused and not self._search.plan().build
 
     def _fused_step(self, step: int) -> None:
-        self._search.force(self.law, self._integrator.fused(step, self._fault, self._search.pace))
+        self._search.force(self.law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
         self._particles.swap()
 
     def _take(self, plan: Plan, step: int) -> None:
@@ -259,44 +262,21 @@ class Simulation:
         finder.build()
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
         if overlap is not None and not self._allow_overlap:
-            raise overlap.keep(self._watch.remains(0), self._folder)
+            raise self._lookout.keep(overlap, self.step)
 
-    def _look(self, looking: bool = False) -> Callable[[], tuple]:
-        looks = (
-            self._backend.look(self._fault),
-            self._backend.look(self._search.signs),
-            self._watch.look(self.step, now=looking),
-        )
-        return lambda: tuple(look() for look in looks)
+    def _see(self) -> None:
+        """Look and act on it at once, for somebody who wants to know how things stand."""
+        self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
 
-    def _heed(self, look: Callable[[], tuple]) -> bool:
-        """Raise what was to be seen when it was looked; take back steps that were halted, if any."""
-        if self._failed is not None:
-            raise self._failed.with_traceback(None)
-        word, signs, exploded = look()
-        self.timings.resolve()
-        self._raise(int(word[0]), exploded)
-        if not self._search.heed(signs, self.dt):
-            return False
-        word, signs, exploded = self._look()()
-        self._raise(int(word[0]), exploded)
-        self.step -= self._search.heed(signs, self.dt)
-        self._search.resume()
-        self._integrator.set_clock(self.step)
-        return True
+    def _build(self) -> None:
+        with self._lookout.overflows(self.step):
+            self._search.build()
 
-    def _raise(self, word: int, exploded: EnergyExploded | None) -> None:
-        """Raise what a kernel has reported or the watch has seen, and keep what is left."""
-        if word == NO_FAULT and exploded is None:
-            return
-        step, reported = self.step, None
-        if word != NO_FAULT:
-            step, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
-            reported = (ParticleEscaped if escaped else NonFiniteState)(step, particle)
-        # The energy may have been the reason; and a device has gone on since it was looked.
-        fault = self._watch.look(step, now=True)() or exploded or reported
-        self._failed = fault.keep(self._watch.remains(self.step), self._folder)
-        raise self._failed
+    def _take_back(self, halted: int) -> int:
+        if halted:
+            self.step -= halted
+            self._integrator.set_clock(self.step)
+        return halted
 
 
 def _nothing() -> None:

@@ -19,6 +19,7 @@ FLOORS = [
     ("md.cellsort", "md.search.strategy"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
+    ("md.lookout",),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it

@@ -30,6 +30,7 @@ from md.backend.prelude import (
     zero,
 )
 from md.cellsort import CellSort
+from md.faults import ListOverflow
 from md.grid import Grid
 from md.laws.pair import interact
 from md.pace import Pace
@@ -41,7 +42,7 @@ SKIN = 0.3  # in d, where the box has room for it
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
 MARGIN = 0.95  # of how far a particle may go, planned for
 RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
-MOST_ROOM = 2**31 - 1  # places are int32
+MOST_ROOM = 2**31 - 1  # places are int32 on the CPU
 WIDTH = 8  # numbers written at once
 at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
 
@@ -90,7 +91,7 @@ class Verlet(Search):
         self._anchor = backend.rows(n, self.grid.box.dim, self.grid.precision)
         listed = 0 if backend.runs_ahead else n
         self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
-        self._partners = backend.empty(ROOM * n, np.int32)
+        self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
         told = backend.zeros(4, np.uint64)
         self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
@@ -188,10 +189,9 @@ class Verlet(Search):
         room = needed + needed // 4
         room += -room % (4 * max(1, self.particles.n))  # on a device lists stand side by side in fours
         if room > MOST_ROOM:
-            raise MemoryError(
-                f"{room} places in neighbour lists; allowed: up to {MOST_ROOM} (int32); take a smaller skin, "
-                "or relax a start that overlaps deeply"
-            )
+            crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
+            slot = int(self.backend.download(self._sort.start)[crowd])
+            raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, MOST_ROOM)
         self._partners = self.backend.empty(room, np.int32)
         return True
 

@@ -263,9 +263,18 @@ class TestPostMortem:
             self.escaping(backend, tmp_path / "file")
 
 
-def test_an_overflow_of_lists_tells_what_was_needed():
-    fault = md.ListOverflow(step=3, particle=5, needed=2**32, allowed=2**31)
-    assert (fault.step, fault.particle, fault.needed, fault.allowed) == (3, 5, 2**32, 2**31)
-    assert str(fault).startswith(
-        "step 3: 4294967296 places are needed in lists, the longest that of particle 5"
-    )
+@pytest.mark.parametrize("fused", [False, True])
+def test_lists_that_need_more_places_than_there_can_be_are_a_named_fault(fused, backend, monkeypatch):
+    monkeypatch.setattr(md.search.verlet, "MOST_ROOM", 20_000)
+    crowd = np.random.default_rng(5).uniform(2, 2.4, (200, 3))
+    lone = np.array([[4.5, 4.5, 4.5]])
+    state = md.State(np.vstack([lone, crowd]), np.zeros((201, 3)), BOX, id=np.arange(201) + 7)
+    simulation = md.Simulation(state, LAW, search="verlet", backend=backend, fused=fused, allow_overlap=True)
+    expected = r"step 0: \d+ places are needed in lists, most around particle \d+; allowed: up to 20000;"
+    for look in (lambda: simulation.run(3), simulation.pairs):
+        with pytest.raises(md.ListOverflow, match=expected) as fault:
+            look()
+        assert fault.value.particle != 7
+        assert fault.value.needed > 200 * 199
+        assert len(fault.value.state.pos) == 201
+    assert str(fault.value.at(12)).startswith("step 12: ")

@@ -183,7 +183,7 @@ def test_the_fused_step_counts_no_references_to_arrays():
     fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
     fresh(
         p.n, p.pos, p.vel, *search._structure(), search.grid.record, LAW.parameters(search.grid.precision),
-        simulation._integrator.fused(0, simulation._fault, search.pace),
+        simulation._integrator.fused(0, simulation._lookout.fault, search.pace),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()
     assert "NRT_incref" not in assembly

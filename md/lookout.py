@@ -1,0 +1,109 @@
+"""Looking at a run from the host: faults that kernels reported, energy, steps that were halted.
+
+A look waits for nothing. On a device what it shows is heeded at the next one, when it is surely there, so
+that the device always has work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from md.backend import NO_FAULT, Backend, Timings
+from md.backend.base import Array
+from md.faults import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
+from md.search.strategy import Search
+from md.watch import Watch
+
+Look = Callable[[], tuple[np.ndarray, np.ndarray, EnergyExploded | None]]
+
+
+class Lookout:
+    """What is seen of a run.
+
+    Args:
+        search: of the run.
+        watch: of its energy.
+        dt: time step in time units.
+        backend: where it runs.
+        timings: of the run; known times are taken at every look.
+        folder: for what a fault leaves, or None.
+
+    Attributes:
+        fault: (1,) uint64 fault word (`md.integrate`).
+        failed: the fault the run has ended with, or None.
+    """
+
+    def __init__(
+        self, search: Search, watch: Watch, dt: float, backend: Backend, timings: Timings, folder: Path | None
+    ):
+        self._search, self._watch, self._dt, self._backend = search, watch, dt, backend
+        self._timings, self._folder = timings, folder
+        self.fault: Array = backend.upload(np.array([NO_FAULT]))
+        self.failed: SimulationFault | None = None
+
+    def look(self, step: int, now: bool = False) -> Look:
+        """Look, before a step; with `now` at the energy too in any case."""
+        looks = (
+            self._backend.look(self.fault),
+            self._backend.look(self._search.signs),
+            self._watch.look(step, now),
+        )
+        return lambda: tuple(look() for look in looks)
+
+    def heed(self, look: Look, step: int) -> int:
+        """Act on what was seen.
+
+        Args:
+            look: by `look`.
+            step: number of the next step.
+
+        Returns:
+            Steps that were halted and have to be taken again.
+
+        Raises:
+            SimulationFault: one that was seen, now or earlier.
+        """
+        if self.failed is not None:
+            raise self.failed.with_traceback(None)
+        word, signs, exploded = look()
+        self._timings.resolve()
+        self._raise(int(word[0]), exploded, step)
+        if not self._search.heed(signs, self._dt):
+            return 0
+        word, signs, exploded = self.look(step)()
+        self._raise(int(word[0]), exploded, step)
+        halted = self._search.heed(signs, self._dt)
+        with self.overflows(step):
+            self._search.resume()
+        return halted
+
+    @contextmanager
+    def overflows(self, step: int):
+        """Around what may find too little room for a search's structure, before a step or soon after it."""
+        try:
+            yield
+        except ListOverflow as fault:
+            self.fail(fault.at(step), step)
+
+    def fail(self, fault: SimulationFault, step: int) -> None:
+        """End the run with a fault, after steps given out so far."""
+        self.failed = self.keep(fault, step)
+        raise self.failed
+
+    def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
+        """A fault with what is left of the run."""
+        return fault.keep(self._watch.remains(step), self._folder)
+
+    def _raise(self, word: int, exploded: EnergyExploded | None, step: int) -> None:
+        if word == NO_FAULT and exploded is None:
+            return
+        at, reported = step, None
+        if word != NO_FAULT:
+            at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
+            reported = (ParticleEscaped if escaped else NonFiniteState)(at, particle)
+        # The energy may have been the reason; and a device has gone on since it was looked.
+        self.fail(self._watch.look(at, now=True)() or exploded or reported, step)
