@@ -28,6 +28,7 @@ from md.state import Particles
 PRECISIONS = ("float32", "float64")
 PEER_BESIDE = "verlet"
 _CHECK_STEPS, _TOLERANCE = 20, 1e-9  # of a peer: positions in d, and the relative kinetic energy
+_FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
 _GROUP = ["n", "filling_fraction", "search", "cell_order", "precision"]
 
 
@@ -125,7 +126,7 @@ def measure(case: Config) -> Iterator[dict]:
     }
     for k, (_, time) in enumerate(sim.timings.total):
         gains = {f"speed_up_over_{name}": of[k].time_ms / time for name, (_, of) in theirs.items()}
-        yield common | _timed(case, time, floor) | gains
+        yield common | _timed(case, time, floor) | _bandwidth(case, time, common["partners_read"]) | gains
     for peer, samples in theirs.values():
         yield from _peer_rows(case, peer, samples, floor)
 
@@ -137,6 +138,20 @@ def _timed(case: Config, time_ms: float, floor_ms: float) -> dict:
         "time_ms": time_ms / case.steps,
         "particle_steps_per_s": 1e3 * case.n * case.steps / time_ms,
         "share_of_floor": floor_ms * case.steps / time_ms,
+    }
+
+
+def _bandwidth(case: Config, time_ms: float, partners: float) -> dict:
+    """Bytes a second: of what a step must read and write, and of what its force kernel asks for.
+
+    The first are the rows of positions and velocities, once in and once out. The second has the row of every
+    partner's position besides, most of which a cache holds.
+    """
+    row = _row_bytes(md.backend.get(case.backend).layout, case.precision)
+    rows_per_s = 1e3 * case.n * case.steps / time_ms
+    return {
+        "moved_GB_per_s": 1e-9 * rows_per_s * 4 * row,
+        "asked_GB_per_s": 1e-9 * rows_per_s * (4 + partners) * row,
     }
 
 
@@ -231,14 +246,24 @@ def _floor_ms(n: int, precision: str, backend: str) -> float:
     particles = Particles(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
     still = place.upload(np.arange(n, dtype=np.int32))
     particles.permute(still)  # compiles
+
+    def repeat() -> None:
+        for _ in range(_FLOOR_REPEATS):
+            particles.permute(still)
+
+    launch = place.record(repeat) if place.runs_ahead else repeat  # so that no launch is waited for
     times = []
     for _ in range(7):
         with place.stopwatch() as elapsed:
-            for _ in range(5):
-                particles.permute(still)
-        times.append(elapsed[0] / 5)
-    row = (4 if place.layout == "aos4" else 3) * dtype.itemsize
+            launch()
+        times.append(elapsed[0] / _FLOOR_REPEATS)
+    row = _row_bytes(place.layout, dtype)
     return float(np.median(times)) * 4 * row / (4 * row + 3 * still.itemsize)
+
+
+def _row_bytes(layout: str, precision: str | np.dtype) -> int:
+    """Of one particle's position or velocity."""
+    return (4 if layout == "aos4" else 3) * np.dtype(precision).itemsize
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:

@@ -43,6 +43,8 @@ def test_every_case_has_a_row_for_each_sample(folder):
     rate = 1e3 * table["n"] / table["time_ms"]
     assert np.allclose(table["particle_steps_per_s"], rate)
     assert np.allclose(table["share_of_floor"], table["floor_ms"] / table["time_ms"])
+    assert np.allclose(table["moved_GB_per_s"], rate * 4 * 24 / 1e9)  # rows of three float64 lie packed
+    assert np.allclose(table["asked_GB_per_s"], rate * (4 + table["partners_read"]) * 24 / 1e9)
 
 
 def test_searches_see_the_same_gas_and_lists_outlive_a_step(folder):
