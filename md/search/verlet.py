@@ -97,19 +97,20 @@ class Verlet(Search):
         self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
         self._halted = told[3:].view(np.int32)[:1]
         self.builds, self._window, self._since, self._stride = 0, 8, 0, 0.0
+        self._whole = False  # whether the lists had room
 
     def build(self) -> None:
         """Sort the particles and list the partners of each, if one has moved too far.
 
         On a device the host waits for the answer.
         """
-        if self.builds and not self._expired():
+        if self.builds and self._whole and not self._expired():
             return
         self._sort.apply(self.particles)
         self._enlist()
         while self._make_room():
             self._enlist()
-        self.builds, self._since = self.builds + 1, 0
+        self.builds, self._since, self._whole = self.builds + 1, 0, True
 
     def plan(self) -> Plan:
         """On a device as many steps as the fastest particle has allowed so far; waits only at the start.
@@ -147,6 +148,7 @@ class Verlet(Search):
         """The lists have grown older."""
         if self.backend.runs_ahead:
             self.builds += plan.build
+            self._whole |= plan.build
             self._since = plan.steps + (0 if plan.build else self._since)
 
     @property
@@ -171,7 +173,7 @@ class Verlet(Search):
 
     def resume(self) -> None:
         """The lists are made anew before the next step, with room if it was for want of that."""
-        self._make_room()
+        self._whole = not self._make_room()
         self.backend.fill(self._halted, 0)
         self._since = self._window
 

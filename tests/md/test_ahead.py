@@ -125,6 +125,21 @@ def test_lists_without_room_halt_and_get_it(device):
     np.testing.assert_allclose(runs[0].state.by_id().pos, runs[1].state.by_id().pos, atol=1e-9)
 
 
+@pytest.mark.gpu
+def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
+    state = md.scenes.shared_gas(4000, 0.3)
+    simulation = md.Simulation(
+        state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
+    )
+    simulation.run(30)
+    simulation._search._partners = device.empty(5000, np.int32)
+    simulation._search._since = 10**6
+    simulation._advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
+    fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
+    assert simulation.step == 30
+    assert np.array_equal(simulation.pairs(), fresh.pairs())
+
+
 def test_the_cpu_needs_no_guard():
     simulation = md.Simulation(
         md.scenes.shared_gas(125, 0.2),
