@@ -98,7 +98,9 @@ __device__ __forceinline__ int list_near(int n, int i, const real* pos, const in
     for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
         if (j == i) return;
         if (found && found % 4 == 0) {
-            if (found / 4 <= room) fours[(size_t)(found / 4 - 1) * n + i] = make_int4(four.x, four.y, four.z, ~four.w);
+            int full = found / 4 - 1;
+            if (full + 1 < room) four.w = ~four.w;  // else it is the last there is room for
+            if (full < room) fours[(size_t)full * n + i] = four;
             four = make_int4(i, i, i, i);
         }
         four = shifted_in(four, j);

@@ -116,11 +116,11 @@ def test_lists_without_room_halt_and_get_it(device):
         )
         simulation.run(1)
         if search != "linked":
-            simulation._search._partners = device.empty(5000, np.int32)
+            simulation._search._partners = device.empty(4 * 4000, np.int32)
             simulation._search._since = 10**6  # lists are made anew, and find little room
         simulation.run(40)
         runs.append(simulation)
-    assert len(runs[0]._search._partners) > 5000
+    assert len(runs[0]._search._partners) > 4 * 4000
     assert runs[0].step == runs[1].step == 41
     np.testing.assert_allclose(runs[0].state.by_id().pos, runs[1].state.by_id().pos, atol=1e-9)
 
@@ -132,7 +132,7 @@ def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
         state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
     )
     simulation.run(30)
-    simulation._search._partners = device.empty(5000, np.int32)
+    simulation._search._partners = device.empty(4 * 4000, np.int32)
     simulation._search._since = 10**6
     simulation._advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
