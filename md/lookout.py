@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,23 @@ from md.faults import EnergyExploded, ListOverflow, NonFiniteState, ParticleEsca
 from md.search.strategy import Search
 from md.watch import Watch
 
-Look = Callable[[], tuple[np.ndarray, np.ndarray, EnergyExploded | None]]
+
+class Look(NamedTuple):
+    """What was looked at.
+
+    Attributes:
+        word: waits for the fault word.
+        signs: waits for those of the search.
+        exploded: waits for the fault of the energy, None if there is none.
+        mark: the moment.
+        step: number of the next step then.
+    """
+
+    word: Callable[[], np.ndarray]
+    signs: Callable[[], np.ndarray]
+    exploded: Callable[[], EnergyExploded | None]
+    mark: Any
+    step: int
 
 
 class Lookout:
@@ -44,15 +61,17 @@ class Lookout:
         self._timings, self._folder = timings, folder
         self.fault: Array = backend.upload(np.array([NO_FAULT]))
         self.failed: SimulationFault | None = None
+        self._before: Look | None = None  # the last one heeded
 
     def look(self, step: int, now: bool = False) -> Look:
         """Look, before a step; with `now` at the energy too in any case."""
-        looks = (
+        return Look(
             self._backend.look(self.fault),
             self._backend.look(self._search.signs),
             self._watch.look(step, now),
+            self._backend.mark(),
+            step,
         )
-        return lambda: tuple(look() for look in looks)
 
     def heed(self, look: Look, step: int) -> int:
         """Act on what was seen.
@@ -69,14 +88,16 @@ class Lookout:
         """
         if self.failed is not None:
             raise self.failed.with_traceback(None)
-        word, signs, exploded = look()
+        self._raise(look, step)
         self._timings.resolve()
-        self._raise(int(word[0]), exploded, step)
-        if not self._search.heed(signs, self._dt):
+        before, self._before = self._before, look
+        if not self._search.heed(look.signs(), self._dt):
+            if self._search.tunes and before is not None and before.step < look.step:
+                self._search.timed(self._backend.between(before.mark, look.mark), look.step - before.step)
             return 0
-        word, signs, exploded = self.look(step)()
-        self._raise(int(word[0]), exploded, step)
-        halted = self._search.heed(signs, self._dt)
+        look, self._before = self.look(step), None
+        self._raise(look, step)
+        halted = self._search.heed(look.signs(), self._dt)
         with self.overflows(step):
             self._search.resume()
         return halted
@@ -98,9 +119,11 @@ class Lookout:
         """A fault with what is left of the run."""
         return fault.keep(self._watch.remains(step), self._folder)
 
-    def _raise(self, word: int, exploded: EnergyExploded | None, step: int) -> None:
+    def _raise(self, look: Look, step: int) -> None:
+        word, exploded = int(look.word()[0]), look.exploded()
         if word == NO_FAULT and exploded is None:
             return
+        self._timings.resolve()
         at, reported = step, None
         if word != NO_FAULT:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF

@@ -189,6 +189,14 @@ class Backend(ABC):
         raise NotImplementedError(f"backend {self.name!r} does not run ahead, so there is nothing to record")
 
     @abstractmethod
+    def mark(self) -> Any:
+        """This moment of the work given so far, to take times between; waits for nothing."""
+
+    @abstractmethod
+    def between(self, first: Any, second: Any) -> float:
+        """Milliseconds from one mark to a later one; waits for it."""
+
+    @abstractmethod
     def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager:
         """Time what is done inside as one phase of a step."""
 

@@ -62,6 +62,14 @@ class Cpu(Backend):
         """The stem's own module: Numba picks the law by the type of its parameters."""
         return sys.modules[stem]
 
+    def mark(self) -> float:
+        """`time.perf_counter`."""
+        return time.perf_counter()
+
+    def between(self, first: float, second: float) -> float:
+        """The difference."""
+        return 1e3 * (second - first)
+
     @contextmanager
     def phase(self, timings: Timings, name: str, step: int):
         """Wall time by `time.perf_counter`."""

@@ -172,14 +172,22 @@ class Cuda(Backend):
                 graph = stream.end_capture()
         return graph.launch
 
+    def mark(self):
+        """An event."""
+        event = self._cupy.cuda.Event()
+        event.record()
+        return event
+
+    def between(self, first, second) -> float:
+        """Device time."""
+        return self._elapsed(first, second)
+
     @contextmanager
     def phase(self, timings: Timings, name: str, step: int):
         """Device time between two events; the host does not wait."""
-        event = self._cupy.cuda.Event
-        start, stop = event(), event()
-        start.record()
+        start = self.mark()
         yield
-        stop.record()
+        stop = self.mark()
         timings.add(name, step, lambda: self._elapsed(start, stop))
 
     @contextmanager
@@ -187,11 +195,9 @@ class Cuda(Backend):
         """Device time between two events, with the device idle before and done after."""
         elapsed: list[float] = []
         self._cupy.cuda.Device().synchronize()
-        start, stop = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-        start.record()
+        start = self.mark()
         yield elapsed
-        stop.record()
-        elapsed.append(self._elapsed(start, stop))
+        elapsed.append(self._elapsed(start, self.mark()))
 
     def _elapsed(self, start, stop) -> float:
         stop.synchronize()

@@ -115,6 +115,15 @@ class Search(ABC):
         """
         return 0
 
+    @property
+    def tunes(self) -> bool:
+        """Whether the search wants to know how long steps take (`timed`)."""
+        return False
+
+    def timed(self, ms: float, steps: int) -> None:
+        """Take note of how long some steps took."""
+        return
+
     def resume(self) -> None:
         """After steps were halted, and all work given is done: be ready to take them again."""
         return

@@ -7,7 +7,9 @@ Rev. 159 (1967) 98.
 
 from __future__ import annotations
 
+import copy
 import math
+from typing import Literal
 
 import numba
 import numpy as np
@@ -35,10 +37,10 @@ from md.grid import Grid
 from md.laws.pair import interact
 from md.pace import Pace
 from md.search.strategy import Plan, Search
+from md.skin import Skin, checked
 from md.state import Particles
 from sfc import Curve
 
-SKIN = 0.3  # in d, where the box has room for it
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
 MARGIN = 0.95  # of how far a particle may go, planned for
 RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
@@ -52,8 +54,9 @@ class Verlet(Search):
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
-        skin: in d, 0 or more; 0 makes the lists anew at every step. None for 0.3, or less in a periodic box
-            too narrow for that.
+        skin: in d, 0 or more; 0 makes the lists anew at every step. "auto" for one that is tuned while the
+            run goes on, by the times of its steps: then runs do not repeat bit for bit. None for 0.3, or less
+            in a periodic box too narrow for that.
 
     Attributes:
         builds: how often the lists were made.
@@ -65,25 +68,17 @@ class Verlet(Search):
     name = "verlet"
     sorts_data = True
 
-    def __init__(self, cell_order: str | Curve = "row", skin: float | None = None):
-        if skin is not None and not (np.isfinite(skin) and skin >= 0):
-            raise ValueError(f"skin = {skin}; allowed: 0 or more, finite, in d; None for what suits the box")
-        self.cell_order, self.skin = cell_order, skin
+    def __init__(self, cell_order: str | Curve = "row", skin: float | Literal["auto"] | None = None):
+        self.cell_order, self.skin, self.builds = cell_order, checked(skin), 0
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Verlet:
         """A copy that works on these particles, in cells as wide as cutoff and skin."""
-        skin, widest = self.skin, _widest_skin(grid)
-        if skin is None:
-            skin = min(SKIN, widest)
-        elif skin > widest:
-            raise ValueError(
-                f"skin = {skin} in a box of {grid.box.lengths}; allowed: up to {widest:g}, half the shortest "
-                f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
-            )
-        wide = Grid(grid.box, grid.cutoff + skin, grid.precision, backend)
-        bound = super().bind(particles, wide, backend)
-        bound._skin = skin
-        return bound
+        bound = copy.copy(self)
+        bound._skin, bound._cutoff = Skin(self.skin, grid), grid.cutoff
+        return Search.bind(bound, particles, bound._cells(grid, backend), backend)
+
+    def _cells(self, grid: Grid, backend: Backend) -> Grid:
+        return Grid(grid.box, self._cutoff + self._skin.width, grid.precision, backend)
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
@@ -96,7 +91,7 @@ class Verlet(Search):
         told = backend.zeros(4, np.uint64)
         self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
         self._halted = told[3:].view(np.int32)[:1]
-        self.builds, self._window, self._since, self._stride = 0, 8, 0, 0.0
+        self._window, self._since, self._stride = 8, 0, 0.0
         self._whole = False  # whether the lists had room
 
     def build(self) -> None:
@@ -104,8 +99,12 @@ class Verlet(Search):
 
         On a device the host waits for the answer.
         """
-        if self.builds and self._whole and not self._expired():
+        if self._whole and not self._expired():
             return
+        if self._skin.wanted is not None:
+            self._skin.change()
+            self.grid = self._cells(self.grid, self.backend)
+            self._allocate()
         self._sort.apply(self.particles)
         self._enlist()
         while self._make_room():
@@ -119,7 +118,8 @@ class Verlet(Search):
         """
         if not self.backend.runs_ahead:
             return super().plan()
-        if not self.builds:
+        if not self.builds or (self._since >= self._window and self._skin.wanted is not None):
+            self._whole = False
             self.build()
         build = self._since >= self._window
         return Plan(self._window - (0 if build else self._since), build, rebuild=False)
@@ -171,6 +171,15 @@ class Verlet(Search):
         self._window = max(1, longest)
         return halted
 
+    @property
+    def tunes(self) -> bool:
+        """Whether the skin does."""
+        return self._skin.tunes
+
+    def timed(self, ms: float, steps: int) -> None:
+        """For the skin."""
+        self._skin.timed(ms, steps)
+
     def resume(self) -> None:
         """The lists are made anew before the next step, with room if it was for want of that."""
         self._whole = not self._make_room()
@@ -181,7 +190,7 @@ class Verlet(Search):
         """How far a particle may go before the lists are too old."""
         g = self.grid
         rounding = 8 * np.finfo(g.precision).eps * max(g.box.lengths)
-        return (self._skin - rounding) / 2
+        return (self._skin.width - rounding) / 2
 
     def _make_room(self) -> bool:
         """Take more room if the lists were cut short; whether they were."""
@@ -219,11 +228,6 @@ class Verlet(Search):
 
     def _structure(self):
         return self._first, self._count, self._partners
-
-
-def _widest_skin(grid: Grid) -> float:
-    periodic = [length for length, wraps in zip(grid.box.lengths, grid.box.periodic, strict=True) if wraps]
-    return min(periodic, default=np.inf) / 2 - grid.cutoff
 
 
 @kernel(parallel=True)

@@ -1,0 +1,87 @@
+"""How wide the skin of neighbour lists is: as given, or found while the run goes on.
+
+A wide skin makes lists longer, and lets them hold for longer.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from md.grid import Grid
+from md.tuning import Tuner
+
+USUAL = 0.3  # in d, where the box has room for it
+THINNEST, WIDEST = 0.02, 1.5  # tried by tuning
+SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
+
+
+def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
+    """A choice of the skin.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if choice is None or (isinstance(choice, str) and choice == "auto"):
+        return choice
+    if isinstance(choice, str) or not (np.isfinite(choice) and choice >= 0):
+        raise ValueError(
+            f"skin = {choice}; allowed: 0 or more, finite, in d; None for what suits the box; 'auto' for one "
+            "that is tuned as the run goes on"
+        )
+    return choice
+
+
+class Skin:
+    """The skin of a run.
+
+    Args:
+        choice: in d; "auto" for one that is tuned; None for 0.3, or less in a periodic box too narrow for
+            that.
+        grid: of the box, its cutoff that of the law.
+
+    Attributes:
+        width: in d.
+        tunes: whether it wants to know how long steps take.
+
+    Raises:
+        ValueError: too wide for the box.
+    """
+
+    def __init__(self, choice: float | Literal["auto"] | None, grid: Grid):
+        box = grid.box
+        periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
+        widest = min(periodic, default=np.inf) / 2 - grid.cutoff
+        self.tunes = choice == "auto" and widest > THINNEST
+        if choice is None or choice == "auto":
+            choice = min(USUAL, widest)
+        elif choice > widest:
+            raise ValueError(
+                f"skin = {choice} in a box of {box.lengths}; allowed: up to {widest:g}, half the shortest "
+                f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
+            )
+        self.width = choice
+        if self.tunes:
+            self._tuner = Tuner(choice, THINNEST, min(WIDEST, widest))
+            self._ms, self._steps = 0.0, -SETTLE
+
+    def timed(self, ms: float, steps: int) -> None:
+        """Take note of how long some steps took at this width."""
+        if self._steps < 0:  # not settled yet
+            self._steps = min(self._steps + steps, 0)
+            return
+        self._ms, self._steps = self._ms + ms, self._steps + steps
+        if self._steps >= TRIAL:
+            self._tuner.measured(self._ms / self._steps)
+            self._ms, self._steps = 0.0, 0
+
+    @property
+    def wanted(self) -> float | None:
+        """Another width to change to, if one is to be tried."""
+        return self._tuner.value if self.tunes and self._tuner.value != self.width else None
+
+    def change(self) -> None:
+        """Take the width that is wanted."""
+        self.width = self._tuner.value
+        self._ms, self._steps = 0.0, -SETTLE

@@ -1,0 +1,111 @@
+"""Tuning a parameter by the times of a run, and the skin of neighbour lists by it."""
+
+import numpy as np
+import pytest
+
+import md
+from md.grid import Grid
+from md.skin import SETTLE, TRIAL, Skin
+from md.tuning import RATIO, Tuner
+
+LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+
+
+def cost(value: float, best: float) -> float:
+    """Of lists with a skin, in kind: they grow with it and are made less often."""
+    return 1 + 0.3 * (value / best) ** 2 + 0.6 * best / value
+
+
+def tried(tuner: Tuner, time, times: int) -> list[float]:
+    values = []
+    for _ in range(times):
+        values.append(tuner.value)
+        tuner.measured(time(tuner.value))
+    return values
+
+
+@pytest.mark.parametrize("best", [0.04, 0.12, 0.2, 0.3, 0.45, 0.9])
+def test_the_fastest_value_is_found_and_kept(best):
+    tuner = Tuner(0.3, 0.02, 1.5)
+    values = tried(tuner, lambda value: cost(value, best), 40)
+    assert max(tuner.best / best, best / tuner.best) < RATIO
+    assert values[-20:] == [tuner.best] * 20
+
+
+def test_an_end_of_the_range_is_kept_where_beyond_it_would_be_faster():
+    for best, end in ((0.01, 0.1), (9.0, 0.5)):
+        tuner = Tuner(0.3, 0.1, 0.5)
+        values = tried(tuner, lambda value, best=best: cost(value, best), 30)
+        assert tuner.value == end
+        assert min(values) >= 0.1
+        assert max(values) <= 0.5
+
+
+def test_a_run_that_has_changed_is_tuned_anew():
+    tuner = Tuner(0.3, 0.02, 1.5, stay=10)
+    tried(tuner, lambda value: cost(value, 0.3), 30)
+    tried(tuner, lambda value: cost(value, 0.1), 40)
+    assert max(tuner.best / 0.1, 0.1 / tuner.best) < RATIO
+
+
+def test_what_is_hardly_faster_is_not_followed():
+    tuner = Tuner(0.3, 0.02, 1.5)
+    values = tried(tuner, lambda value: 1 - 1e-3 * value, 20)
+    assert tuner.best == 0.3
+    assert len(set(values)) == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "least", "most"), [(0.3, 0.4, 1), (2, 0.1, 1), (0.3, 0, 1), (0.3, 0.1, np.inf)]
+)
+def test_a_range_that_is_none_is_refused(first, least, most):
+    with pytest.raises(ValueError, match=rf"first = {first}; allowed: {least} .. {most}"):
+        Tuner(first, least, most)
+
+
+def grid(lengths=(20.0, 20, 20), periodic=True) -> Grid:
+    return Grid(md.Box(lengths, periodic), 1.0, np.float64, md.backend.get("cpu"))
+
+
+def test_steps_just_after_a_change_are_not_timed():
+    skin = Skin("auto", grid())
+    for _ in range(SETTLE // 50):
+        skin.timed(1e9, 50)
+    for _ in range(TRIAL // 50):
+        assert skin.wanted is None
+        skin.timed(50.0, 50)
+    assert skin.wanted == pytest.approx(0.3 * RATIO)
+    skin.change()
+    assert (skin.wanted, skin.width) == (None, pytest.approx(0.3 * RATIO))
+    skin.timed(1e9, SETTLE)
+    skin.timed(0.5 * TRIAL, TRIAL)
+    assert skin.wanted == pytest.approx(0.3 * RATIO**2)
+
+
+def test_no_skin_is_tried_that_the_box_is_too_narrow_for():
+    skin = Skin("auto", grid((2.7, 9, 9)))
+    for _ in range(30):
+        skin.timed(1e9, SETTLE)
+        skin.timed(TRIAL / skin.width, TRIAL)
+        if skin.wanted is not None:
+            skin.change()
+    assert skin.width == pytest.approx(0.35)
+    assert not Skin("auto", grid((2.0, 9, 9))).tunes
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
+    monkeypatch.setattr(md.skin, "SETTLE", 3)
+    monkeypatch.setattr(md.skin, "TRIAL", 10)
+    state = md.scenes.shared_gas(1000, 0.3)
+    options = {"dt": DT, "backend": backend, "fused": fused}
+    tuned = md.Simulation(state, LAW, search=md.search.Verlet(skin="auto"), **options)
+    plain = md.Simulation(state, LAW, search="linked", **options)
+    skins = set()
+    for _ in range(12):
+        for simulation in (tuned, plain):
+            simulation.run(25, phases=False)
+        skins.add(tuned._search._skin.width)
+        assert np.array_equal(tuned.pairs(), plain.pairs())
+    assert len(skins) > 1
+    np.testing.assert_allclose(tuned.state.by_id().pos, plain.state.by_id().pos, atol=1e-8)
