@@ -36,9 +36,11 @@ __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru
 
 // How far the fastest particle can have gone since the structure was built, if that is the square of its speed.
 __device__ __forceinline__ float gone_by_now(const Out& out, float speed2) {
-    float before = out.gone[out.turn], speed = speed2 == 0 ? 0 : speed2 * rsqrtf(speed2);  // NaN for infinite
+    float before = out.gone[out.turn];
     if (__float_as_int(before) == JUST_BUILT) return 0;
-    return before + speed * (float)out.drift * (1 + 1e-6f);  // so much more than all rounding takes away
+    if (speed2 == 0) return before;
+    float speed = speed2 * rsqrtf(speed2) * (1 + 1e-6f);  // more by what that rounds; NaN for infinite
+    return __fadd_ru(before, __fadd_ru(__fmul_ru(speed, (float)out.drift), out.slack));
 }
 
 // Raises the word of the next step to the square of a speed in this one. Numbers that are not negative are ordered as their

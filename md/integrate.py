@@ -39,7 +39,7 @@ class KickDrift(NamedTuple):
         clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
             to one more where the step was taken.
         turn: 0 and 1 in turn.
-        fastest, gone, halted, reach: of `md.pace.Pace`.
+        fastest, gone, halted, reach, slack: of `md.pace.Pace`.
     """
 
     pos: Array
@@ -54,6 +54,7 @@ class KickDrift(NamedTuple):
     gone: Array
     halted: Array
     reach: np.float32
+    slack: np.float32
 
 
 class Placing(NamedTuple):

@@ -29,15 +29,17 @@ class Pace(NamedTuple):
             sets all bits of both; or both to infinity, to halt the steps.
         halted: (1,) int32, steps that were halted.
         reach: how far a particle may go, in d.
+        slack: how much farther than its speed says a step may take a particle, by rounding, in d.
     """
 
     fastest: Array
     gone: Array
     halted: Array
     reach: np.float32
+    slack: np.float32
 
 
 def unguarded(backend: Backend) -> Pace:
     """The pace of a structure that is built at every step."""
     none = [backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32)]
-    return Pace(*none, np.float32(np.inf))
+    return Pace(*none, np.float32(np.inf), np.float32(0))

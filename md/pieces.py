@@ -45,6 +45,7 @@ class Pieces:
     ):
         self._particles, self._search, self._backend, self._steps = particles, search, backend, take
         self._records: dict[tuple, Record] = {}
+        self._replaced = search.replaced
         self._compiled: set[tuple[bool, bool]] = set()
 
     def __len__(self) -> int:
@@ -66,12 +67,20 @@ class Pieces:
             self._compiled.add(kind)
             self._steps(plan, step)
             return plan
-        before = (*self._particles.arrays, *self._search.replaced)
+        replaced = self._search.replaced
+        if any(array is not known for array, known in zip(replaced, self._replaced, strict=True)):
+            self._records.clear()  # they hold those that are gone
+            self._replaced = replaced
+        before = (*self._particles.arrays, *replaced)
         key = plan, step % 2, *map(id, before)
         if key not in self._records:
             if len(self._records) == MOST_RECORDS:
                 self._records.clear()
-            launch = self._backend.record(partial(self._steps, plan, step))
+            try:
+                launch = self._backend.record(partial(self._steps, plan, step))
+            except BaseException:
+                self._particles.arrays = before[: len(self._particles.arrays)]  # nothing was done
+                raise
             self._records[key] = Record(launch, before, self._particles.arrays)
         record = self._records[key]
         record.launch()

@@ -87,7 +87,7 @@ class Reorder:
 
         Args:
             step: for which it was just asked.
-            most: no more than so many.
+            most: no more than so many; it is asked for each of them.
         """
         if isinstance(self.schedule, Watching):
             return 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
@@ -26,7 +27,10 @@ class Schedule(Protocol):
     """Anything that can say, at each step, whether to reorder."""
 
     def __call__(self, step: int) -> bool:
-        """Whether to reorder before this step, counted from 0."""
+        """Whether to reorder before this step, counted from 0.
+
+        A function of the step alone, unless it is a `Watching` one: steps may be asked for ahead, and twice.
+        """
 
 
 class Run(NamedTuple):
@@ -171,19 +175,45 @@ class Decayed(Watching):
     def __repr__(self) -> str:
         return f"Decayed(loss={self.loss!r}, window={self.window})"
 
+    def bind(self, run: Run) -> Decayed:
+        """A copy that watches a run."""
+        bound = super().bind(run)
+        bound._cost = np.inf
+        bound._begin(0)
+        return bound
+
+    def reordered(self, step: int) -> None:
+        """Begin anew."""
+        super().reordered(step)
+        self._begin(step)
+
+    def _begin(self, step: int) -> None:
+        self._next = step  # the first step whose time is not counted yet
+        self._first: list[float] = []
+        self._latest: deque[float] = deque(maxlen=self.window)
+        self._excess = 0.0
+
     def _is_due(self, step: int) -> bool:
-        timings, window = self._run.timings, self.window
+        timings = self._run.timings
         if not self._run.backend.runs_ahead:
             timings.resolve()
+        costs = timings.known("reorder")
+        if costs:
+            self._cost = costs[-1][1]
         times = timings.known("force")
-        force = [ms for _, ms in times[bisect_left(times, (self._last,)) :]]
-        if len(force) < 2 * window:
+        for at, ms in times[bisect_left(times, (self._next,)) :]:
+            self._next = at + 1
+            if len(self._first) < self.window:
+                self._first.append(ms)
+                self._fresh = float(np.median(self._first))
+            else:
+                self._latest.append(ms)
+                self._excess += ms - self._fresh
+        if len(self._latest) < self.window:
             return False
-        fresh = float(np.median(force[:window]))
-        if self.loss != "auto":
-            return float(np.mean(force[-window:])) > (1 + self.loss) * fresh
-        costs = [ms for _, ms in timings.known("reorder")]
-        return bool(costs) and sum(force[window:]) - fresh * (len(force) - window) > costs[-1]
+        if self.loss == "auto":
+            return self._excess > self._cost
+        return float(np.mean(self._latest)) > (1 + self.loss) * self._fresh
 
 
 def _require_count(given: str, steps) -> None:

@@ -13,9 +13,10 @@ from md.backend import Backend, Timings
 from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
+from md.interrupt import held_back
 from md.laws import PairLaw
 from md.lookout import Lookout
-from md.pieces import Pieces
+from md.pieces import LENGTHS, Pieces
 from md.reorder import Reorder
 from md.search import Plan, Scattered, Search, search
 from md.state import Particles, State
@@ -24,6 +25,7 @@ from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
+MOST_INTERVALS = 10  # between two looks, where a plan goes on
 
 
 class Simulation:
@@ -149,9 +151,11 @@ class Simulation:
             looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
             while self.step < last:
                 check = self.step + self._backend.check_interval
-                with self._lookout.overflows(self.step):
-                    while self.step < min(check, last) or (self.step < last and self._mid_plan()):
-                        self._advance(phases, last - self.step)
+                end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
+                with held_back():
+                    while self.step < min(check, last) or (self.step < end and self._mid_plan()):
+                        with self._lookout.overflows(self.step):
+                            self._advance(phases, last - self.step)
                 looks.append(self._lookout.look(self.step))
                 while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
                     if self._take_back(self._lookout.heed(looks.popleft(), self.step)):
@@ -216,7 +220,6 @@ class Simulation:
             phases = phases or self._reorder.needs_times
             if self._reorder.schedule(self.step):
                 self._timed(phases, "reorder", self._reorder.apply, self.step)
-            most = self._reorder.steps_to_next(self.step, most)
         if not self._fused:
             self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._search.force, self.law, self._force)
@@ -227,7 +230,10 @@ class Simulation:
             return
         plan = self._search.plan()
         if self._backend.runs_ahead and not phases and self.step > 0:
-            plan = self._pieces.take(plan._replace(steps=min(plan.steps, most)), self.step)
+            most = min(plan.steps, most, LENGTHS[0])
+            if self._reorder is not None:
+                most = self._reorder.steps_to_next(self.step, most)
+            plan = self._pieces.take(plan._replace(steps=most), self.step)
         else:
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.renew if plan.build else _nothing)

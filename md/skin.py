@@ -43,6 +43,7 @@ class Skin:
 
     Attributes:
         width: in d.
+        rounding: by how much the distance of two particles is misjudged at most, in d.
         tunes: whether it wants to know how long steps take.
 
     Raises:
@@ -61,10 +62,21 @@ class Skin:
                 f"skin = {choice} in a box of {box.lengths}; allowed: up to {widest:g}, half the shortest "
                 f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
             )
-        self.width = choice
+        self.width, self._dim = choice, box.dim
+        self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
         if self.tunes:
             self._tuner = Tuner(choice, THINNEST, min(WIDEST, widest))
             self._ms, self._steps = 0.0, -SETTLE
+
+    @property
+    def reach(self) -> float:
+        """How far a particle may go before lists are too old, in d."""
+        return (self.width - self.rounding) / 2
+
+    @property
+    def slack(self) -> float:
+        """How much farther than its speed says a step may take a particle, for its position is rounded."""
+        return np.sqrt(self._dim) * self.rounding / 8
 
     def timed(self, ms: float, steps: int) -> None:
         """Take note of how long some steps took at this width."""

@@ -138,7 +138,7 @@ class Backend(ABC):
 
     @abstractmethod
     def fill(self, array: Array, value: int) -> None:
-        """Set every entry of an int32 array."""
+        """Set every entry of an array to a number; -1 sets all bits on a device, whatever they stand for."""
 
     def rows(self, n: int, dim: int, dtype) -> Array:
         """A new (n, dim) array in the backend's layout, with undefined content."""

@@ -7,7 +7,7 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, 
         Vec dr = displacement(grid, load(pos, n, i), load(anchor, n, i));
         found = dot(dr, dr);
     }
-    // Numbers that are not negative are ordered as their bits are, and NaN stands above them all.
+    // Numbers that are not negative are ordered as their bits are.
     unsigned long long bits = __double_as_longlong(found);
 #pragma unroll
     for (int apart = 16; apart; apart /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, apart));

@@ -44,6 +44,7 @@ from sfc import Curve
 ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
 MARGIN = 0.95  # of how far a particle may go, planned for
 RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
+LONGEST = 10_000  # steps that are planned for
 MOST_ROOM = 2**31 - 1  # places are int32 on the CPU
 WIDTH = 8  # numbers written at once
 at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
@@ -101,6 +102,7 @@ class Verlet(Search):
         """
         if self._whole and not self._expired():
             return
+        self._whole = False
         if self._skin.wanted is not None:
             self._skin.change()
             self.grid = self._cells(self.grid, self.backend)
@@ -119,7 +121,7 @@ class Verlet(Search):
         if not self.backend.runs_ahead:
             return super().plan()
         if not self.builds or (self._since >= self._window and self._skin.wanted is not None):
-            self._whole = False
+            self._whole = False  # so that they are made
             self.build()
         build = self._since >= self._window
         return Plan(self._window - (0 if build else self._since), build, rebuild=False)
@@ -137,7 +139,8 @@ class Verlet(Search):
         """On a device the search's own."""
         if not self.backend.runs_ahead:
             return super().pace
-        return Pace(self._fastest, self._gone, self._halted, np.float32(self._reach()))
+        reach, slack = np.float32(self._skin.reach), np.float32(self._skin.slack)
+        return Pace(self._fastest, self._gone, self._halted, reach, slack)
 
     @property
     def replaced(self) -> tuple[Array, ...]:
@@ -163,9 +166,10 @@ class Verlet(Search):
         halted = int(signs[3:].view(np.int32)[0])
         speed2 = np.uint32(int(signs[:2].max()) & 0xFFFFFFFF).view(np.float32)
         self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
-        longest = 2 * self._window
-        if self._stride > 0:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._reach() / self._stride)))
+        longest = min(2 * self._window, LONGEST)
+        stride = self._stride + self._skin.slack
+        if self._skin.reach < longest * stride:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.reach / stride)))
         if halted:
             longest = min(longest, self._window - 1)
         self._window = max(1, longest)
@@ -186,12 +190,6 @@ class Verlet(Search):
         self.backend.fill(self._halted, 0)
         self._since = self._window
 
-    def _reach(self) -> float:
-        """How far a particle may go before the lists are too old."""
-        g = self.grid
-        rounding = 8 * np.finfo(g.precision).eps * max(g.box.lengths)
-        return (self._skin.width - rounding) / 2
-
     def _make_room(self) -> bool:
         """Take more room if the lists were cut short; whether they were."""
         needed = int(self.backend.download(self._needed)[0])
@@ -209,7 +207,7 @@ class Verlet(Search):
     def _enlist(self) -> None:
         """List the partners of each particle; `_make_room` says whether there was room."""
         backend, p, g = self.backend, self.particles, self.grid
-        reach2 = g.precision.type(g.cutoff) ** 2
+        reach2 = g.precision.type(g.cutoff + self._skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
         backend.fill(self._gone, -1)
@@ -224,7 +222,7 @@ class Verlet(Search):
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
         backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, g.record, self._farthest)
-        return not np.sqrt(backend.download(self._farthest)[0]) < self._reach()  # true for NaN
+        return not np.sqrt(backend.download(self._farthest)[0]) < self._skin.reach
 
     def _structure(self):
         return self._first, self._count, self._partners
@@ -232,7 +230,7 @@ class Verlet(Search):
 
 @kernel(parallel=True)
 def farthest(n, pos, anchor, grid, most):
-    """most[0] = square of the farthest that a particle is from its anchor; NaN where a position is none."""
+    """most[0] = square of the farthest that a particle is from its anchor."""
     found = 0.0
     for i in numba.prange(n):
         g = grid[0]

@@ -21,8 +21,9 @@ def device():
 class Lone:
     """One particle on a device, which takes one fused step after another at the speeds given."""
 
-    def __init__(self, device, reach=0.15, dt=0.01):
+    def __init__(self, device, reach=0.15, dt=0.01, slack=0.0):
         self.device, self.reach, self.dt, self.steps = device, np.float32(reach), np.float32(dt), 0
+        self.slack = np.float32(slack)
         self.fastest, self.gone = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
@@ -37,7 +38,7 @@ class Lone:
             self.device.fill(self.gone, -1)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
-        pace = Pace(self.fastest, self.gone, self.halted, self.reach)
+        pace = Pace(self.fastest, self.gone, self.halted, self.reach, self.slack)
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
         self.device.kernels("md.search.naive", self.law).force(

@@ -61,6 +61,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("float*", "gone", 0),
             ("int*", "halted", 0),
             ("float", "reach", 0),
+            ("float", "slack", 0),
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
     }
