@@ -69,7 +69,7 @@ def boxes(draw, dim: int):
     for _ in range(dim):
         wraps = draw(st.booleans())
         narrow = [2.0, 2.5, 3.0, 3.999] if wraps else [0.4, 1.0, 2.0]
-        lengths.append(draw(st.one_of(st.sampled_from(narrow), st.floats(2.0, 7.0))))
+        lengths.append(draw(st.one_of(st.sampled_from(narrow), st.floats(2.0, 7.0), st.sampled_from([60.0]))))
         periodic.append(wraps)
     return md.Box(tuple(lengths), tuple(periodic))
 

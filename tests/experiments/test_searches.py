@@ -52,7 +52,6 @@ def test_searches_see_the_same_gas_and_lists_outlive_a_step(folder):
     for _, rows in table.groupby("n"):
         assert rows["touching_pairs"].nunique() == 1
         assert rows["touching_pairs"].iloc[0] > 10
-        assert rows["temperature_end"].nunique() > 0
         assert np.ptp(rows["temperature_end"]) < 1e-9
     each = table.groupby("search")
     assert (each["steps_per_build"].max() == 1)[["naive", "linked", "scattered", "coherent", "tiles"]].all()

@@ -69,6 +69,46 @@ def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("speed", [1.8e-3, 1e-2, 9.2e-2])
+def test_no_particle_goes_farther_than_is_counted_though_its_position_is_rounded(device, speed):
+    box, reach = md.Box((512.0, 5, 5)), 0.01
+    lone = Lone(device, reach=reach, slack=np.sqrt(3) * np.finfo(np.float32).eps * 512)
+    lone.grid = md.grid.Grid(box, 1.0, np.float32, device)
+    lone.pos = device.upload_rows(np.array([[300.1, 1, 1]], np.float32))
+    start = float(device.download(lone.pos)[0, 0])
+    for k in range(2000):
+        if not lone.step(speed, k):
+            break
+    gone = float(device.download(lone.pos)[0, 0]) - start
+    assert k > 3
+    assert gone < reach + 2 * 0.01 * speed
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
+    """As they are when the host stops, and not made anew for who asks."""
+    state = md.scenes.shared_gas(20_000, 0.2)
+    simulation = md.Simulation(
+        state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device,
+        precision=precision, fused=True,
+    )  # fmt: skip
+    ages = set()
+    for _ in range(12):
+        simulation.run(37, phases=False)
+        ages.add(simulation._search._since)
+        listed = simulation._search.pairs(1.0)
+        plain = md.Simulation(
+            md.State(*(device.download(a) for a in simulation._particles.arrays[:2]), state.box,
+                     device.download(simulation._particles.id)),
+            md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
+        )  # fmt: skip
+        if simulation._search._since < simulation._search._window:
+            assert np.array_equal(listed, plain.pairs())
+    assert len(ages) > 3
+
+
+@pytest.mark.gpu
 def test_the_fastest_of_many_is_found_whoever_it_is(device):
     for fast in (0, 1, 1234, 4999):
         vel = np.random.default_rng(fast).normal(size=(5000, 3))

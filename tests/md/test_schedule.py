@@ -43,7 +43,7 @@ def test_a_gas_at_rest_is_sorted_once(backend):
 
 
 def test_an_empty_box_is_no_reason(backend):
-    assert len(reorders(drifting([], md.Moved(0.5, 1), backend, precision="float32"), 0)) == 0
+    assert reorders(drifting([], md.Moved(0.5, 1), backend, precision="float32"), 20) == [0]
 
 
 class Clock:
@@ -80,6 +80,35 @@ def test_decayed_auto_fires_when_the_loss_has_cost_a_reorder():
     first = int(np.argmax(lost > 10.0)) + 1
     assert Clock(md.Decayed("auto", window=10), times).reorders()[:2] == [0, first]
     assert Clock(md.Decayed("auto", window=10), times, cost=1e9).reorders() == [0]
+
+
+@pytest.mark.parametrize("schedule", [md.Decayed("auto", window=10), md.Decayed(0.5, window=10)])
+def test_decayed_keeps_what_it_learned_when_the_times_are_cleared(schedule):
+    run = Clock(schedule, [1.0] * 10 + [1.0 + 0.1 * k for k in range(190)])
+    expected = run.reorders()[1]
+    again = Clock(schedule, run.times)
+    fired = None
+    for step in range(expected + 20):
+        if again.schedule(step) and step:
+            fired = step
+            break
+        if not step:
+            again.timings.add("reorder", step, again.cost)
+            again.schedule.reordered(step)
+        again.timings.add("force", step, again.times[step])
+        if step == 11:
+            assert not again.schedule(step + 1)
+            again.timings.clear()
+    assert fired == expected
+
+
+def test_a_schedule_is_asked_no_farther_ahead_than_it_must():
+    asked = []
+    reorder = md.Reorder("row", lambda step: asked.append(step) or step == 7)
+    assert reorder.steps_to_next(3, 16) == 4
+    assert asked == [4, 5, 6, 7]
+    assert reorder.steps_to_next(8, 16) == 16
+    assert md.Reorder("row", md.Moved(0.5)).steps_to_next(3, 16) == 1
 
 
 def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):

@@ -198,7 +198,7 @@ class TestEverySearch:
 
 
 def test_the_issue_s_searches_are_there():
-    assert {"naive", "linked", "coherent"} <= set(md.search.SEARCHES)
+    assert {"naive", "linked", "scattered", "coherent", "tiles", "verlet"} <= set(md.search.SEARCHES)
 
 
 @pytest.mark.parametrize("dim", [2, 3])

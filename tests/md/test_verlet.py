@@ -175,6 +175,40 @@ def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
     assert np.isfinite(pos).all()  # what is in memory still has a cell
 
 
+def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
+    state = md.scenes.shared_gas(1000, 0.3)
+    simulation = simulated(state, "verlet", backend)
+    expected = simulation.pairs()
+    search = simulation._search
+    search._partners = simulation._backend.empty(4000, np.int32)
+    search._anchor[:] += 1.0  # everybody has gone far
+    with monkeypatch.context() as patch:
+        patch.setattr(type(search), "_make_room", out_of_memory)
+        with pytest.raises(MemoryError):
+            simulation.pairs()
+    assert np.array_equal(simulation.pairs(), expected)
+
+
+def out_of_memory(search) -> bool:
+    raise MemoryError
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("skin", [0.0, 1e-6, 0.3])
+def test_pairs_that_touch_across_a_side_of_a_long_box_are_listed(precision, skin, backend):
+    generator = np.random.default_rng(8)
+    n, box = 2000, md.Box((512.0, 512.0, 4.0))
+    one = np.column_stack([generator.uniform(0, 0.5, n), generator.permutation(n) * 512 / n, np.full(n, 2.0)])
+    other = one.copy()
+    other[:, 0] += 512 - 1 + generator.uniform(-3e-5, 3e-5, n)
+    state = md.State(box.wrap(np.vstack([one, other])), np.zeros((2 * n, 3)), box)
+    found = simulated(state, md.search.Verlet(skin=skin), backend, precision=precision)
+    expected = simulated(state, "linked", backend, precision=precision)
+    pairs = expected.pairs()
+    assert 500 < len(pairs) < 20 * n
+    assert np.array_equal(found.pairs(), pairs)
+
+
 def test_the_fused_step_counts_no_references_to_arrays():
     simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
     simulation._search.build()
