@@ -1,0 +1,110 @@
+"""What only a device does, by its CUDA source compiled for the host: guarding steps, lists without room."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.md.test_cuda_source import source_of
+
+HEADER = Path(__file__).parents[1] / "cuda_on_host.h"
+GRID = """
+template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz) {
+    Grid grid{};
+    float length[] = {x, y, z};
+    int cells[] = {nx, ny, nz};
+    for (int k = 0; k < 3; ++k) {
+        grid.length[k] = grid.image[k] = length[k];
+        grid.half[k] = length[k] / 2;
+        grid.cells[k] = cells[k];
+        grid.per_side[k] = cells[k] / length[k];
+        grid.periodic[k] = 1;
+    }
+    return grid;
+}
+"""
+FLIGHT = """
+int main() {
+    for (float speed : {1.8e-3f, 1e-2f, 9.2e-2f, 0.73f}) {
+        float pos[4] = {300.1f, 1, 1, 0}, vel[4] = {speed, 0, 0, 0}, start = pos[0], last = 0;
+        int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
+        unsigned long long fault = ~0ull, fastest[2] = {0, 0};
+        long long clock[2] = {0, 0};
+        float gone[2], to_pos[4], to_vel[4];
+        memset(gone, 0xff, sizeof gone);
+        Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
+        Law law{};
+        law.diameter = 1;
+        Out out{to_pos, to_vel, &id, 0.01f, 0.01f, &fault, clock, 0, fastest, gone, &halted, 0.15f, SLACK};
+        for (; !halted && step < 100000; ++step) {
+            out.turn = step % 2;
+            last = pos[0];
+            force(1, pos, vel, nullptr, nullptr, partners, grid, law, out);
+            memcpy(pos, to_pos, sizeof pos);
+            memcpy(vel, to_vel, sizeof vel);
+        }
+        // `last` is where the step was halted: the one before it was taken a stride earlier.
+        printf("%d %lld %d %.9g %.9g\\n", step, clock[step % 2], last == pos[0], last - start, speed * 0.01f);
+    }
+}
+"""
+CROWD = """
+int main() {
+    const int n = 40;
+    std::vector<float> pos(4 * n), anchor(4 * n);
+    for (int i = 0; i < n; ++i) {
+        for (int k = 0; k < 3; ++k) pos[4 * i + k] = 5.3f + 0.01f * ((i * 7 + k * 13) % 40);
+    }
+    Grid grid = box<Grid>(12, 12, 12, 9, 9, 9);  // they stand in one cell
+    int cell = cell_number(grid, home_cell(grid, load(pos.data(), n, 0)));
+    std::vector<int> start(9 * 9 * 9 + 1, 0);
+    for (int c = cell + 1; c <= 9 * 9 * 9; ++c) start[c] = n;
+    for (int room : {16 * n, 40 * n}) {
+        std::vector<int> partners(room, 0);
+        long long needed = 0;
+        float gone[2];
+        memset(gone, 0xff, sizeof gone);
+        int open = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            blockIdx.x = i;
+            enlist(n, pos.data(), start.data(), nullptr, grid, 1.69f, anchor.data(), nullptr, nullptr,
+                   partners.data(), room, &needed, gone, 1);
+        }
+        const int4* last = (const int4*)partners.data() + room / 4 - n;
+        for (int i = 0; i < n; ++i) open += last[i].w < 0;
+        printf("%lld %d %d %d\\n", needed, room, open, (bool)std::isinf(gone[0]) + (bool)std::isinf(gone[1]));
+    }
+}
+"""
+
+
+def printed(tmp_path: Path, kernel: str, program: str, out: str) -> list[list[float]]:
+    """What a program around a kernel of `verlet` prints, a row of numbers each line."""
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    source = source_of("md.search.verlet", kernel, 3, np.float32, "aos4", "contact", out)
+    path = tmp_path / "case.cpp"
+    path.write_text(f'#include "{HEADER}"\n{source}\n{GRID}\n{program}')
+    subprocess.run([compiler, "-std=c++17", "-O1", "-w", "-o", tmp_path / "case", path], check=True)
+    done = subprocess.run([tmp_path / "case"], check=True, capture_output=True, text=True)
+    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def test_no_step_is_taken_once_the_fastest_can_have_gone_too_far_though_positions_are_rounded(tmp_path):
+    slack = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
+    rows = printed(tmp_path, "force", FLIGHT.replace("SLACK", f"{slack:.9g}f"), out="fused")
+    assert len(rows) == 4
+    for steps, clock, stood, gone, stride in rows:
+        assert clock == steps - 1  # the last was halted
+        assert stood
+        assert 0.03 < gone < 0.15 + stride * 1.05
+        assert steps > 0.9 * 0.15 / (stride + slack)
+
+
+def test_a_list_cut_short_ends_where_its_room_ends(tmp_path):
+    short, enough = printed(tmp_path, "enlist", CROWD, out="store")
+    assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
+    assert enough == [40 * 40, 40 * 40, 0, 0]
