@@ -44,7 +44,7 @@ class Shadow(Search):
     name = "shadow"
 
     def __init__(self, search: Search, order: Array):
-        self._search, self._order = search, order
+        self._search, self._order, self.repeats_on = search, order, search.repeats_on
 
     def _allocate(self) -> None:
         p, backend = self.particles, self.backend

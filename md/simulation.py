@@ -168,7 +168,8 @@ class Simulation:
     def state(self) -> State:
         """The particles now, in their memory order, on the host; velocities at the time of the positions.
 
-        A copy: looking does not change the run.
+        A copy: looking does not change the run; on a device `verlet` may make its lists at other steps then,
+        so that sums round differently.
         """
         self._see()
         if self.step == 0:
