@@ -10,7 +10,6 @@ import sfc
 from experiments import curves
 from experiments.core import main
 
-pytestmark = pytest.mark.xdist_group("curves")  # one run for all tests of this file
 AXES = ["--backend", "cpu", "--size", "1", "3", "15x10", "8x8x4", "2x2x2x2"]
 AXES += ["--ordering", "hilbert-2d", "row-2d", "peano-2d", "pancake-3d", "random-3d", "hilbert-4d"]
 

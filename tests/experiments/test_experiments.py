@@ -12,7 +12,6 @@ from experiments import timing
 from experiments.__main__ import listing
 from experiments.core import main
 
-pytestmark = pytest.mark.xdist_group("timing")  # one run for all tests of this file
 ROOT = Path(__file__).parents[2]
 
 

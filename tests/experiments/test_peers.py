@@ -229,7 +229,6 @@ def test_a_peer_that_computes_otherwise_is_not_recorded(ourselves):
 
 
 @needs_lammps
-@pytest.mark.xdist_group("lammps")
 def test_lammps_beside_ours_from_the_command_line(tmp_path):
     command = ["--backend", "cpu", "--n", "512", "1024", "--filling-fraction", "0.2", "--samples", "2"]
     command += ["--search", "linked", "verlet", "--steps", "3", "--warmup", "30", "--peers", "lammps"]
@@ -254,7 +253,6 @@ def test_lammps_beside_ours_from_the_command_line(tmp_path):
 
 
 @needs_lammps
-@pytest.mark.xdist_group("lammps")
 def test_lammps_with_another_law_is_not_recorded(monkeypatch):
     wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-6))
     right = lammps.input_script

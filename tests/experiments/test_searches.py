@@ -10,7 +10,6 @@ import md
 from experiments import searches
 from experiments.core import main
 
-pytestmark = pytest.mark.xdist_group("searches")  # one run for all tests of this file
 AXES = [
     "--backend",
     "cpu",
