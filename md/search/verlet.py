@@ -188,7 +188,7 @@ class Verlet(Search):
         """The lists are made anew before the next step, with room if it was for want of that."""
         self._whole = not self._make_room()
         self.backend.fill(self._halted, 0)
-        self._since = self._window
+        self._since = LONGEST  # however the plan may change
 
     def _make_room(self) -> bool:
         """Take more room if the lists were cut short; whether they were."""
