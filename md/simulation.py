@@ -244,7 +244,8 @@ class Simulation:
 
     def _mid_plan(self) -> bool:
         """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
-        return self._fused and not self._search.plan().build
+        with self._lookout.overflows(self.step):
+            return self._fused and not self._search.plan().build
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self.law, self._integrator.fused(step, self._lookout.fault, self._search.pace))

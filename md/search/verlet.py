@@ -76,6 +76,9 @@ class Verlet(Search):
         """A copy that works on these particles, in cells as wide as cutoff and skin."""
         bound = copy.copy(self)
         bound._skin, bound._cutoff = Skin(self.skin, grid), grid.cutoff
+        told = backend.zeros(4, np.uint64)  # stays when the skin changes: the host may not have looked yet
+        bound._told, bound._fastest, bound._gone = told, told[:2], told[2:3].view(np.float32)
+        bound._halted = told[3:].view(np.int32)[:1]
         return Search.bind(bound, particles, bound._cells(grid, backend), backend)
 
     def _cells(self, grid: Grid, backend: Backend) -> Grid:
@@ -89,9 +92,6 @@ class Verlet(Search):
         self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
         self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
-        told = backend.zeros(4, np.uint64)
-        self._told, self._fastest, self._gone = told, told[:2], told[2:3].view(np.float32)
-        self._halted = told[3:].view(np.int32)[:1]
         self._window, self._since, self._stride = 8, 0, 0.0
         self._whole = False  # whether the lists had room
 
@@ -243,7 +243,8 @@ def farthest(n, pos, anchor, grid, most):
 def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, gone, parts):
     """List the partners of each particle within a distance, and drop anchor.
 
-    The partners of particle i stand in `partners` from first[i] on. Each part lists a stretch of the
+    The partners of particle i stand in `partners` from first[i] on (on a device otherwise, and `first` and
+    `count` are empty: see verlet.cu). Each part lists a stretch of the
     particles in a stretch of `partners`. needed[0] is the room that all lists need; where there is less, some
     are cut short, and on a device `gone` is set to infinity, which halts the steps (`md.pace`).
     """

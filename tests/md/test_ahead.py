@@ -148,6 +148,27 @@ def test_a_speed_that_is_no_number_halts(device, speed):
 
 
 @pytest.mark.gpu
+def test_steps_halted_before_the_skin_changes_are_taken_again(device):
+    state = md.scenes.shared_gas(1000, 0.3)
+    ends = []
+    for search in (md.search.Verlet(skin="auto"), "linked"):
+        simulation = md.Simulation(
+            state, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=device, fused=True
+        )
+        simulation.run(1)
+        if search != "linked":
+            simulation._search._window = 40  # so bold that most of the plan is halted
+            simulation._search._skin._tuner.value = 0.25
+            for _ in range(45):
+                simulation._advance(phases=True, most=1)
+            assert simulation._search._skin.width == 0.25
+            simulation.pairs()
+        simulation.run(120 - simulation.step)
+        ends.append(simulation.state.by_id().pos)
+    np.testing.assert_allclose(*ends, atol=1e-9)
+
+
+@pytest.mark.gpu
 def test_lists_without_room_halt_and_get_it(device):
     state = md.scenes.shared_gas(4000, 0.3)
     runs = []
