@@ -41,7 +41,7 @@ from md.skin import Skin, checked
 from md.state import Particles
 from sfc import Curve
 
-ROOM = 16  # partners of a particle that there is room for at first: more than spheres without overlap have
+ROOM = 24  # partners of a particle that there is room for at first: of many millions one has more than 16
 MARGIN = 0.95  # of how far a particle may go, planned for
 RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
 LONGEST = 10_000  # steps that are planned for

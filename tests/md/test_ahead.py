@@ -54,7 +54,7 @@ def test_steps_are_halted_once_the_fastest_can_have_gone_too_far_and_stay_so(dev
     lone = Lone(device, reach=0.15)
     assert [lone.step(4.0, k) for k in range(6)] == [True, True, True, True, False, False]
     assert int(device.download(lone.halted)[0]) == 2
-    assert device.download(lone.gone).max() == pytest.approx(0.2)
+    assert 0.2 <= device.download(lone.gone).max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
     assert device.download(lone.clock).tolist() == [4, 4]
     assert device.download(lone.pos)[0, 0] == pytest.approx(1.16)
 
