@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import BackendUnavailableError
-from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype
+from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype, wide
 
 THREADS = 256  # a block
+WIDE = 1024  # a block of a kernel marked so, where that leaves enough blocks to share out
+ENOUGH = 2**19  # threads
 
 
 class Launcher:
@@ -34,7 +36,8 @@ class Launcher:
     def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
         self._stem, self._layout, self._make = stem, layout, compile
         self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
-        self._parameters = parameters(_cuda_file(stem, ".cu").read_text())
+        text = _cuda_file(stem, ".cu").read_text()
+        self._parameters, self._wide = parameters(text), wide(text)
         self._compiled: dict[tuple, Any] = {}
 
     def __getattr__(self, name: str):
@@ -56,7 +59,8 @@ class Launcher:
                 self._compiled[key] = self._compile(name, listed, arguments), convert
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-            kernel(((n + THREADS - 1) // THREADS,), (THREADS,), values)
+            threads = WIDE if name in self._wide and n >= ENOUGH else THREADS
+            kernel(((n + threads - 1) // threads,), (threads,), values)
 
         setattr(self, name, launch)
         return launch

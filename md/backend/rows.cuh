@@ -11,6 +11,10 @@ struct Vec {
 // Before a kernel's name: it shall have so few registers that this many blocks fit a multiprocessor; half as many for float64.
 #define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
 
+// Before a kernel's name: many particles get blocks of 1024 threads, for a block whose particles are neighbours reads them
+// once. As few registers as BLOCKS(8) has.
+#define WIDE __launch_bounds__(1024, 8 / sizeof(real))
+
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The slot that a work item is about: work[item], or without a work order the slot of that number.

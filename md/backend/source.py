@@ -26,7 +26,9 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d\) )?(\w+)\(([^)]*)\) \{\n.*?^\}\n', re.DOTALL | re.MULTILINE
+    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<wide>WIDE ))?(?P<name>\w+)\((?P<parameters>[^)]*)\) \{'
+    r"\n.*?^\}\n",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -68,7 +70,15 @@ def struct_of_dtype(dtype: np.dtype) -> Struct:
 
 def parameters(text: str) -> dict[str, list[Parameter]]:
     """Parameter list of every kernel in a CUDA source."""
-    return {name: [_parameter(part) for part in listed.split(",")] for name, listed in _KERNEL.findall(text)}
+    return {
+        match["name"]: [_parameter(part) for part in match["parameters"].split(",")]
+        for match in _KERNEL.finditer(text)
+    }
+
+
+def wide(text: str) -> set[str]:
+    """The kernels of a CUDA source that may run in wide blocks."""
+    return {match["name"] for match in _KERNEL.finditer(text) if match["wide"]}
 
 
 def only(text: str, kernel: str) -> str:
@@ -79,7 +89,7 @@ def only(text: str, kernel: str) -> str:
     kept, end = [], 0
     for match in _KERNEL.finditer(text):
         part = text[end : match.end()]
-        kept.append(part if match[1] == kernel else "\n" * part.count("\n"))
+        kept.append(part if match["name"] == kernel else "\n" * part.count("\n"))
         end = match.end()
     return "".join(kept) + text[end:]
 

@@ -134,8 +134,8 @@ extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* s
     if (used > most) gone[0] = gone[1] = INFINITELY_FAR;  // so that no step is taken
 }
 
-extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const real* vel, const int* first, const int* count,
-                                           const int* partners, Grid grid, Law law, Out out) {
+extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, const int* first, const int* count,
+                                      const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
     Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
@@ -146,14 +146,16 @@ extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const real* v
         fours += n;
         more = four.w < 0;
         int partner[4] = {four.x, four.y, four.z, more ? ~four.w : four.w};
-        Vec rj[4];
+        // Two at a time: more would take registers, and with them threads that wait for memory at once.
 #pragma unroll
-        for (int k = 0; k < 4; ++k) rj[k] = load(pos, n, partner[k]);
+        for (int k = 0; k < 4; k += 2) {
+            Vec rj[2] = {load(pos, n, partner[k]), load(pos, n, partner[k + 1])};
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            if (partner[k] == i) continue;
-            Vec dr = displacement(grid, ri, rj[k]);
-            acc = interact(law, vel, n, i, partner[k], dot(dr, dr), dr, vi, acc);
+            for (int b = 0; b < 2; ++b) {
+                if (partner[k + b] == i) continue;
+                Vec dr = displacement(grid, ri, rj[b]);
+                acc = interact(law, vel, n, i, partner[k + b], dot(dr, dr), dr, vi, acc);
+            }
         }
     } while (more);
     finish(out, grid, n, i, ri, vi, acc);
