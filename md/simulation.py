@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +13,18 @@ from md.backend import Backend, Timings
 from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
-from md.interrupt import held_back
 from md.laws import PairLaw
 from md.lookout import Lookout
-from md.pieces import LENGTHS, Pieces
+from md.loop import Loop
 from md.reorder import Reorder
-from md.search import Plan, Scattered, Search, search
+from md.reporter import Reporter, checked, next_report, report
+from md.search import Scattered, Search, search
 from md.state import Particles, State
 from md.watch import Watch
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
-MOST_INTERVALS = 10  # between two looks, where a plan goes on
 
 
 class Simulation:
@@ -48,7 +47,6 @@ class Simulation:
             (`md.faults.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
-        step: steps taken so far.
         timings: `md.backend.Timings` in ms of the phases reorder, build, force and integrate, and of whole
             runs.
 
@@ -76,8 +74,8 @@ class Simulation:
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
-        self.law, self.dt, self.step, self.timings = law, _time_step(dt, law), 0, Timings()
-        self._fused, self._allow_overlap = fused, allow_overlap
+        self.law, self.dt, self.timings = law, _time_step(dt, law), Timings()
+        self._allow_overlap = allow_overlap
         chosen = _search(search)
         mover = _integrator(integrator)
         if fused and not mover.fuses:
@@ -108,12 +106,14 @@ class Simulation:
             else self._reorder.bind_search(chosen)
         )
         self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
-        self._force = self._backend.rows(len(state), state.box.dim, np.dtype(precision))
-        self._pieces = Pieces(self._particles, self._search, self._backend, self._take)
         self._watch = Watch(self._particles, law, self.dt, self._backend)
         self._watch.on &= not mover.relaxes
         folder = post_mortem_folder(post_mortem)
         self._lookout = Lookout(self._search, self._watch, self.dt, self._backend, self.timings, folder)
+        self._loop = Loop(
+            self._particles, law, self._search, self._integrator, self._reorder, self._lookout, fused,
+            self._backend, self.timings,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return self._particles.n
@@ -123,7 +123,9 @@ class Simulation:
         """How often the search made its structure: at every step, but for lists that outlive one."""
         return getattr(self._search, "builds", self.step)
 
-    def run(self, steps: int, phases: bool = True, progress: bool = False) -> None:
+    def run(
+        self, steps: int, phases: bool = True, progress: bool = False, reporters: Sequence[Reporter] = ()
+    ) -> None:
         """Take some steps.
 
         Args:
@@ -131,38 +133,35 @@ class Simulation:
             phases: time each phase of each step; the whole run is timed in any case, and the phases for a
                 schedule that goes by them.
             progress: show a progress bar.
+            reporters: are called at steps that are multiples of their intervals (`md.reporter`), at step 0
+                too; their time is not in `timings`.
 
         Raises:
-            ValueError: a negative number of steps.
+            ValueError: a negative number of steps, or a reporter's interval that is none.
             OverlappingStart: the start overlaps deeply; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Whatever is asked of the simulation afterwards raises it again.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
-        self._see()
+        checked(reporters)
+        self._loop.see()
         if steps and self.step == 0 and self._watch.on:
             self._begin_watch()
-        last = self.step + steps
-        with (
-            self._backend.stopwatch() as elapsed,
-            tqdm(total=steps, unit="step", disable=not progress) as bar,
-        ):
-            looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
+        last, ms = self.step + steps, 0.0
+        with tqdm(total=steps, unit="step", disable=not progress) as bar:
+            if steps and self.step == 0:
+                report(reporters, self)
             while self.step < last:
-                check = self.step + self._backend.check_interval
-                end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
-                with held_back():
-                    while self.step < min(check, last) or (self.step < end and self._mid_plan()):
-                        with self._lookout.overflows(self.step):
-                            self._advance(phases, last - self.step)
-                looks.append(self._lookout.look(self.step))
-                while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
-                    if self._take_back(self._lookout.heed(looks.popleft(), self.step)):
-                        looks.clear()
-                bar.update(self.step - (last - steps) - bar.n)
+                ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
+                report(reporters, self)
         if steps:
-            self.timings.total.append((steps, elapsed[0]))
+            self.timings.total.append((steps, ms))
+
+    @property
+    def step(self) -> int:
+        """Steps taken so far."""
+        return self._loop.step
 
     @property
     def state(self) -> State:
@@ -171,20 +170,17 @@ class Simulation:
         A copy: looking does not change the run; on a device `verlet` may make its lists at other steps then,
         so that sums round differently.
         """
-        self._see()
+        self._loop.see()
         if self.step == 0:
             return self._particles.to_state()
-        self._build()
-        self._search.force(self.law, self._force)
-        return self._particles.to_state(self._integrator.velocity_now(self._force, self.step))
+        force = self._loop.find_forces()
+        return self._particles.to_state(self._integrator.velocity_now(force, self.step))
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
-        self._see()
-        self._build()
-        self._search.force(self.law, self._force)
-        order = np.argsort(self._backend.download(self._particles.id))
-        return self._backend.download(self._force)[order]
+        self._loop.see()
+        force = self._backend.download(self._loop.find_forces())
+        return force[np.argsort(self._backend.download(self._particles.id))]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
         """Ids of the pairs closer than a distance now: (p, 2) int32 with i < j, sorted.
@@ -200,8 +196,8 @@ class Simulation:
             raise ValueError(
                 f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
             )
-        self._see()
-        self._build()
+        self._loop.see()
+        self._loop.build()
         return self._search.pairs(distance)
 
     def accesses(self) -> AccessStream:
@@ -211,59 +207,9 @@ class Simulation:
         a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
         not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
         """
-        self._see()
-        self._build()
+        self._loop.see()
+        self._loop.build()
         return self._search.accesses()
-
-    def _advance(self, phases: bool, most: int) -> None:
-        """Take a step, or some that can be given to a device in one piece."""
-        if self._reorder is not None:
-            phases = phases or self._reorder.needs_times
-            if self._reorder.schedule(self.step):
-                self._timed(phases, "reorder", self._reorder.apply, self.step)
-        if not self._fused:
-            self._timed(phases, "build", self._search.build)
-            self._timed(phases, "force", self._search.force, self.law, self._force)
-            self._timed(
-                phases, "integrate", self._integrator.advance, self._force, self.step, self._lookout.fault
-            )
-            self.step += 1
-            return
-        plan = self._search.plan()
-        if self._backend.runs_ahead and not phases and self.step > 0:
-            most = min(plan.steps, most, LENGTHS[0])
-            if self._reorder is not None:
-                most = self._reorder.steps_to_next(self.step, most)
-            plan = self._pieces.take(plan._replace(steps=most), self.step)
-        else:
-            plan = plan._replace(steps=1)
-            self._timed(phases, "build", self._search.renew if plan.build else _nothing)
-            self._timed(phases, "force", self._fused_step, self.step)
-        self._search.took(plan)
-        self.step += plan.steps
-
-    def _mid_plan(self) -> bool:
-        """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
-        with self._lookout.overflows(self.step):
-            return self._fused and not self._search.plan().build
-
-    def _fused_step(self, step: int) -> None:
-        self._search.force(self.law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
-        self._particles.swap()
-
-    def _take(self, plan: Plan, step: int) -> None:
-        """Build where the plan says so, and take its steps."""
-        for k in range(plan.steps):
-            if plan.rebuild or (plan.build and k == 0):
-                self._search.renew()
-            self._fused_step(step + k)
-
-    def _timed(self, phases: bool, name: str, work, *arguments) -> None:
-        if phases:
-            with self._backend.phase(self.timings, name, self.step):
-                work(*arguments)
-        else:
-            work(*arguments)
 
     def _begin_watch(self) -> None:
         finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is
@@ -271,24 +217,6 @@ class Simulation:
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
         if overlap is not None and not self._allow_overlap:
             raise self._lookout.keep(overlap, self.step)
-
-    def _see(self) -> None:
-        """Look and act on it at once, for somebody who wants to know how things stand."""
-        self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
-
-    def _build(self) -> None:
-        with self._lookout.overflows(self.step):
-            self._search.build()
-
-    def _take_back(self, halted: int) -> int:
-        if halted:
-            self.step -= halted
-            self._integrator.set_clock(self.step)
-        return halted
-
-
-def _nothing() -> None:
-    pass
 
 
 def _time_step(dt: float | None, law: PairLaw) -> float:

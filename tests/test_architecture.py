@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.box", "md.interrupt"),
+    ("md.box", "md.interrupt", "md.reporter"),
     ("md.faults",),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
@@ -21,6 +21,7 @@ FLOORS = [
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
     ("md.lookout",),
+    ("md.loop",),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it

@@ -49,7 +49,9 @@ class Timings:
     def resolve(self) -> None:
         """Take the times of all that was added; waits for the device where it is not done yet."""
         for phase, step, ms in self._pending:
-            self._times.setdefault(phase, []).append((step, ms()))
+            times = self._times.setdefault(phase, [])
+            before = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
+            times.append((step, before + ms()))
         self._pending.clear()
 
     def known(self, phase: str) -> list[tuple[int, float]]:
@@ -58,7 +60,7 @@ class Timings:
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
-        """Phase -> durations in ms, one for every time the phase ran."""
+        """Phase -> durations in ms, one for every step at which the phase ran."""
         self.resolve()
         return {phase: [ms for _, ms in times] for phase, times in self._times.items()}
 

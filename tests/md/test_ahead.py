@@ -160,7 +160,7 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
             simulation._search._window = 40  # so bold that most of the plan is halted
             simulation._search._skin._tuner.value = 0.25
             for _ in range(45):
-                simulation._advance(phases=True, most=1)
+                simulation._loop.advance(phases=True, most=1)
             assert simulation._search._skin.width == 0.25
             simulation.pairs()
         simulation.run(120 - simulation.step)
@@ -196,7 +196,7 @@ def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
     simulation.run(30)
     simulation._search._partners = device.empty(4 * 4000, np.int32)
     simulation._search._since = 10**6
-    simulation._advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
+    simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
     assert simulation.step == 30
     assert np.array_equal(simulation.pairs(), fresh.pairs())
@@ -231,7 +231,7 @@ def test_steps_taken_by_a_record_are_the_steps(device, search):
         for steps in (1, 60, 33, 140):
             simulation.run(steps, phases=phases)
         runs.append(simulation)
-    assert [len(run._pieces) > 0 for run in runs] == [False, True]
+    assert [len(run._loop.pieces) > 0 for run in runs] == [False, True]
     one, other = (run.state.by_id() for run in runs)
     if "cuda" in type(runs[0]._search).repeats_on:
         assert np.array_equal(one.pos, other.pos)

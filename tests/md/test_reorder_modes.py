@@ -105,9 +105,9 @@ def test_the_force_kernel_takes_the_slots_of_the_work_order_and_no_other(search,
     simulation._search.build()
     slots = np.array([17, 4, 250], np.int32)
     simulation._particles.work[...] = simulation._backend.upload(np.resize(slots, len(simulation)))
-    simulation._force[...] = np.nan
-    simulation._search.force(LAW, simulation._force)
-    written = np.isfinite(simulation._backend.download(simulation._force)).all(axis=1)
+    simulation._loop.force[...] = np.nan
+    simulation._search.force(LAW, simulation._loop.force)
+    written = np.isfinite(simulation._backend.download(simulation._loop.force)).all(axis=1)
     assert np.flatnonzero(written).tolist() == sorted(slots)
 
 

@@ -1,0 +1,164 @@
+"""Taking steps: reorder, build, force, integrate. A device that runs ahead is given them in pieces."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tqdm import tqdm
+
+from md.backend import Backend, Timings
+from md.backend.base import Array
+from md.integrate import Integrator
+from md.interrupt import held_back
+from md.laws import PairLaw
+from md.lookout import Lookout
+from md.pieces import LENGTHS, Pieces
+from md.reorder import Reorder
+from md.search import Plan, Search
+from md.state import Particles
+
+MOST_INTERVALS = 10  # between two looks, where a plan goes on
+
+
+class Loop:
+    """The steps of a simulation, and what may go wrong on the way.
+
+    Args:
+        particles: what moves.
+        law: between two of them.
+        search, integrator, reorder: bound to them; `reorder` may be None.
+        lookout: for faults.
+        fused: whether the integrator's step is part of the force kernel.
+        backend: where all this lives.
+        timings: for the times of the phases.
+
+    Attributes:
+        step: steps taken so far.
+        force: (n, dim) array for forces.
+        pieces: recorded steps.
+    """
+
+    def __init__(
+        self,
+        particles: Particles,
+        law: PairLaw,
+        search: Search,
+        integrator: Integrator,
+        reorder: Reorder | None,
+        lookout: Lookout,
+        fused: bool,
+        backend: Backend,
+        timings: Timings,
+    ):
+        self._particles, self._law, self._search, self._integrator = particles, law, search, integrator
+        self._reorder, self._lookout, self._fused, self._backend = reorder, lookout, fused, backend
+        self._timings, self.step = timings, 0
+        self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
+        self.pieces = Pieces(particles, search, backend, self._take)
+
+    def run_to(self, last: int, phases: bool, bar: tqdm) -> float:
+        """Take steps until so many are taken.
+
+        Args:
+            last: how many, counted from the start.
+            phases: whether to time the phases of each.
+            bar: is told of them.
+
+        Returns:
+            What it took, in ms.
+
+        Raises:
+            SimulationFault: something went wrong.
+        """
+        begun = self.step
+        with self._backend.stopwatch() as elapsed:
+            looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
+            while self.step < last:
+                check = self.step + self._backend.check_interval
+                end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
+                with held_back():
+                    while self.step < min(check, last) or (self.step < end and self._mid_plan()):
+                        with self._lookout.overflows(self.step):
+                            self.advance(phases, last - self.step)
+                looks.append(self._lookout.look(self.step))
+                while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
+                    if self._take_back(self._lookout.heed(looks.popleft(), self.step)):
+                        looks.clear()
+                bar.update(self.step - begun)
+                begun = self.step
+        return elapsed[0]
+
+    def see(self) -> None:
+        """Look and act on it at once, for somebody who wants to know how things stand."""
+        self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
+
+    def build(self) -> None:
+        """Bring the search up to date with the positions as they are."""
+        with self._lookout.overflows(self.step):
+            self._search.build()
+
+    def find_forces(self) -> Array:
+        """The force on each particle as they are: `force`, filled."""
+        self.build()
+        self._search.force(self._law, self.force)
+        return self.force
+
+    def advance(self, phases: bool, most: int) -> None:
+        """Take a step, or some that can be given to a device in one piece."""
+        if self._reorder is not None:
+            phases = phases or self._reorder.needs_times
+            if self._reorder.schedule(self.step):
+                self._timed(phases, "reorder", self._reorder.apply, self.step)
+        if not self._fused:
+            self._timed(phases, "build", self._search.build)
+            self._timed(phases, "force", self._search.force, self._law, self.force)
+            self._timed(
+                phases, "integrate", self._integrator.advance, self.force, self.step, self._lookout.fault
+            )
+            self.step += 1
+            return
+        plan = self._search.plan()
+        if self._backend.runs_ahead and not phases and self.step > 0:
+            most = min(plan.steps, most, LENGTHS[0])
+            if self._reorder is not None:
+                most = self._reorder.steps_to_next(self.step, most)
+            plan = self.pieces.take(plan._replace(steps=most), self.step)
+        else:
+            plan = plan._replace(steps=1)
+            self._timed(phases, "build", self._search.renew if plan.build else _nothing)
+            self._timed(phases, "force", self._fused_step, self.step)
+        self._search.took(plan)
+        self.step += plan.steps
+
+    def _mid_plan(self) -> bool:
+        """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
+        with self._lookout.overflows(self.step):
+            return self._fused and not self._search.plan().build
+
+    def _fused_step(self, step: int) -> None:
+        self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
+        self._particles.swap()
+
+    def _take(self, plan: Plan, step: int) -> None:
+        """Build where the plan says so, and take its steps."""
+        for k in range(plan.steps):
+            if plan.rebuild or (plan.build and k == 0):
+                self._search.renew()
+            self._fused_step(step + k)
+
+    def _timed(self, phases: bool, name: str, work, *arguments) -> None:
+        if phases:
+            with self._backend.phase(self._timings, name, self.step):
+                work(*arguments)
+        else:
+            work(*arguments)
+
+    def _take_back(self, halted: int) -> int:
+        if halted:
+            self.step -= halted
+            self._integrator.set_clock(self.step)
+        return halted
+
+
+def _nothing() -> None:
+    pass
