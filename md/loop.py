@@ -101,6 +101,7 @@ class Loop:
         """The force on each particle as they are: `force`, filled."""
         self.build()
         self._search.force(self._law, self.force)
+        self._integrator.push(self.force, self.step)
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
@@ -110,11 +111,12 @@ class Loop:
             if self._reorder.schedule(self.step):
                 self._timed(phases, "reorder", self._reorder.apply, self.step)
         if not self._fused:
+            mover, fault = self._integrator, self._lookout.fault
+            if mover.prepares:
+                self._timed(phases, "integrate", mover.prepare, self.step, fault)
             self._timed(phases, "build", self._search.build)
-            self._timed(phases, "force", self._search.force, self._law, self.force)
-            self._timed(
-                phases, "integrate", self._integrator.advance, self.force, self.step, self._lookout.fault
-            )
+            self._timed(phases, "force", self._find_force)
+            self._timed(phases, "integrate", mover.advance, self.force, self.step, fault)
             self.step += 1
             return
         plan = self._search.plan()
@@ -134,6 +136,10 @@ class Loop:
         """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
         with self._lookout.overflows(self.step):
             return self._fused and not self._search.plan().build
+
+    def _find_force(self) -> None:
+        self._search.force(self._law, self.force)
+        self._integrator.push(self.force, self.step + self._integrator.lead)
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))

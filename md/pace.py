@@ -18,8 +18,8 @@ from md.backend.base import Array
 class Pace(NamedTuple):
     """What a fused step is told of the structure it works on.
 
-    A step reads entry `turn` of `fastest` and `gone` (`turn` of `md.integrate.KickDrift`) and writes the
-    other.
+    A step reads entry `turn` of `fastest` and `gone` (`turn` of `md.integrate.moving.KickDrift`) and writes
+    the other.
 
     Attributes:
         fastest: (2,) uint64. The lower half is a float32: the square of the largest speed in the step before,

@@ -32,8 +32,8 @@ def checked(reporters: Sequence[Reporter]) -> None:
         interval = reporter.interval
         if isinstance(interval, bool) or not isinstance(interval, (int, np.integer)) or interval < 1:
             raise ValueError(
-                f"interval = {interval!r} of {type(reporter).__name__}; allowed: an integer of at least 1, in "
-                "steps"
+                f"interval = {interval!r} of {type(reporter).__name__}; allowed: an integer of at least 1, "
+                "in steps"
             )
 
 

@@ -14,8 +14,10 @@ from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
+from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
+from md.outside import Outside
 from md.reorder import Reorder
 from md.reporter import Reporter, checked, next_report, report
 from md.search import Scattered, Search, search
@@ -35,7 +37,10 @@ class Simulation:
         law: pair law, such as `md.laws.SpringDashpot`.
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
-        dt: time step in time units; None for a fiftieth of the law's contact time.
+        walls: `md.laws.Walls` or `md.laws.ShakenWalls` at the ends of the axes that are not periodic; None
+            for none: a particle that comes to such an end is a fault.
+        gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
+        dt: time step in time units; None for a fiftieth of the contact time.
         reorder: when and along what to reorder the particles in memory, or the work on them; None for never.
         backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
         precision: "float32" or "float64"; of positions, velocities and forces.
@@ -64,6 +69,8 @@ class Simulation:
         search: str | Search = "linked",
         integrator: str | Integrator = "velocity_verlet",
         dt: float | None = None,
+        walls: Walls | None = None,
+        gravity: Sequence[float] | None = None,
         reorder: Reorder | None = None,
         backend: str | Backend = "auto",
         precision: str = "float64",
@@ -74,7 +81,7 @@ class Simulation:
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
-        self.law, self.dt, self.timings = law, _time_step(dt, law), Timings()
+        self.law, self.dt, self.timings = law, _time_step(dt, law, walls), Timings()
         self._allow_overlap = allow_overlap
         chosen = _search(search)
         mover = _integrator(integrator)
@@ -105,9 +112,10 @@ class Simulation:
             if reorder is None
             else self._reorder.bind_search(chosen)
         )
-        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend)
+        outside = Outside(walls, gravity, law, self._particles, self._grid, self.dt, self._backend)
+        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend, outside)
         self._watch = Watch(self._particles, law, self.dt, self._backend)
-        self._watch.on &= not mover.relaxes
+        self._watch.on &= not (mover.relaxes or outside.drives)
         folder = post_mortem_folder(post_mortem)
         self._lookout = Lookout(self._search, self._watch, self.dt, self._backend, self.timings, folder)
         self._loop = Loop(
@@ -162,6 +170,12 @@ class Simulation:
     def step(self) -> int:
         """Steps taken so far."""
         return self._loop.step
+
+    @property
+    def time(self) -> float:
+        """Time passed, in time units."""
+        self._loop.see()
+        return self._integrator.time(self.step)
 
     @property
     def state(self) -> State:
@@ -219,9 +233,11 @@ class Simulation:
             raise self._lookout.keep(overlap, self.step)
 
 
-def _time_step(dt: float | None, law: PairLaw) -> float:
+def _time_step(dt: float | None, law: PairLaw, walls: Walls | None) -> float:
     if dt is None:
         contact_time = getattr(law, "contact_time", np.inf)
+        if walls is not None:
+            contact_time = min(contact_time, walls.duration(law))
         if not np.isfinite(contact_time):
             raise ValueError(
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"

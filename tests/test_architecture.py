@@ -17,7 +17,7 @@ FLOORS = [
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.tuning",),
-    ("md.cellsort", "md.search.strategy", "md.skin"),
+    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
     ("md.lookout",),

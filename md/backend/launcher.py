@@ -72,6 +72,7 @@ class Launcher:
         for parameter, argument in zip(listed, arguments, strict=True):
             if not parameter.is_struct:
                 continue
+            structs |= _nested(argument)
             structs[parameter.type] = _struct(argument)
             if parameter.type == "Law":
                 functors.append(self._law_file)
@@ -111,7 +112,8 @@ def _struct(argument) -> Struct:
     if hasattr(argument, "_fields"):
         return Struct(
             tuple(
-                (_field_type(value), name, 0) for name, value in zip(argument._fields, argument, strict=True)
+                (_field_type(name, value), name, 0)
+                for name, value in zip(argument._fields, argument, strict=True)
             )
         )
     if argument.dtype.names:
@@ -119,9 +121,21 @@ def _struct(argument) -> Struct:
     return Struct(((f"{C_TYPES[argument.dtype]}*", "data", 0),))
 
 
-def _field_type(value) -> str:
+def _nested(argument) -> dict[str, Struct]:
+    """The structs among the named fields of an argument, each named as its field."""
+    fields = zip(getattr(argument, "_fields", ()), argument, strict=False)
+    return {
+        name.capitalize(): struct_of_dtype(value.dtype)
+        for name, value in fields
+        if getattr(getattr(value, "dtype", None), "names", None)
+    }
+
+
+def _field_type(name: str, value) -> str:
     if isinstance(value, int):
         return "long long"
+    if value.dtype.names:
+        return name.capitalize()
     return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
 
 
@@ -131,6 +145,8 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
         return np.int32
     if declared == "long long":
         return np.int64
+    if declared == "double":
+        return np.float64
     if hasattr(argument, "_fields"):
         kinds = [(name, _field(value)) for name, value in zip(argument._fields, argument, strict=True)]
         dtype = np.dtype(kinds, align=True)

@@ -33,7 +33,7 @@ def finish(out, grid, i, ri, vi, acc):
     """What becomes of the accumulator of particle i: written to row i of an (n, dim) array `out`.
 
     Another type of `out` may do more: its overload stands where the type is defined
-    (`md.integrate.KickDrift`).
+    (`md.integrate.moving.KickDrift`).
     """
     raise NotImplementedError
 

@@ -1,10 +1,12 @@
 """The CUDA source of a kernel as one string, so that no compiler's cache can miss an edited header.
 
-Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of
-this case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the
-argument that is to be passed, the prelude, the functors (`contact.cuh` of the law; `store.cuh`,
-`shadow.cuh` or `integrate.cuh` of the output), the stem's own .cuh where there is one, and that kernel of
-`linked.cu`. Line directives make the compiler name the file and line that were edited.
+Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of this
+case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the argument
+that is to be passed, the prelude, the functors (`contact.cuh` of the law; `store.cuh`, `shadow.cuh` or
+`integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
+headers that one of these includes, by their paths from the root, stand where it does so. `HAS_GRID` is
+defined where there is a struct `Grid`, and so on. Line directives make the compiler name the file and line
+that were edited.
 """
 
 import re
@@ -30,6 +32,7 @@ _KERNEL = re.compile(
     r"\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,
 )
+_INCLUDE = re.compile(r'#include "(.+)"')
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,20 @@ def wide(text: str) -> set[str]:
 def only(text: str, kernel: str) -> str:
     """A CUDA source with every kernel but one left blank, line for line.
 
-    What stands before a kernel belongs to it. The structs of the others need not be known then.
+    What stands before a kernel belongs to it, but for includes. The structs of the others need not be known
+    then.
     """
     kept, end = [], 0
     for match in _KERNEL.finditer(text):
         part = text[end : match.end()]
-        kept.append(part if match["name"] == kernel else "\n" * part.count("\n"))
+        kept.append(part if match["name"] == kernel else _blank(part))
         end = match.end()
     return "".join(kept) + text[end:]
+
+
+def _blank(text: str) -> str:
+    lines = (line if _INCLUDE.match(line) else "" for line in text.split("\n"))
+    return "\n".join(lines)
 
 
 def _parameter(text: str) -> Parameter:
@@ -137,15 +146,31 @@ def assemble(
         f"#define DIM {dim}\n",
         f"#define LAYOUT_{layout.upper()}\n",
         "#define FUSED\n" if fused else "",
-        *(struct.text(name) for name, struct in structs.items()),
+        *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),
     ]
     parts = [Path(__file__).with_name("prelude.cuh")] if "Grid" in structs else []
     parts = [Path(__file__).with_name("rows.cuh"), *parts, *functors]
     own = file_of(stem, ".cuh")
     if own.exists() and own not in parts:
         parts.append(own)
-    texts = {path: path.read_text() for path in parts}
-    texts[file_of(stem, ".cu")] = only(file_of(stem, ".cu").read_text(), kernel)
-    return "".join(head) + "".join(
-        f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{text}' for path, text in texts.items()
-    )
+    seen: set[Path] = set()
+    texts = [_with_includes(path, path.read_text(), seen) for path in parts]
+    own = file_of(stem, ".cu")
+    return "".join((*head, *texts, _with_includes(own, only(own.read_text(), kernel), seen)))
+
+
+def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
+    """A source with the project's headers that it includes in their places, each but once."""
+    if path in seen:
+        return ""
+    seen.add(path)
+    name = path.relative_to(ROOT).as_posix()
+    lines = [f'#line 1 "{name}"']
+    for number, line in enumerate(text.splitlines(), 1):
+        included = _INCLUDE.fullmatch(line)
+        if included:
+            header = ROOT / included[1]
+            lines += [_with_includes(header, header.read_text(), seen), f'#line {number + 1} "{name}"']
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"

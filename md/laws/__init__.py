@@ -2,5 +2,6 @@
 
 from md.laws.contact import SpringDashpot
 from md.laws.pair import PairLaw
+from md.laws.walls import ShakenWalls, Walls
 
-__all__ = ["PairLaw", "SpringDashpot"]
+__all__ = ["PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]

@@ -134,7 +134,7 @@ class Search(ABC):
         Args:
             law: the law.
             out: (n, dim) array of the backend, filled: the force on each particle, in memory order; or
-                another output that `finish` takes (`md.integrate.KickDrift`).
+                another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
         self._fold(law, law.parameters(self.grid.precision), out)
 

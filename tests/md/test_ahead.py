@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.integrate import KickDrift
+from md.integrate.moving import KickDrift
 from md.pace import Pace
 
 NO_FAULT = np.uint64(2**64 - 1)

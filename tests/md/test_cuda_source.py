@@ -22,9 +22,10 @@ from md.backend.source import (
     struct_of_dtype,
 )
 from md.grid import record_dtype
-from md.integrate import KickDrift
+from md.integrate.moving import Driven, KickDrift
 from md.laws import SpringDashpot
 from md.laws.collect import Collect
+from md.outside import record_dtype as outside_dtype
 from md.search import SEARCHES
 from md.shadow import Unsorted
 from tests.nvrtc import compile_cubin
@@ -36,7 +37,8 @@ CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos")
 
 FUNCTORS = {
     "store": STORE,
-    "fused": file_of("md.integrate", ".cuh"),
+    "fused": file_of("md.integrate.moving", ".cuh"),
+    "driven": file_of("md.integrate.moving", ".cuh"),
     "unsorted": file_of("md.shadow", ".cuh"),
 }
 
@@ -65,10 +67,13 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
     }
+    fields["driven"] = (*fields["fused"], ("Outside", "outside", 0), ("double*", "now", 0))
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors = {}, []
     if "Grid" in wanted:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
+    if "Outside" in wanted or (out == "driven" and "Out" in wanted):
+        structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))
@@ -131,7 +136,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    for named, receiver in ((KickDrift, "out"), (Unsorted, "out"), (Collect, "law")):
+    for named, receiver in ((KickDrift, "out"), (Driven, "out"), (Unsorted, "out"), (Collect, "law")):
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
 

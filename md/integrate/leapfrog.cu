@@ -1,4 +1,6 @@
-// Moving the particles by one step; see integrate.py.
+// Kick and drift, the halves of a step; see leapfrog.py.
+
+#include "md/integrate/moving.cuh"
 
 extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id, const real* force, real kick,
                                       real drift, long long step, Grid grid, unsigned long long* fault) {
@@ -10,12 +12,12 @@ extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id
     place(grid, r, add_scaled(r, drift, v), pos, n, i, id, step, fault);
 }
 
-extern "C" __global__ void descend(int n, real* pos, const int* id, const real* force, real rate, long long step,
-                                   Grid grid, unsigned long long* fault) {
+extern "C" __global__ void drifted(int n, real* pos, const real* vel, const int* id, real drift, long long step, Grid grid,
+                                   unsigned long long* fault) {
     int i = work_item();
     if (i >= n) return;
     Vec r = load(pos, n, i);
-    place(grid, r, add_scaled(r, rate, load(force, n, i)), pos, n, i, id, step, fault);
+    place(grid, r, add_scaled(r, drift, load(vel, n, i)), pos, n, i, id, step, fault);
 }
 
 extern "C" __global__ void kicked(int n, const real* vel, const real* force, real kick, Grid grid, real* out) {

@@ -1,4 +1,4 @@
-// Kick, drift, and the fault word; see integrate.py. Part of integrate.cu, and of a search's kernel where a step is fused into it.
+// Kick, drift, and the fault word; see moving.py. Part of a search's kernel where a step is fused into it.
 
 __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id, long long step,
                                       unsigned long long* fault) {
@@ -27,6 +27,10 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
         atomicMin(fault, word << 32 | (unsigned)id[i]);
     }
 }
+
+#if defined(HAS_OUTSIDE)
+#include "md/outside.cuh"
+#endif
 
 #if defined(FUSED)
 __device__ __forceinline__ float rounded_up(float x) { return x; }
@@ -58,7 +62,12 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
     float gone = out.fastest ? gone_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
     bool halted = out.fastest && !(gone <= 0 || gone < out.reach);  // also for NaN
-    Vec v = halted ? vi : add_scaled(vi, out.kick, acc);
+#if defined(HAS_OUTSIDE)
+    Vec push = outside(out.outside, out.now, grid, ri, vi, acc);
+#else
+    const Vec& push = acc;
+#endif
+    Vec v = halted ? vi : add_scaled(vi, out.kick, push);
     long long step = out.clock[out.turn];
     store(out.vel, n, i, v);
     place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, step, out.fault);

@@ -1,0 +1,38 @@
+"""Relaxation along the force."""
+
+from __future__ import annotations
+
+import numba
+
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.backend.prelude import add_scaled, load
+from md.integrate.moving import Placing, place
+from md.integrate.strategy import Integrator
+
+
+class SteepestDescent(Integrator):
+    """Overdamped relaxation: x += dt^2 F / m, velocities left alone. Takes overlaps out of a packing."""
+
+    name = "steepest_descent"
+    relaxes = True
+
+    def advance(self, force: Array, step: int, fault: Array) -> None:
+        """Move along the force."""
+        p, real = self._particles, self._real
+        self._backend.kernels(__name__).descend(
+            p.n, p.pos, p.id, force, real(self._dt**2), step, self._grid.record, fault
+        )
+
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """The velocities as they are."""
+        return self._kicked(force, 0.0)
+
+
+@kernel(parallel=True)
+def descend(n, pos, id, force, rate, step, grid, fault):
+    """Move along the force, pos += rate * force, wrapped."""
+    for i in numba.prange(n):
+        g = grid[0]
+        r = load(pos, i, g)
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, rate, load(force, i, g)))

@@ -1,0 +1,95 @@
+"""Euler's scheme with a step that the fastest particle sets."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.backend.prelude import add_scaled, dot, load, store
+from md.grid import Grid
+from md.integrate.moving import Placing, place
+from md.integrate.strategy import Integrator
+from md.laws.walls import RADIUS
+from md.outside import Outside
+from md.state import Particles
+
+
+class AdaptiveEuler(Integrator):
+    """Kick, then drift, both by a step in which the fastest particle goes no farther than its radius.
+
+    `dt` is the longest step. First order in dt. What is fastest is found on the device that has the
+    particles, before the kick, so that a kick may make up for a little more.
+    """
+
+    name = "adaptive_euler"
+
+    def bind(
+        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+    ) -> AdaptiveEuler:
+        """A copy that moves these particles by steps of at most `dt` time units."""
+        bound = super().bind(particles, grid, dt, backend, outside)
+        bound._most, bound._elapsed = backend.zeros(1, np.float64), backend.zeros(1, np.float64)
+        return bound
+
+    def time(self, step: int) -> float:
+        """Time passed, in time units."""
+        return float(self._backend.download(self._elapsed)[0])
+
+    def push(self, force: Array, step: float) -> None:
+        """Add what acts from outside at the time passed."""
+        if self._outside.acts:
+            self._outside.at(step, elapsed=self._elapsed)
+            self._outside.push(force)
+
+    def advance(self, force: Array, step: int, fault: Array) -> None:
+        """Find the step, kick and drift by it."""
+        p, kernels = self._particles, self._backend.kernels(__name__)
+        self._backend.fill(self._most, 0)
+        kernels.fastest(p.n, p.vel, self._grid.record, self._most)
+        kernels.kick_and_drift(
+            p.n,
+            p.pos,
+            p.vel,
+            p.id,
+            force,
+            self._dt,
+            RADIUS,
+            self._most,
+            self._elapsed,
+            step,
+            self._grid.record,
+            fault,
+        )
+
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """The velocities as they are."""
+        return self._kicked(force, 0.0)
+
+
+@kernel(parallel=True)
+def fastest(n, vel, grid, most):
+    """most[0] = square of the largest speed."""
+    found = 0.0
+    for i in numba.prange(n):
+        v = load(vel, i, grid[0])
+        found = max(found, float(dot(v, v)))
+    most[0] = found
+
+
+@kernel(parallel=True)
+def kick_and_drift(n, pos, vel, id, force, longest, reach, most, elapsed, step, grid, fault):
+    """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest."""
+    dt = min(longest, reach / math.sqrt(most[0])) if most[0] > 0 else longest
+    elapsed[0] += dt
+    stride = vel.dtype.type(dt)
+    for i in numba.prange(n):
+        g = grid[0]
+        v = add_scaled(load(vel, i, g), stride, load(force, i, g))
+        store(vel, i, v)
+        r = load(pos, i, g)
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, stride, v))

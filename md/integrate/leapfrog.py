@@ -1,0 +1,35 @@
+"""Kick and drift, the halves of a step."""
+
+import numba
+
+from md.backend.jit import kernel
+from md.backend.prelude import add_scaled, load, store
+from md.integrate.moving import Placing, place
+
+
+@kernel(parallel=True)
+def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
+    """Kick, vel += kick * force (m = 1), then drift, pos += drift * vel, wrapped."""
+    for i in numba.prange(n):
+        g = grid[0]
+        v = add_scaled(load(vel, i, g), kick, load(force, i, g))
+        store(vel, i, v)
+        r = load(pos, i, g)
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, drift, v))
+
+
+@kernel(parallel=True)
+def drifted(n, pos, vel, id, drift, step, grid, fault):
+    """The drift alone, pos += drift * vel, wrapped."""
+    for i in numba.prange(n):
+        g = grid[0]
+        r = load(pos, i, g)
+        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, drift, load(vel, i, g)))
+
+
+@kernel(parallel=True)
+def kicked(n, vel, force, kick, grid, out):
+    """The kick alone, out = vel + kick * force."""
+    for i in numba.prange(n):
+        g = grid[0]
+        store(out, i, add_scaled(load(vel, i, g), kick, load(force, i, g)))

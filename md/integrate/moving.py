@@ -1,0 +1,131 @@
+"""Where a particle goes: the outputs of a force kernel that moves what it has found the force on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+from md.backend.base import Array
+from md.backend.bounds import folded, in_box, is_finite, well_inside
+from md.backend.prelude import add_scaled, finish, store
+from md.outside import outside
+
+
+class KickDrift(NamedTuple):
+    """Output of a fused force kernel: where the moved particles go, and by how much.
+
+    Attributes:
+        pos, vel: (n, dim) arrays, filled; not those the kernel reads.
+        id: (n,) int32.
+        kick: time of the kick.
+        drift: time of the drift.
+        fault: (1,) uint64 fault word.
+        clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
+            to one more where the step was taken.
+        turn: 0 and 1 in turn.
+        fastest, gone, halted, reach, slack: of `md.pace.Pace`.
+    """
+
+    pos: Array
+    vel: Array
+    id: Array
+    kick: np.floating
+    drift: np.floating
+    fault: Array
+    clock: Array
+    turn: int
+    fastest: Array
+    gone: Array
+    halted: Array
+    reach: np.float32
+    slack: np.float32
+
+
+class Driven(NamedTuple):
+    """The same where something acts from outside (`md.outside`).
+
+    Attributes:
+        outside, now: `record` and `now` of `md.outside.Outside`. The others are as in `KickDrift`.
+    """
+
+    pos: Array
+    vel: Array
+    id: Array
+    kick: np.floating
+    drift: np.floating
+    fault: Array
+    clock: Array
+    turn: int
+    fastest: Array
+    gone: Array
+    halted: Array
+    reach: np.float32
+    slack: np.float32
+    outside: np.ndarray
+    now: Array
+
+
+class Placing(NamedTuple):
+    """Where `place` writes: as the fields of `KickDrift`, but that the step is given as it is."""
+
+    pos: Array
+    id: Array
+    fault: Array
+    step: int
+
+
+def step_of(out):
+    """The number of the step of a `KickDrift` or `Placing`."""
+    raise NotImplementedError
+
+
+@overload(step_of, jit_options={"forceinline": True})
+def _step_of(out):
+    if out.instance_class is not Placing:
+        return lambda out: out.clock[out.turn]
+    return lambda out: out.step
+
+
+@register_jitable(forceinline=True)
+def place(out, grid, i, old, new):
+    """Write a position to row i of `out.pos`, wrapped into the box; or report the particle and leave it.
+
+    So every position in memory stays inside the box, and what runs before the fault is read finds its cell.
+    The arrays come in one tuple, used last where the branches have met again: else Numba counts references
+    to them at every particle, at twice the cost of the step (`tests/md/test_verlet.py` looks for it).
+
+    Args:
+        out: `KickDrift` or `Placing`.
+        grid: the box.
+        i: the row.
+        old: position to leave the particle at.
+        new: where it moves.
+    """
+    if not well_inside(grid, new):
+        new = folded(grid, new)
+        if not in_box(grid, new):
+            word = np.uint64(2) * np.uint64(step_of(out)) + np.uint64(is_finite(new))
+            out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))
+            new = old
+    store(out.pos, i, new)
+
+
+@overload(finish, jit_options={"forceinline": True})
+def _finish(out, grid, i, ri, vi, acc):
+    if not isinstance(out, types.BaseNamedTuple) or out.instance_class not in (KickDrift, Driven):
+        return None
+
+    def finish_kick_drift(out, grid, i, ri, vi, acc):
+        v = add_scaled(vi, out.kick, acc)
+        store(out.vel, i, v)
+        place(out, grid, i, ri, add_scaled(ri, out.drift, v))
+
+    def finish_driven(out, grid, i, ri, vi, acc):
+        v = add_scaled(vi, out.kick, outside(out.outside[0], out.now, grid, ri, vi, acc))
+        store(out.vel, i, v)
+        place(out, grid, i, ri, add_scaled(ri, out.drift, v))
+
+    return finish_driven if out.instance_class is Driven else finish_kick_drift

@@ -1,0 +1,115 @@
+"""What an integrator is.
+
+Contract. An integrator advances positions and velocities by `dt` from the force at the present positions,
+wraps the positions into the box, and reports the first particle it cannot place in the fault word:
+`(2 * step + escaped) << 32 | id`, left alone while all is well. One that can be fused gives an output for the
+search's force kernel in place of a force array: the kernel then moves each particle as soon as its force
+is known, into the spare arrays, because others still read the old ones.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from md.backend.base import Array, Backend
+from md.grid import Grid
+from md.integrate import leapfrog
+from md.integrate.moving import KickDrift
+from md.outside import Outside
+from md.pace import Pace
+from md.state import Particles
+
+
+class Integrator(ABC):
+    """Base of the integrators.
+
+    Attributes:
+        name: as in `Simulation(integrator=name)`.
+        fuses: whether `fused` is there.
+        relaxes: whether it takes overlaps out of a start, so that a deep one is no fault, and leaves
+            velocities alone, so that there is no energy to watch.
+        prepares: whether it has something to do before the force is asked for.
+        lead: how far the positions at which it asks for the force are ahead, in steps.
+    """
+
+    name: ClassVar[str]
+    fuses: ClassVar[bool] = False
+    relaxes: ClassVar[bool] = False
+    prepares: ClassVar[bool] = False
+    lead: ClassVar[float] = 0.0
+
+    def bind(
+        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+    ) -> Integrator:
+        """A copy that moves these particles by steps of `dt` time units."""
+        bound = copy.copy(self)
+        bound._outside = outside
+        bound._particles, bound._grid, bound._backend = particles, grid, backend
+        bound._dt, bound._real = dt, grid.precision.type
+        bound._clock = backend.zeros(2, np.int64)
+        return bound
+
+    def time(self, step: int) -> float:
+        """Time passed after so many steps, in time units."""
+        return step * self._dt
+
+    def push(self, force: Array, step: float) -> None:
+        """Add to the force on each particle what acts from outside.
+
+        Args:
+            force: (n, dim) array, changed.
+            step: of the positions; half a step later is half more.
+        """
+        if self._outside.acts:
+            self._outside.at(step)
+            self._outside.push(force)
+
+    def prepare(self, step: int, fault: Array) -> None:
+        """What comes before the force; as for `advance`."""
+        return
+
+    @abstractmethod
+    def advance(self, force: Array, step: int, fault: Array) -> None:
+        """One step from the force at the present positions.
+
+        Args:
+            force: (n, dim) force on each particle.
+            step: number of the step, counted from 0.
+            fault: (1,) uint64 fault word.
+        """
+
+    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
+        """The output to give a force kernel in place of a force array, so that it takes this step.
+
+        Args:
+            step: number of the step, counted from 0. A device counts by itself: `set_clock` tells it of a
+                step that does not follow the one before.
+            fault: (1,) uint64 fault word.
+            pace: of the search.
+        """
+        raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
+
+    @abstractmethod
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """Velocities at the time of the present positions: a new (n, dim) array.
+
+        Args:
+            force: (n, dim) force at the present positions.
+            step: number of the step that would come next.
+        """
+
+    def set_clock(self, step: int) -> None:
+        """Give the number of the next fused step."""
+        self._clock[...] = step
+
+    def _kicked(self, force: Array, kick: float) -> Array:
+        p = self._particles
+        out = self._backend.rows(p.n, p.box.dim, self._grid.precision)
+        self._backend.kernels(leapfrog.__name__).kicked(
+            p.n, p.vel, force, self._real(kick), self._grid.record, out
+        )
+        return out

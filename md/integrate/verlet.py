@@ -1,0 +1,75 @@
+"""The two forms of the Verlet scheme: they differ in what of a step comes first."""
+
+from __future__ import annotations
+
+from md.backend.base import Array
+from md.integrate import leapfrog
+from md.integrate.moving import Driven, KickDrift
+from md.integrate.strategy import Integrator
+from md.pace import Pace
+
+
+class VelocityVerlet(Integrator):
+    """Velocity Verlet in kick-drift form: between steps the velocity stands half a step behind.
+
+    The first step kicks by half. The damping force sees the half-step velocity, which makes it first order in
+    dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
+    """
+
+    name = "velocity_verlet"
+    fuses = True
+
+    def advance(self, force: Array, step: int, fault: Array) -> None:
+        """Kick by dt (by dt/2 at step 0), then drift by dt."""
+        p, real = self._particles, self._real
+        kick = self._dt if step else self._dt / 2
+        self._backend.kernels(leapfrog.__name__).kick_drift(
+            p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
+        )
+
+    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift | Driven:
+        """The same step as an output of the force kernel, into the spare arrays."""
+        p, real = self._particles, self._real
+        kick = self._dt if step else self._dt / 2
+        if not self._backend.runs_ahead:
+            self.set_clock(step)
+        turn, outside = step % 2, self._outside
+        moved = KickDrift(*p.spare, p.id, real(kick), real(self._dt), fault, self._clock, turn, *pace)
+        if not outside.acts:
+            return moved
+        outside.at(0.0, self._clock, turn)
+        return Driven(*moved, outside.record, outside.now)
+
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """The velocity with its missing half kick."""
+        return self._kicked(force, self._dt / 2 if step else 0.0)
+
+
+class PositionVerlet(Integrator):
+    """Position Verlet: drift by half, kick, drift by half. Positions and velocities belong to the same time.
+
+    The force is that half a step ahead, its damping from the velocity before the kick, which makes it first
+    order in dt; elastic motion is second order. Tuckerman, Berne and Martyna, J. Chem. Phys. 97 (1992) 1990.
+    """
+
+    name = "position_verlet"
+    prepares = True
+    lead = 0.5
+
+    def prepare(self, step: int, fault: Array) -> None:
+        """Drift by dt/2."""
+        p, half = self._particles, self._real(self._dt / 2)
+        self._backend.kernels(leapfrog.__name__).drifted(
+            p.n, p.pos, p.vel, p.id, half, step, self._grid.record, fault
+        )
+
+    def advance(self, force: Array, step: int, fault: Array) -> None:
+        """Kick by dt, then drift by dt/2."""
+        p, real = self._particles, self._real
+        self._backend.kernels(leapfrog.__name__).kick_drift(
+            p.n, p.pos, p.vel, p.id, force, real(self._dt), real(self._dt / 2), step, self._grid.record, fault
+        )
+
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """The velocities as they are."""
+        return self._kicked(force, 0.0)

@@ -1,0 +1,149 @@
+"""Walls at the ends of the axes that are not periodic: springs and dashpots, met at half a diameter.
+
+Force inwards: K (d/2 - s) / d - mu v for a centre at s < d/2 from the wall, v its velocity away from it. A
+wall does not yield, so the effective mass is that of the sphere: w0^2 = K / (d m), g = mu / (2 m), and as
+between two spheres e = exp(-pi g / w) after a contact of pi / w with w^2 = w0^2 - g^2.
+
+Shaken walls are those of a container that moves rigidly. Positions and velocities are those seen from it, in
+which the walls stand and every sphere feels the container's acceleration reversed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from md.box import Box
+from md.laws.pair import PairLaw
+
+RADIUS = 0.5  # of a sphere, in d
+FASTEST = 0.1  # that the container may move in a step, in d
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walls:
+    """Walls that stand.
+
+    Args:
+        restitution: share of its speed that a sphere keeps, 0 < e <= 1.
+        contact_time: how long it touches the wall, in time units, positive; None for as long as two spheres
+            touch.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    restitution: float = 1.0
+    contact_time: float | None = None
+
+    def __post_init__(self):
+        if not 0 < self.restitution <= 1:
+            raise ValueError(f"restitution = {self.restitution} of walls; allowed: 0 < e <= 1")
+        time = self.contact_time
+        if time is not None and not (math.isfinite(time) and time > 0):
+            raise ValueError(f"contact_time = {time} of walls; allowed: positive and finite, or None")
+
+    def duration(self, law: PairLaw) -> float:
+        """How long a sphere touches the wall, in time units.
+
+        Args:
+            law: between two spheres.
+
+        Raises:
+            ValueError: the time is left to a law that has none.
+        """
+        if self.contact_time is not None:
+            return self.contact_time
+        time = getattr(law, "contact_time", math.inf)
+        if not math.isfinite(time):
+            raise ValueError(f"contact_time = None of walls, but {law} has none; give it, in time units")
+        return time
+
+    def contact(self, law: PairLaw) -> tuple[float, float]:
+        """Stiffness K in m d / time^2 and damping mu in m / time."""
+        time = self.duration(law)
+        g = -math.log(self.restitution) / time
+        return (math.pi / time) ** 2 + g**2, 2 * g
+
+    def check(self, box: Box, dt: float) -> None:
+        """Look whether they fit.
+
+        Args:
+            box: of the particles; walls stand at the ends of its axes that are not periodic.
+            dt: time step in time units.
+
+        Raises:
+            ValueError: there is no axis to stand on, or no room between two walls.
+        """
+        if all(box.periodic):
+            raise ValueError(
+                f"walls in a box with periodic = {box.periodic}; they need an axis that is not; take "
+                "walls = None, or a Box with periodic=False there"
+            )
+        for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
+            if not periodic and length < 2 * RADIUS:
+                raise ValueError(
+                    f"walls {length} d apart along axis {axis}; allowed: at least {2 * RADIUS} d; enlarge "
+                    "the box"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShakenWalls(Walls):
+    """Walls of a container that moves as -amplitude cos(2 pi frequency t) along an axis.
+
+    It starts at rest at its lowest point, so that velocities at the start are the same from inside and
+    outside.
+
+    Args:
+        amplitude: in d, 0 or more.
+        frequency: per time unit, 0 or more.
+        axis: along which it moves; not a periodic one.
+        wall_damping: "relative" where dashpots feel the velocity relative to the wall, "absolute" where they
+            feel that seen from outside, as in the thesis's program.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    amplitude: float
+    frequency: float
+    axis: int = -1
+    wall_damping: Literal["relative", "absolute"] = "relative"
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("amplitude", "frequency"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} = {value} of shaken walls; allowed: finite and not negative")
+        if self.wall_damping not in ("relative", "absolute"):
+            raise ValueError(f"wall_damping = {self.wall_damping!r}; allowed: 'relative', 'absolute'")
+
+    @property
+    def speed(self) -> float:
+        """Largest speed of the container, in d per time unit."""
+        return 2 * math.pi * self.frequency * self.amplitude
+
+    def check(self, box: Box, dt: float) -> None:
+        """Look whether they fit.
+
+        Raises:
+            ValueError: as for walls that stand; a periodic axis, or one that is not there; or a container
+                that moves too far in a step.
+        """
+        super().check(box, dt)
+        if isinstance(self.axis, bool) or not -box.dim <= self.axis < box.dim:
+            raise ValueError(f"axis = {self.axis!r} of shaken walls; allowed: {-box.dim} .. {box.dim - 1}")
+        if box.periodic[self.axis]:
+            raise ValueError(
+                f"walls shaken along axis {self.axis % box.dim}, which is periodic; give the Box "
+                "periodic=False there, or shake along another"
+            )
+        if self.speed * dt > FASTEST:
+            raise ValueError(
+                f"amplitude = {self.amplitude} at frequency = {self.frequency}: the walls move by up to "
+                f"{self.speed * dt:.3g} d in a step of dt = {dt:.3g} and crush what is before them; allowed: "
+                f"up to {FASTEST} d; lower amplitude, frequency or dt"
+            )

@@ -1,0 +1,190 @@
+"""What acts on particles from outside: gravity, walls, and the shaking of the container that these are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+from numba.extending import overload, register_jitable
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.backend.prelude import load, store
+from md.grid import Grid
+from md.laws import PairLaw
+from md.laws.walls import RADIUS, ShakenWalls, Walls
+from md.state import Particles
+
+
+def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
+    """The kernels' view of what acts from outside, as one structure."""
+    real = np.dtype(precision)
+    return np.dtype(
+        [
+            ("pull", real, (dim,)),  # of gravity
+            ("spring", real, (dim,)),  # of the walls at both ends: force per length; 0 without walls
+            ("damping", real, (dim,)),
+            ("radius", real),
+            ("axis", np.int32),  # along which the container moves; -1 if it stands
+        ],
+        align=True,
+    )
+
+
+class Outside:
+    """Gravity and walls, bound to particles.
+
+    Args:
+        walls: at the ends of the axes that are not periodic; None for none.
+        gravity: (dim,) acceleration in d / time^2; None for none.
+        law: between particles; walls without a contact time of their own take its.
+        particles: on which they act.
+        grid: of the particles.
+        dt: time step in time units.
+        backend: where the particles live.
+
+    Attributes:
+        acts: whether there is anything.
+        drives: whether it gives energy.
+        record: length-1 structured array that kernels take.
+        now: (2,) float64 array: the container's acceleration reversed; and its velocity, where dashpots feel
+            that, else 0.
+
+    Raises:
+        ValueError: walls that do not fit, or gravity of a wrong shape or not finite.
+    """
+
+    def __init__(
+        self,
+        walls: Walls | None,
+        gravity: Sequence[float] | None,
+        law: PairLaw,
+        particles: Particles,
+        grid: Grid,
+        dt: float,
+        backend: Backend,
+    ):
+        box, dim = particles.box, particles.box.dim
+        pull = np.zeros(dim) if gravity is None else np.asarray(gravity, dtype=np.float64)
+        if pull.shape != (dim,) or not np.isfinite(pull).all():
+            raise ValueError(
+                f"gravity = {gravity!r}; allowed in this box: {dim} finite numbers, in d / time^2"
+            )
+        self._particles, self._grid, self._backend, self._dt = particles, grid, backend, dt
+        self._shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
+        self.acts = walls is not None or bool(pull.any())
+        self.drives = self._shaken is not None or bool(pull.any())
+        self.record = np.zeros(1, record_dtype(dim, grid.precision))
+        self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
+        if walls is not None:
+            walls.check(box, dt)
+            spring, damping = walls.contact(law)
+            apart = ~np.array(box.periodic)
+            self.record["spring"], self.record["damping"] = spring * apart, damping * apart
+        if self._shaken is not None:
+            self.record["axis"] = walls.axis % dim
+        self.now = backend.zeros(2, np.float64)
+        self._nothing = backend.empty(0, np.int64), backend.empty(0, np.float64)
+
+    def at(
+        self, step: float, clock: Array | None = None, turn: int = 0, elapsed: Array | None = None
+    ) -> None:
+        """Bring `now` up to the time of the positions.
+
+        Args:
+            step: of them, in steps; it may be a fraction. Added to the clock, where there is one.
+            clock: (2,) int64 numbers of steps, of which entry `turn` counts.
+            turn: 0 or 1.
+            elapsed: (1,) float64 time to go by instead.
+        """
+        if self._shaken is None:
+            return
+        walls, (no_clock, no_time) = self._shaken, self._nothing
+        omega = 2 * math.pi * walls.frequency
+        self._backend.kernels(__name__).swing(
+            1, no_clock if clock is None else clock, turn, step, no_time if elapsed is None else elapsed,
+            self._dt, walls.frequency, omega * walls.speed, walls.speed if walls.wall_damping == "absolute"
+            else 0.0, self.now,
+        )  # fmt: skip
+
+    def push(self, force: Array) -> None:
+        """Add to the force on each particle; after `at`.
+
+        Args:
+            force: (n, dim) array of the backend.
+        """
+        if not self.acts:
+            return
+        p, g = self._particles, self._grid
+        self._backend.kernels(__name__).push(p.n, p.pos, p.vel, g.record, self.record, self.now, force)
+
+
+@register_jitable(forceinline=True)
+def along(axis, o, drive, carried, length, x, speed, before):
+    """One component of the force on a particle, with what acts on it from outside."""
+    shaken = axis == o.axis
+    force = before + o.pull[axis]
+    if shaken:
+        force += drive
+        speed += carried
+    low, high = o.radius - x, o.radius - (length - x)
+    if o.spring[axis] > 0:
+        if low > 0:
+            force += o.spring[axis] * low - o.damping[axis] * speed
+        if high > 0:
+            force -= o.spring[axis] * high + o.damping[axis] * speed
+    return force
+
+
+def outside(o, now, grid, r, v, acc):
+    """The force on a particle with what acts on it from outside added."""
+    raise NotImplementedError
+
+
+@overload(outside, jit_options={"forceinline": True})
+def _outside(o, now, grid, r, v, acc):
+    real = acc.dtype
+    if acc.count == 2:
+
+        def outside_2d(o, now, grid, r, v, acc):
+            drive, carried = real(now[0]), real(now[1])
+            return (
+                along(0, o, drive, carried, grid.length[0], r[0], v[0], acc[0]),
+                along(1, o, drive, carried, grid.length[1], r[1], v[1], acc[1]),
+            )
+
+        return outside_2d
+
+    def outside_3d(o, now, grid, r, v, acc):
+        drive, carried = real(now[0]), real(now[1])
+        return (
+            along(0, o, drive, carried, grid.length[0], r[0], v[0], acc[0]),
+            along(1, o, drive, carried, grid.length[1], r[1], v[1], acc[1]),
+            along(2, o, drive, carried, grid.length[2], r[2], v[2], acc[2]),
+        )
+
+    return outside_3d
+
+
+@kernel()
+def swing(n, clock, turn, step, elapsed, dt, frequency, acceleration, speed, now):
+    """What the container does at a time: its acceleration reversed in now[0], in now[1] its velocity."""
+    if len(elapsed):
+        time = elapsed[0]
+    else:
+        time = (clock[turn] + step if len(clock) else step) * dt
+    cycles = frequency * time
+    angle = 2 * math.pi * (cycles - math.floor(cycles))
+    now[0] = -acceleration * math.cos(angle)
+    now[1] = speed * math.sin(angle)
+
+
+@kernel(parallel=True)
+def push(n, pos, vel, grid, field, now, force):
+    """Add to the force on each particle what acts on it from outside."""
+    for i in numba.prange(n):
+        g, o = grid[0], field[0]
+        store(force, i, outside(o, now, g, load(pos, i, g), load(vel, i, g), load(force, i, g)))

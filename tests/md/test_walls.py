@@ -1,0 +1,205 @@
+"""Walls and gravity: what a wall gives back, what a shaken container does, what is refused."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import md
+from md.laws import ShakenWalls, SpringDashpot, Walls
+
+LAW = SpringDashpot.from_restitution(0.8, contact_time=1e-2)
+IDEAL = SpringDashpot(0.0, 0.0)
+
+
+def lone(dim, pos, vel, length=10.0, **options):
+    """A particle on the last axis, the others periodic."""
+    box = md.Box((5.0,) * (dim - 1) + (length,), (True,) * (dim - 1) + (False,))
+    state = md.State([[2.5] * (dim - 1) + [pos]], [[0.3] * (dim - 1) + [vel]], box)
+    return md.Simulation(state, options.pop("law", LAW), **options)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("restitution", [1.0, 0.9, 0.7])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_wall_gives_back_its_restitution(backend, dim, restitution, side, fused):
+    pos, vel = ((0.55, -2.0), (9.45, 2.0))[side]
+    walls = Walls(restitution=restitution)
+    run = lone(dim, pos, vel, walls=walls, dt=LAW.contact_time / 500, fused=fused, backend=backend)
+    run.run(2500, phases=False)
+    found = run.state.vel[0]
+    assert found[-1] == pytest.approx(-restitution * vel, rel=1e-3)
+    assert found[:-1] == pytest.approx([0.3] * (dim - 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("contact_time", [None, 4e-2])
+def test_a_wall_is_left_after_its_contact_time(backend, contact_time):
+    walls = Walls(restitution=0.9, contact_time=contact_time)
+    wanted = contact_time or LAW.contact_time
+    run = lone(3, 0.5 + 1e-9, -1.0, walls=walls, dt=wanted / 1000, backend=backend)
+    inside = 0
+    for _ in range(1200):
+        run.run(1)
+        inside += run.state.pos[0, -1] < 0.5
+    assert inside == pytest.approx(1000, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "fused"),
+    [("velocity_verlet", False), ("velocity_verlet", True), ("position_verlet", False)],
+)
+@pytest.mark.parametrize("dim", [2, 3])
+def test_free_fall_is_exact(backend, dim, integrator, fused):
+    gravity = (0.5, -1.5, 0.25)[:dim]
+    run = lone(
+        dim,
+        8.0,
+        1.0,
+        law=IDEAL,
+        gravity=gravity,
+        dt=1e-3,
+        integrator=integrator,
+        fused=fused,
+        backend=backend,
+    )
+    run.run(1500, phases=False)
+    t = run.time
+    assert t == pytest.approx(1.5)
+    start, speed = np.array([2.5] * (dim - 1) + [8.0]), np.array([0.3] * (dim - 1) + [1.0])
+    pos = start + speed * t + np.array(gravity) * t**2 / 2
+    pos[:-1] %= 5.0
+    assert run.state.pos[0] == pytest.approx(pos, abs=1e-11)
+    assert run.state.vel[0] == pytest.approx(speed + np.array(gravity) * t, abs=1e-11)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_what_flies_free_stays_behind_in_a_container_that_is_shaken(backend, fused):
+    walls = ShakenWalls(amplitude=0.4, frequency=3.0, contact_time=1e-2)
+    run = lone(3, 5.0, 0.1, law=IDEAL, walls=walls,
+               dt=1e-4, fused=fused, backend=backend)  # fmt: skip
+    for steps in (700, 1300, 2000):
+        run.run(steps, phases=False)
+        t = run.step * 1e-4
+        wanted = 5.0 - 0.4 + 0.1 * t + 0.4 * np.cos(2 * np.pi * 3 * t)
+        assert run.state.pos[0, -1] == pytest.approx(wanted, abs=2e-6)
+
+
+def seen_from_outside(amplitude, frequency, restitution, contact_time, absolute, pos, vel, length, time):
+    """Position in the container of a particle between moving walls, by a fine integration at rest outside."""
+    spring, damping = Walls(restitution=restitution, contact_time=contact_time).contact(LAW)
+    omega = 2 * np.pi * frequency
+
+    def motion(t, y):
+        x, v = y
+        floor, moves = -amplitude * np.cos(omega * t), amplitude * omega * np.sin(omega * t)
+        speed = v if absolute else v - moves
+        force = 0.0
+        if x - floor < 0.5:
+            force += spring * (0.5 - (x - floor)) - damping * speed
+        if floor + length - x < 0.5:
+            force -= spring * (0.5 - (floor + length - x)) + damping * speed
+        return [v, force]
+
+    start = [pos - amplitude, vel]
+    end = solve_ivp(motion, (0, time), start, rtol=1e-10, atol=1e-12, max_step=contact_time / 200).y[:, -1]
+    return end[0] + amplitude * np.cos(omega * time), end[1] - amplitude * omega * np.sin(omega * time)
+
+
+@pytest.mark.parametrize("wall_damping", ["relative", "absolute"])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "position_verlet", "adaptive_euler"])
+def test_shaken_walls_act_as_walls_that_move(backend, wall_damping, integrator):
+    shake = {"amplitude": 0.3, "frequency": 2.0, "restitution": 0.9, "contact_time": 2e-2}
+    run = lone(2, 1.4, -0.7, 3.0, walls=ShakenWalls(**shake, wall_damping=wall_damping), dt=5e-5,
+               integrator=integrator, backend=backend)  # fmt: skip
+    run.run(16_000, phases=False)
+    pos, vel = seen_from_outside(
+        **shake, absolute=wall_damping == "absolute", pos=1.4, vel=-0.7, length=3.0, time=run.time
+    )
+    assert run.state.pos[0, -1] == pytest.approx(pos, abs=5e-3)
+    assert run.state.vel[0, -1] == pytest.approx(vel, abs=2e-2)
+
+
+@pytest.mark.parametrize("search", list(md.search.SEARCHES))
+@pytest.mark.parametrize("dim", [2, 3])
+def test_every_search_fused_or_not_feels_the_same_from_outside(backend, search, dim):
+    box = md.Box((9.0, 8.0, 7.0)[:dim], (True, False, False)[3 - dim :])
+    generator = np.random.default_rng(4)
+    pos, _ = md.scenes.lattice_sites(box, 30)
+    state = md.State(pos[:30], generator.normal(0, 3, (30, dim)), box)
+    options = {
+        "walls": ShakenWalls(amplitude=0.5, frequency=10.0, restitution=0.8),
+        "gravity": (0.2, -1.0, -5.0)[:dim],
+        "dt": 2e-4,
+        "backend": backend,
+    }
+    ends = [
+        md.Simulation(state, LAW, search=name, fused=fused, **options)
+        for name, fused in (("naive", False), (search, False), (search, True))
+    ]
+    for end in ends:
+        end.run(400, phases=False)
+    one, *others = (end.state.by_id() for end in ends)
+    assert len(ends[0].pairs()) + (one.pos[:, -1] < 0.5).sum() > 0 or np.abs(one.vel - state.vel).max() > 1
+    for other in others:
+        np.testing.assert_allclose(other.pos, one.pos, atol=1e-7)
+        np.testing.assert_allclose(other.vel, one.vel, atol=1e-4)
+
+
+def test_a_driven_gas_may_gain_energy(backend):
+    box = md.Box((6.0, 6.0, 6.0), (True, True, False))
+    state = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
+    run = md.Simulation(
+        state, LAW, dt=2e-4, walls=ShakenWalls(amplitude=0.5, frequency=10.0), backend=backend, fused=True
+    )
+    run.run(3000, phases=False)
+    assert md.observe.temperature(run.state) > 1
+    inside = run.state.pos[:, -1]
+    assert (inside > 0).all() and (inside < 6).all()  # noqa: PT018
+
+
+BOX = md.Box((5.0, 5.0, 5.0), (True, True, False))
+PERIODIC = md.Box((5.0, 5.0, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        (Walls, {"restitution": 0.0}, "restitution = 0.0"),
+        (Walls, {"restitution": 1.2}, "0 < e <= 1"),
+        (Walls, {"restitution": np.nan}, "restitution = nan"),
+        (Walls, {"contact_time": 0.0}, "contact_time = 0.0"),
+        (Walls, {"contact_time": -1.0}, "positive"),
+        (ShakenWalls, {"amplitude": -0.1, "frequency": 1.0}, "amplitude = -0.1"),
+        (ShakenWalls, {"amplitude": 0.1, "frequency": np.inf}, "frequency = inf"),
+        (ShakenWalls, {"amplitude": 0.1, "frequency": 1.0, "wall_damping": "none"}, "'relative', 'absolute'"),
+    ],
+)
+def test_walls_that_cannot_be_are_refused(kind, values, said):
+    with pytest.raises(ValueError, match=said):
+        kind(**values)
+
+
+@pytest.mark.parametrize(
+    ("box", "law", "options", "said"),
+    [
+        (PERIODIC, LAW, {"walls": Walls()}, "an axis that is not"),
+        (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=0)}, "axis 0, which is periodic"),
+        (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=3)}, "-3 .. 2"),
+        (BOX, LAW, {"walls": ShakenWalls(amplitude=100.0, frequency=50.0)}, "crush"),
+        (md.Box((5.0, 5.0, 0.9), (True, True, False)), LAW, {"walls": Walls()}, "0.9 d apart"),
+        (BOX, IDEAL, {"walls": Walls(), "dt": 1e-3}, "contact_time = None of walls"),
+        (BOX, LAW, {"gravity": (0.0, 1.0)}, "3 finite numbers"),
+        (BOX, LAW, {"gravity": (0.0, 0.0, np.nan)}, "3 finite numbers"),
+    ],
+)
+def test_walls_and_gravity_that_do_not_fit_are_refused(box, law, options, said):
+    state = md.State([[1.0, 1.0, 0.45]], [[0.0, 0.0, 0.0]], box)
+    with pytest.raises(ValueError, match=said):
+        md.Simulation(state, law, backend="cpu", **options)
+
+
+def test_the_shorter_contact_sets_the_time_step():
+    state = md.State([[1.0, 1.0, 2.0]], [[0.0, 0.0, 0.0]], BOX)
+    run = md.Simulation(state, LAW, walls=Walls(contact_time=1e-3), backend="cpu")
+    assert run.dt == pytest.approx(1e-3 / 50)
+    assert md.Simulation(state, LAW, walls=Walls(), backend="cpu").dt == pytest.approx(1e-2 / 50)
