@@ -1,0 +1,203 @@
+"""Does the gas cool by Haff's law, and as fast as kinetic theory says?
+
+A gas is brought to equilibrium by ten collisions a particle without loss; then the dashpots act, and it is
+left alone. Haff's law says T(t) = T(0) / (1 + t / tau)^2. A straight line through T^(-1/2) over time gives
+tau, to be laid beside Enskog's for hard spheres. The spheres here are soft, so only what was measured while
+the collision rate times the contact time was below 0.02 counts; and their restitution is that of the steps
+taken, found from pairs that meet.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+from experiments.core import Settings, main, style, values
+from md import kinetics
+
+SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
+THERMALISING = 10  # collisions of a particle before the dashpots act
+_GROUP = ["n", "filling_fraction", "restitution"]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of cooling gases."""
+
+    n: tuple[int, ...] = (4096,)
+    """Particles; more than 16384 may cluster."""
+    filling_fraction: tuple[float, ...] = (0.05, 0.1)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    restitution: tuple[float, ...] = (0.8,)
+    """Share of its normal speed that a pair keeps, above 0 and below 1."""
+    repeats: int = 1
+    """Gases of each kind, each from a seed of its own."""
+    decades: float = 3.0
+    """Of energy that are lost."""
+    observations: int = 60
+    """Looks at each gas, equally far apart in the logarithm of time."""
+    softness: float = 0.015
+    """Collision rate times contact time at the start, at most 0.02."""
+    steps_per_contact: int = 50
+    """Time steps in a contact, 10 or more."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        lowest = {"n": 10, "repeats": 1, "observations": 5, "steps_per_contact": 10}
+        for name, least in lowest.items():
+            for value in values(getattr(self, name)):
+                if not value >= least:
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {least}")
+        ranges = {"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0}
+        for name, most in ranges.items():
+            for value in values(getattr(self, name)):
+                if not 0 < value <= most:
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: above 0, up to {most}")
+        for e in values(self.restitution):
+            if not 0 < e < 1:
+                raise ValueError(f"--restitution {e}; allowed: above 0 and below 1, for at 1 nothing cools")
+
+
+QUICK = {
+    "n": (1024,),
+    "filling_fraction": (0.1,),
+    "decades": 1.0,
+    "observations": 30,
+    "steps_per_contact": 30,
+}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each look at each gas: its temperature, beside what theory says of such a gas."""
+    phi, e = case.filling_fraction, case.restitution
+    contact_time = case.softness / kinetics.collision_rate(phi, 1.0)
+    dt = contact_time / case.steps_per_contact
+    law = md.laws.SpringDashpot.from_restitution(e, contact_time)
+    stepped = _stepped_restitution(e, case.steps_per_contact)
+    for repeat in range(case.repeats):
+        state = _thermalised(case, contact_time, dt, case.seed + repeat)
+        sim = _simulation(state, law, dt, case.backend)
+        start = md.observe.temperature(state)
+        tau = kinetics.cooling_time(phi, start, stepped)
+        end = tau * (10 ** (case.decades / 2) - 1)
+        times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
+        for steps in np.unique(np.rint(times / dt).astype(np.int64)):
+            sim.run(int(steps) - sim.step, phases=False)
+            temperature = md.observe.temperature(sim.state)
+            rate = kinetics.collision_rate(phi, temperature)
+            yield {
+                "repeat": repeat,
+                "time": sim.time,
+                "temperature": temperature,
+                "temperature_start": start,
+                "restitution_stepped": stepped,
+                "cooling_time_theory": tau,
+                "collision_rate_theory": rate,
+                "collision_rate": 2 * len(sim.pairs()) / (case.n * contact_time),
+                "rate_times_contact_time": rate * contact_time,
+            }
+
+
+def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend: str) -> md.Simulation:
+    return md.Simulation(state, law, search="verlet", dt=dt, backend=backend, fused=True)
+
+
+def _thermalised(case: Config, contact_time: float, dt: float, seed: int) -> md.State:
+    """The gas in equilibrium at a temperature near 1."""
+    box = md.scenes.box_for(case.n, case.filling_fraction)
+    state = md.scenes.granular_gas(
+        case.filling_fraction, box, temperature=1.0, seed=seed, backend=case.backend
+    )
+    law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
+    sim = _simulation(state, law, dt, case.backend)
+    sim.run(math.ceil(THERMALISING / kinetics.collision_rate(case.filling_fraction, 1.0) / dt), phases=False)
+    return sim.state
+
+
+@lru_cache
+def _stepped_restitution(restitution: float, steps_per_contact: int) -> float:
+    """What pairs that meet head on keep of their speed with such steps: the mean over when they meet."""
+    pairs, law = 64, md.laws.SpringDashpot.from_restitution(restitution, 1.0)
+    dt, speed = 1.0 / steps_per_contact, 0.05
+    box = md.Box((4.0, 4.0, 3.0 * pairs))
+    z = 3.0 * np.arange(pairs)
+    gap = 1 + 2 * speed * dt * (1 + np.arange(pairs) / pairs)
+    left, right = (np.column_stack([1 + side * gap, np.ones(pairs), z]) for side in (0, 1))
+    vel = np.zeros((2 * pairs, 3))
+    vel[:pairs, 0], vel[pairs:, 0] = speed, -speed
+    sim = md.Simulation(md.State(np.vstack([left, right]), vel, box), law, dt=dt, backend="cpu")
+    sim.run(2 * steps_per_contact, phases=False)
+    return float(np.abs(sim.state.by_id().vel[:, 0]).mean() / speed)
+
+
+def fit(rows: pd.DataFrame) -> float:
+    """Tau of the straight line through T^(-1/2) of a gas, where spheres are hard; NaN for too few rows."""
+    hard = rows[rows["rate_times_contact_time"] < SOFTEST]
+    if len(hard) < 3:
+        return float("nan")
+    slope, _ = np.polyfit(hard["time"], hard["temperature"] ** -0.5, 1, w=hard["temperature"] ** 0.5)
+    return float(rows["temperature_start"].iloc[0] ** -0.5 / slope)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Temperature over time beside theory; T^(-1/2) over time; the times of cooling as a table."""
+    table = table.assign(
+        passed=table["time"] / table["cooling_time_theory"],
+        left=table["temperature"] / table["temperature_start"],
+    )
+    table["slowed"] = table["left"] ** -0.5
+    several = table["restitution"].nunique() > 1
+    table["gas"] = [
+        f"{phi:.3g}" + (f", e = {e:g}" if several else "")
+        for phi, e in zip(table["filling_fraction"], table["restitution"], strict=True)
+    ]
+    style.save(_cooling(table), out, "cooling")
+    rows = []
+    for key, gases in table.groupby(_GROUP, sort=False):
+        times = [fit(gas) for _, gas in gases.groupby("repeat")]
+        ratios = np.array(times) / gases.groupby("repeat")["cooling_time_theory"].first().to_numpy()
+        rows.append(
+            dict(zip(_GROUP, key, strict=True))
+            | {
+                "repeats": len(times),
+                "cooling_time_median": np.median(times),
+                "over_theory_median": np.median(ratios),
+                "over_theory_least": ratios.min(),
+                "over_theory_most": ratios.max(),
+                "decades": -np.log10(gases["left"].min()),
+            }
+        )
+    pd.DataFrame(rows).to_csv(out / "summary.csv", index=False)
+
+
+def _cooling(table: pd.DataFrame) -> plt.Figure:
+    figure, (falls, line) = plt.subplots(1, 2, figsize=(7.6, 3.3))
+    names = list(dict.fromkeys(table["gas"]))
+    spread = {"estimator": "median", "errorbar": ("pi", 100)}
+    look = style.lines_in_turn(names, "gas") | {"markersize": 4}
+    rounded = table.assign(passed=table["passed"].round(6))
+    sns.lineplot(rounded, x="passed", y="left", ax=falls, legend=True, **spread, **look)
+    sns.lineplot(rounded, x="passed", y="slowed", ax=line, legend=False, **spread, **look)
+    first = table.loc[table["passed"] > 0, "passed"].min()
+    passed = np.geomspace(max(first, 1e-3), table["passed"].max(), 200)
+    theory = {"color": "black", "linestyle": "--"}
+    falls.plot(passed, (1 + passed) ** -2.0, label="Haff's law, Enskog's rate", **theory)
+    line.plot(passed, 1 + passed, **theory)
+    falls.set(xscale="log", yscale="log", ylabel="temperature over that at the start")
+    line.set(ylabel=r"$(T / T_0)^{-1/2}$")
+    for panel in (falls, line):
+        panel.set_xlabel(r"time over $\tau$ of theory")
+    falls.legend(title="filling fraction", fontsize=7)
+    figure.suptitle("homogeneous cooling; median and range over repeats", fontsize=9)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)

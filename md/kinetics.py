@@ -1,0 +1,100 @@
+"""What kinetic theory says of a gas of hard spheres (in 2D, discs) of diameter and mass 1: Enskog's rates."""
+
+import math
+
+from md.state import sphere_volume
+
+
+def contact_correlation(filling_fraction: float, dim: int = 3) -> float:
+    """Pair correlation at contact: how much likelier than in a dilute gas two spheres touch.
+
+    Args:
+        filling_fraction: 0 <= phi < 1.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    Carnahan and Starling, J. Chem. Phys. 51 (1969) 635; in 2D Henderson, Mol. Phys. 30 (1975) 971.
+    """
+    if not 0 <= filling_fraction < 1 or dim not in (2, 3):
+        raise ValueError(
+            f"filling_fraction = {filling_fraction}, dim = {dim}; allowed: 0 <= phi < 1, and 2 or 3"
+        )
+    if dim == 2:
+        return (1 - 7 * filling_fraction / 16) / (1 - filling_fraction) ** 2
+    return (1 - filling_fraction / 2) / (1 - filling_fraction) ** 3
+
+
+def collision_rate(filling_fraction: float, temperature: float, dim: int = 3) -> float:
+    """Collisions of a particle per time unit.
+
+    Args:
+        filling_fraction: 0 <= phi < 1.
+        temperature: m <v^2> / dim in d^2 / time^2, 0 or more.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    Chapman and Cowling, The Mathematical Theory of Non-uniform Gases (1970), ch. 16.
+    """
+    if not temperature >= 0:
+        raise ValueError(f"temperature = {temperature}; allowed: 0 or more, in d^2 / time^2")
+    density = filling_fraction / sphere_volume(dim)
+    aim = 2 if dim == 2 else 4  # of the surface of a sphere of radius d, over sqrt(pi)
+    return aim * math.sqrt(math.pi * temperature) * density * contact_correlation(filling_fraction, dim)
+
+
+def sonine_coefficient(restitution: float, dim: int = 3) -> float:
+    """a_2, by which velocities of a cooling gas differ from Maxwell's: their excess kurtosis over 3.
+
+    Args:
+        restitution: 0 < e <= 1.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    Van Noije and Ernst, Granular Matter 1 (1998) 57.
+    """
+    e = restitution
+    if not 0 < e <= 1 or dim not in (2, 3):
+        raise ValueError(f"restitution = {e}, dim = {dim}; allowed: 0 < e <= 1, and 2 or 3")
+    return 16 * (1 - e) * (1 - 2 * e**2) / (9 + 24 * dim + (8 * dim - 41) * e + 30 * e**2 * (1 - e))
+
+
+def cooling_time(filling_fraction: float, temperature: float, restitution: float, dim: int = 3) -> float:
+    """Tau of Haff's law, T(t) = T(0) / (1 + t / tau)^2; infinite for e = 1.
+
+    Args:
+        filling_fraction: 0 < phi < 1.
+        temperature: T(0) in d^2 / time^2, positive.
+        restitution: 0 < e <= 1.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    Haff, J. Fluid Mech. 134 (1983) 401; with the Sonine term, van Noije and Ernst (1998).
+    """
+    excess = 1 + 3 * sonine_coefficient(restitution, dim) / 16
+    lost = (1 - restitution**2) * excess * collision_rate(filling_fraction, temperature, dim)
+    return 2 * dim / lost if lost else math.inf
+
+
+def mean_free_path(filling_fraction: float, dim: int = 3) -> float:
+    """Mean speed over the collision rate, in d; infinite for no particles.
+
+    Args:
+        filling_fraction: 0 <= phi < 1.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    Chapman and Cowling (1970).
+    """
+    speed = math.sqrt(math.pi / 2) if dim == 2 else math.sqrt(8 / math.pi)  # at temperature 1
+    rate = collision_rate(filling_fraction, 1.0, dim)
+    return speed / rate if rate else math.inf
