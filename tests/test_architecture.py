@@ -16,7 +16,7 @@ FLOORS = [
     ("md.faults",),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
-    ("md.tuning",),
+    ("md.tuning", "md.kinetics"),
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),

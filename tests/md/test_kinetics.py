@@ -1,0 +1,58 @@
+"""What kinetic theory says: against the numbers of its papers, and against each other."""
+
+import math
+
+import pytest
+
+from md import kinetics
+
+
+def test_the_contact_correlation_is_that_of_the_virial_series():
+    small = 1e-4
+    assert kinetics.contact_correlation(0.0) == kinetics.contact_correlation(0.0, 2) == 1
+    assert (kinetics.contact_correlation(small) - 1) / small == pytest.approx(5 / 2, rel=1e-3)
+    assert (kinetics.contact_correlation(small, 2) - 1) / small == pytest.approx(25 / 16, rel=1e-3)
+
+
+def test_a_dilute_gas_collides_and_flies_as_maxwell_found():
+    phi = 1e-6
+    density = phi / (math.pi / 6)
+    assert kinetics.mean_free_path(phi) == pytest.approx(1 / (math.sqrt(2) * math.pi * density), rel=1e-4)
+    assert kinetics.collision_rate(phi, 4.0) == pytest.approx(2 * kinetics.collision_rate(phi, 1.0))
+    disc = phi / (math.pi / 4)
+    assert kinetics.mean_free_path(phi, 2) == pytest.approx(1 / (2 * math.sqrt(2) * disc), rel=1e-4)
+
+
+def test_an_elastic_gas_does_not_cool_and_a_sticky_one_cools_faster():
+    assert kinetics.cooling_time(0.1, 1.0, 1.0) == math.inf
+    times = [kinetics.cooling_time(0.1, 1.0, e) for e in (0.5, 0.8, 0.95)]
+    assert times == sorted(times)
+    assert kinetics.sonine_coefficient(1 / math.sqrt(2)) == pytest.approx(0, abs=1e-15)
+    assert kinetics.sonine_coefficient(0.5) > 0 > kinetics.sonine_coefficient(0.9)
+
+
+def test_the_energy_a_collision_takes_gives_the_time_of_cooling():
+    # Each collision takes (1 - e^2) T, and there are half as many as particles in them.
+    phi, temperature, e = 0.1, 2.0, 0.9
+    for dim in (2, 3):
+        lost = (1 - e**2) * temperature * kinetics.collision_rate(phi, temperature, dim) / 2
+        slope = 2 * lost / dim  # of the temperature
+        excess = 1 + 3 * kinetics.sonine_coefficient(e, dim) / 16
+        assert kinetics.cooling_time(phi, temperature, e, dim) == pytest.approx(
+            2 * temperature / slope / excess
+        )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: kinetics.contact_correlation(1.0),
+        lambda: kinetics.contact_correlation(0.1, 4),
+        lambda: kinetics.collision_rate(0.1, -1.0),
+        lambda: kinetics.sonine_coefficient(0.0),
+        lambda: kinetics.cooling_time(0.1, 1.0, 1.1),
+    ],
+)
+def test_what_is_no_gas_is_refused(call):
+    with pytest.raises(ValueError, match="allowed"):
+        call()
