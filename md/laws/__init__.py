@@ -1,7 +1,8 @@
 """Pair laws: how two particles act on each other. A new law is its own file (pair) and one line here."""
 
 from md.laws.contact import SpringDashpot
+from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw
 from md.laws.walls import ShakenWalls, Walls
 
-__all__ = ["PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]
+__all__ = ["FrictionalSpringDashpot", "PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]

@@ -14,11 +14,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.laws.pair import interact
+from md.laws.pair import interact, is_record_of
 
 EFFECTIVE_MASS = 0.5
 FIELDS = "spring", "damping", "diameter"  # of the parameters
@@ -129,25 +128,29 @@ class SpringDashpot:
         return np.array([values], dtype=[(name, np.dtype(precision)) for name in FIELDS])
 
 
-def _is_spring_dashpot(law) -> bool:
-    return (
-        isinstance(law, types.Array)
-        and isinstance(law.dtype, types.Record)
-        and set(law.dtype.fields) == set(FIELDS)
-    )
+@register_jitable(forceinline=True)
+def push(p, r, r2, approach):
+    """The normal force on i over the distance, negative where it pulls: times dr it is the force.
+
+    Args:
+        p: record of the law's parameters, `FIELDS` among them.
+        r: distance.
+        r2: its square.
+        approach: (v_i - v_j) . dr, negative while they close in.
+    """
+    return p.spring * (p.diameter - r) / r - p.damping * approach / r2
 
 
 @overload(interact, jit_options={"forceinline": True})
 def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not _is_spring_dashpot(law):
+    if not is_record_of(law, FIELDS):
         return None
 
     def spring_dashpot(law, vel, i, j, r2, dr, vi, acc):
         p = law[0]
         if r2 >= p.diameter * p.diameter or r2 == 0:  # coincident centres have no direction to push along
             return acc
-        r = math.sqrt(r2)
         approach = dot(sub(vi, load(vel, j, acc)), dr)
-        return add_scaled(acc, p.spring * (p.diameter - r) / r - p.damping * approach / r2, dr)
+        return add_scaled(acc, push(p, math.sqrt(r2), r2, approach), dr)
 
     return spring_dashpot

@@ -13,11 +13,21 @@ overload of `interact` for the type of its parameters, in its own file, beside t
 from typing import Any, Protocol
 
 import numpy as np
+from numba import types
 
 
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The accumulator of particle i after meeting particle j; see the module's contract."""
     raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
+
+
+def is_record_of(law, fields: tuple[str, ...]) -> bool:
+    """Whether the Numba type of a law is an array of records with these fields and no others."""
+    return (
+        isinstance(law, types.Array)
+        and isinstance(law.dtype, types.Record)
+        and set(law.dtype.fields) == set(fields)
+    )
 
 
 class PairLaw(Protocol):

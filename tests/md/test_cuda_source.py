@@ -1,6 +1,7 @@
 """The CUDA sources, without a GPU: what the loader assembles compiles, and mirrors the Numba kernels."""
 
 import inspect
+import re
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -23,7 +24,7 @@ from md.backend.source import (
 )
 from md.grid import record_dtype
 from md.integrate.moving import Driven, KickDrift
-from md.laws import SpringDashpot
+from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
 from md.outside import record_dtype as outside_dtype
 from md.search import SEARCHES
@@ -33,6 +34,7 @@ from tests.nvrtc import compile_cubin
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
 KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos"), (2, np.float32, "aos4")]
+FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
 
 FUNCTORS = {
@@ -48,6 +50,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     c = C_TYPES[np.dtype(real)]
     fields = {
         "contact": struct_of_dtype(SpringDashpot(1.0, 1.0).parameters(real).dtype).fields,
+        "friction": struct_of_dtype(FRICTION.parameters(real).dtype).fields,
         "collect": ((c, "reach2", 0), ("long long*", "offsets", 0), ("int*", "partners", 0)),
         "store": ((f"{c}*", "data", 0),),
         "fused": (
@@ -87,7 +90,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
 def variants(stem: str, kernel: str):
     """Every law and output of a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
-    laws = ("contact", "collect") if "Law" in wanted else ("contact",)
+    laws = ("contact", "friction", "collect") if "Law" in wanted else ("contact",)
     return product(laws, FUNCTORS if "Out" in wanted else ("store",))
 
 
@@ -139,6 +142,14 @@ def test_named_outputs_and_laws_have_the_fields_their_functors_read():
     for named, receiver in ((KickDrift, "out"), (Driven, "out"), (Unsorted, "out"), (Collect, "law")):
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
+
+
+def test_laws_read_every_parameter_they_are_given():
+    for law in (SpringDashpot(1.0, 1.0), FRICTION):
+        text = file_of(type(law).__module__, ".cuh").read_text()
+        names = law.parameters(np.float32).dtype.names
+        assert all(f"law.{name}" in text for name in names)
+        assert {f"law.{name}" for name in names} == set(re.findall(r"law\.\w+", text))
 
 
 def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):

@@ -108,6 +108,25 @@ class TestClosedForm:
         assert law.restitution == pytest.approx(restitution, rel=1e-12)
         assert law.contact_time == pytest.approx(contact_time, rel=1e-12)
 
+    @given(exponent=st.floats(0, 690), contact_time=st.floats(1e-6, 1e3))
+    def test_from_restitution_round_trips_down_to_1e_300(self, exponent, contact_time):
+        law = SpringDashpot.from_restitution(restitution := math.exp(-exponent), contact_time)
+        cancelled = 1 + (exponent / math.pi) ** 2  # w^2 is left of w0^2, this many times as large
+        rounding = 4 * np.finfo(float).eps * cancelled
+        assert law.contact_time == pytest.approx(contact_time, rel=rounding)
+        assert law.restitution == pytest.approx(restitution, rel=rounding * (1 + exponent))
+
+    @given(stiffness=st.floats(1e-6, 1e9), share=st.floats(0, 0.99))
+    def test_stiffness_and_damping_come_back_from_restitution_and_contact_time(self, stiffness, share):
+        law = SpringDashpot(stiffness, damping=share * math.sqrt(2 * stiffness))  # a share of the critical
+        back = SpringDashpot.from_restitution(law.restitution, law.contact_time)
+        assert back.stiffness == pytest.approx(law.stiffness, rel=1e-12)
+        assert back.damping == pytest.approx(law.damping, rel=1e-12, abs=1e-13 * math.sqrt(stiffness))
+
+    @pytest.mark.parametrize("contact_time", [1e-6, 0.3, 1e3])
+    def test_a_restitution_of_one_comes_back_to_the_bit(self, contact_time):
+        assert SpringDashpot.from_restitution(1.0, contact_time).restitution == 1
+
     def test_an_elastic_law_has_no_damping_and_an_ideal_gas_never_meets(self):
         assert SpringDashpot.from_restitution(1.0, contact_time=0.1).damping == 0
         assert SpringDashpot(0.0, 0.0).contact_time == math.inf

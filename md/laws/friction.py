@@ -1,0 +1,118 @@
+"""The linear spring-dashpot contact with friction along the surface, for spheres that do not spin.
+
+Normal force as in `md.laws.contact`. Against it the tangential force on i,
+
+    -min(gamma |v_t|, f max(F_n, 0)) v_t / |v_t|,    v_t = (v_i - v_j) - ((v_i - v_j) . n) n,
+
+is viscous where they slide slowly and Coulomb's where fast; F_n is the normal force, dashpot included. Late
+in a contact, where the dashpot pulls harder than the spring pushes, F_n is negative: nothing presses the
+surfaces together, and there is no friction. A contact keeps momentum, but not angular momentum, for nothing
+spins.
+
+Haff and Werner, Powder Technol. 48 (1986) 239; eq. (10) of Schaefer, Dippel and Wolf, J. Phys. I France 6
+(1996) 5, whose limit is f |F_n|, on in the pull.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba.extending import overload
+
+from md.backend.prelude import add_scaled, dot, load, sub
+from md.laws import contact
+from md.laws.contact import EFFECTIVE_MASS, SpringDashpot, push
+from md.laws.pair import interact, is_record_of
+
+FIELDS = (*contact.FIELDS, "friction", "drag")  # of the parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrictionalSpringDashpot(SpringDashpot):
+    """A spring-dashpot along the line of centres, and across it a drag with Coulomb's limit.
+
+    Args:
+        stiffness: K, in m d / time^2 (force at full overlap).
+        damping: mu, in m / time.
+        diameter: d.
+        friction: f (by name, as what follows), Coulomb's coefficient; 0 is `SpringDashpot`.
+        tangential_damping: gamma, in m / time. A step of `gamma dt >= 1` turns slow sliding round instead of
+            slowing it down, and may add energy.
+
+    Raises:
+        ValueError: a negative or infinite value.
+    """
+
+    friction: float
+    tangential_damping: float
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("friction", "tangential_damping"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} = {value}; allowed: finite and not negative")
+
+    @classmethod
+    def from_restitution(
+        cls, restitution: float, contact_time: float, friction: float, tangential_restitution: float
+    ) -> "FrictionalSpringDashpot":
+        """The law whose closed-form contact has these coefficients and this duration.
+
+        Args:
+            restitution: e, 0 < e <= 1; of the normal speed.
+            contact_time: duration of a contact in time units, positive.
+            friction: f, Coulomb's coefficient, 0 or more.
+            tangential_restitution: share of its tangential speed that a contact keeps if it never meets
+                Coulomb's limit, exp(-2 gamma contact_time / m); 0 < e_t <= 1.
+
+        Raises:
+            ValueError: a value outside its range.
+        """
+        normal = SpringDashpot.from_restitution(restitution, contact_time)
+        if not 0 < tangential_restitution <= 1:
+            raise ValueError(f"tangential_restitution = {tangential_restitution}; allowed: 0 < e_t <= 1")
+        gamma = -EFFECTIVE_MASS * math.log(tangential_restitution) / contact_time
+        return cls(normal.stiffness, normal.damping, friction=friction, tangential_damping=gamma)
+
+    @property
+    def tangential_restitution(self) -> float:
+        """Share of its tangential speed that a contact keeps if it never meets Coulomb's limit.
+
+        That is for a contact too short for the line of centres to turn.
+
+        Raises:
+            ValueError: an overdamped contact.
+        """
+        rate = self.tangential_damping / EFFECTIVE_MASS
+        return math.exp(-rate * self.contact_time) if rate else 1.0
+
+    def parameters(self, precision: np.dtype) -> np.ndarray:
+        """The law as a length-1 structured array; its spring is the force per length, K/d."""
+        values = *super().parameters(np.float64)[0], self.friction, self.tangential_damping
+        return np.array([values], dtype=[(name, np.dtype(precision)) for name in FIELDS])
+
+
+@overload(interact, jit_options={"forceinline": True})
+def _interact(law, vel, i, j, r2, dr, vi, acc):
+    if not is_record_of(law, FIELDS):
+        return None
+
+    def frictional(law, vel, i, j, r2, dr, vi, acc):
+        p = law[0]
+        if r2 >= p.diameter * p.diameter or r2 == 0:  # coincident centres have no direction to push along
+            return acc
+        r = math.sqrt(r2)
+        relative = sub(vi, load(vel, j, acc))
+        approach = dot(relative, dr)
+        normal = push(p, r, r2, approach)
+        sliding = add_scaled(relative, -approach / r2, dr)
+        speed = math.sqrt(dot(sliding, sliding))
+        nought = p.drag - p.drag  # a literal 0 would widen float32
+        limit = p.friction * max(normal * r, nought)
+        drag = p.drag
+        if drag * speed > limit:  # so speed > 0
+            drag = limit / speed
+        return add_scaled(add_scaled(acc, normal, dr), -drag, sliding)
+
+    return frictional
