@@ -182,9 +182,11 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     names = list(dict.fromkeys(table["gas"]))
     spread = {"estimator": "median", "errorbar": ("pi", 100)}
     look = style.lines_in_turn(names, "gas") | {"markersize": 4}
-    rounded = table.assign(passed=table["passed"].round(6))
-    sns.lineplot(rounded, x="passed", y="left", ax=falls, legend=True, **spread, **look)
-    sns.lineplot(rounded, x="passed", y="slowed", ax=line, legend=False, **spread, **look)
+    # Each repeat has a time of cooling of its own, so that its looks are not at quite the same times.
+    looks = table.groupby(["gas", "n", "repeat"]).cumcount()
+    joined = table.assign(passed=table.groupby(["gas", "n", looks])["passed"].transform("median"))
+    sns.lineplot(joined, x="passed", y="left", ax=falls, legend=True, **spread, **look)
+    sns.lineplot(joined, x="passed", y="slowed", ax=line, legend=False, **spread, **look)
     first = table.loc[table["passed"] > 0, "passed"].min()
     passed = np.geomspace(max(first, 1e-3), table["passed"].max(), 200)
     theory = {"color": "black", "linestyle": "--"}
