@@ -1,12 +1,12 @@
 """What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
 
-import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from md.box import Box
+from md.whole import write_whole
 
 
 class Remains(NamedTuple):
@@ -39,10 +39,7 @@ class Remains(NamedTuple):
         """
         arrays = self._asdict() | {"lengths": self.box.lengths, "periodic": self.box.periodic}
         del arrays["box"]
-        partial = path.with_name(f".{path.name}.partial")
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        os.replace(partial, path)
+        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def post_mortem_folder(folder: str | Path | None) -> Path | None:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.box", "md.interrupt", "md.reporter"),
+    ("md.box", "md.interrupt", "md.reporter", "md.whole"),
     ("md.faults",),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
