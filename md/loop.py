@@ -56,6 +56,11 @@ class Loop:
         self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
         self.pieces = Pieces(particles, search, backend, self._take)
 
+    def begin_at(self, step: int) -> None:
+        """Go on from a step that another loop came to."""
+        self.step = step
+        self._integrator.set_clock(step)
+
     def run_to(self, last: int, phases: bool, bar: tqdm) -> float:
         """Take steps until so many are taken.
 

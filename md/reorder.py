@@ -101,6 +101,31 @@ class Reorder:
             search = Shadow(search, self._order)
         return search.bind(self._particles, self._grid, self._backend)
 
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """Host arrays of what outlives a step beside the particles, for `remember`."""
+        kept = {} if self.mode == "data" else {"order": self._backend.download(self._order)}
+        if isinstance(self.schedule, Watching):
+            kept |= self.schedule.memory
+        return kept
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Go on as another one that was bound to this run would.
+
+        Args:
+            memory: of the other.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if self.mode != "data":
+            order, n = memory.get("order"), self._particles.n
+            if order is None or order.dtype != np.int32 or not np.array_equal(np.sort(order), np.arange(n)):
+                raise ValueError(f"order {order!r:.100}; allowed: a permutation of {n} slots, int32")
+            self._order[...] = self._backend.upload(order)
+        if isinstance(self.schedule, Watching):
+            self.schedule.remember(memory)
+
     def apply(self, step: int) -> None:
         """Sort by the rank of the cell; stable, so particles of one cell keep their order in memory."""
         if self.mode == "data":

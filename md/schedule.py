@@ -1,7 +1,7 @@
-"""When to reorder: a boolean function of the step, which may look at the run.
+"""When to reorder: a boolean function of the step, which may look at the run. A new one is one line here.
 
 Contract. A schedule is called before every step. A `Watching` one is bound to the run first, and told of
-every reorder.
+every reorder. What it goes by beside the step is its `memory`, which a checkpoint holds.
 """
 
 from __future__ import annotations
@@ -72,6 +72,27 @@ class Watching(ABC):
         """Whether there is reason to reorder before this step."""
         return self._last is None or (step > self._last and self._is_due(step))
 
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """Host arrays of what the schedule goes by, for `remember`; none before the first reorder."""
+        return {} if self._last is None else {"last": np.array(self._last)}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Go on as another one that watched this run would.
+
+        Args:
+            memory: of the other.
+
+        Raises:
+            ValueError: it is none.
+        """
+        last = memory.get("last")
+        if last is None:
+            return
+        if last.shape != () or not np.issubdtype(last.dtype, np.integer) or last < 0:
+            raise ValueError(f"last reorder before step {last!r}; allowed: an integer of at least 0")
+        self._last = int(last)
+
     @abstractmethod
     def _is_due(self, step: int) -> bool:
         """Whether there is, some steps after the last reorder."""
@@ -141,6 +162,23 @@ class Moved(Watching):
         super().reordered(step)
         self._run.grid.keys(self._run.particles.pos, self._none, self._home)
 
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """With the cell of every particle then."""
+        if self._last is None:
+            return {}
+        return super().memory | {"home": self._run.backend.download(self._home)}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """As `Watching.remember`."""
+        super().remember(memory)
+        if self._last is None:
+            return
+        home = memory.get("home")
+        if home is None or home.shape != self._home.shape or home.dtype != np.int32:
+            raise ValueError(f"home cells {home!r:.100}; allowed: {len(self._home)} of int32, one a particle")
+        self._home[...] = self._run.backend.upload(home)
+
     def _is_due(self, step: int) -> bool:
         if (step - self._last) % self.interval:
             return False
@@ -161,7 +199,8 @@ class Decayed(Watching):
     Raises:
         ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
 
-    On a device the times become known when the faults are read, so it fires up to that many steps late.
+    On a device the times become known when the faults are read, so it fires up to that many steps late. No
+    two runs take the same times: none with it repeats another, and one that is loaded starts with a reorder.
     """
 
     times = True
@@ -186,6 +225,11 @@ class Decayed(Watching):
         """Begin anew."""
         super().reordered(step)
         self._begin(step)
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """None: what is fresh has to be timed just after a reorder."""
+        return {}
 
     def _begin(self, step: int) -> None:
         self._next = step  # the first step whose time is not counted yet
@@ -214,6 +258,14 @@ class Decayed(Watching):
         if self.loss == "auto":
             return self._excess > self._cost
         return float(np.mean(self._latest)) > (1 + self.loss) * self._fresh
+
+
+SCHEDULES: dict[str, type[Schedule]] = {
+    "never": Never,
+    "every": Every,
+    "moved": Moved,
+    "decayed": Decayed,
+}
 
 
 def _require_count(given: str, steps) -> None:

@@ -57,6 +57,10 @@ class Shadow(Search):
         self.particles.copy_to(self._order, self._copy.pos, self._copy.vel)
         self._search.build()
 
+    def forget(self) -> None:
+        """Nor does the copy outlive a step."""
+        self._search.forget()
+
     def _structure(self) -> tuple[Array, ...]:
         return self._search._structure()
 

@@ -35,6 +35,7 @@ class Watch:
 
     Attributes:
         on: whether there is something to watch.
+        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`.
     """
 
     def __init__(self, particles: Particles, law: PairLaw, dt: float, backend: Backend):
@@ -43,7 +44,7 @@ class Watch:
         self._energy = backend.zeros(1, np.float64)
         self._fastest = backend.zeros(1, np.uint64)
         self._interval = max(INTERVAL, 10 * backend.check_interval)
-        self._start: float | None = None
+        self.start: float | None = None
         self._next = 1
 
     def begin(self, pairs: np.ndarray) -> OverlappingStart | None:
@@ -56,7 +57,7 @@ class Watch:
             The fault of the closest pair, where it is closer than the law's `closest_start`.
         """
         distance = self._distances(pairs)
-        self._start = self._measure()()[0] + float(self._law.potential(distance).sum())
+        self.start = self._measure()()[0] + float(self._law.potential(distance).sum())
         self._next = 1
         allowed = self._law.closest_start
         near = int(np.count_nonzero(distance < allowed))
@@ -76,7 +77,7 @@ class Watch:
         Returns:
             A function that waits for what was looked at, and gives the fault if there is one.
         """
-        if self._start is None or not (now or step >= self._next):
+        if self.start is None or not (now or step >= self._next):
             return lambda: None
         self._next = step + min(step, self._interval)
         return partial(self._judge, step, self._measure())
@@ -84,10 +85,10 @@ class Watch:
     def _judge(self, step: int, measured: Callable[[], tuple[float, float, int]]) -> EnergyExploded | None:
         energy, speed, particle = measured()
         fast = speed * self._dt > SLOW * self._law.cutoff
-        if not (fast and GROWTH * self._start < energy < np.inf):  # infinite and NaN tell of no cause
+        if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
             return None
         n = self._particles.n
-        return EnergyExploded(step, particle, speed * self._dt, energy / n, self._start / n, self._dt)
+        return EnergyExploded(step, particle, speed * self._dt, energy / n, self.start / n, self._dt)
 
     def remains(self, step: int) -> Remains:
         """Copies of the arrays as they lie now, on the host; `step` as in `Remains`."""

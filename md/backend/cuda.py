@@ -47,6 +47,7 @@ class Cuda(Backend):
 
     def __init__(self, layout: str | None = None, fmad: bool = True):
         super().__init__(layout)
+        self.fmad = fmad
         reason = why_not()
         if reason is not None:
             raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}")

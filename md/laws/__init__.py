@@ -5,4 +5,10 @@ from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw
 from md.laws.walls import ShakenWalls, Walls
 
-__all__ = ["FrictionalSpringDashpot", "PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]
+__all__ = ["LAWS", "WALLS", "FrictionalSpringDashpot", "PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]
+
+LAWS: dict[str, type] = {  # frozen dataclasses
+    "spring_dashpot": SpringDashpot,
+    "frictional_spring_dashpot": FrictionalSpringDashpot,
+}
+WALLS: dict[str, type] = {"walls": Walls, "shaken_walls": ShakenWalls}

@@ -76,6 +76,13 @@ class Search(ABC):
     def _structure(self) -> tuple[Array, ...]:
         """The arrays `force` takes before `grid`."""
 
+    def forget(self) -> None:
+        """Be as after binding: build anew before the next step, and plan by that step and those after alone.
+
+        So a run goes on in the same way from where it was saved and from what was saved.
+        """
+        return
+
     def plan(self) -> Plan:
         """What comes before the next fused steps, and how many they may be."""
         return Plan(MANY_STEPS, build=True, rebuild=True)

@@ -92,14 +92,22 @@ class Verlet(Search):
         self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
         self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
+        self._begin()
+
+    def _begin(self) -> None:
         self._window, self._since, self._stride = 8, 0, 0.0
-        self._whole = False  # whether the lists had room
+        self._listed = self._whole = False  # whether there are lists, and whether they had room
+
+    def forget(self) -> None:
+        """Nor how many steps were planned, how fast who was, and how much room the lists took."""
+        room = min(ROOM * self.particles.n, MOST_ROOM)
+        if len(self._partners) != room:
+            self._partners = self.backend.empty(room, np.int32)
+        self.backend.fill(self._told, 0)
+        self._begin()
 
     def build(self) -> None:
-        """Sort the particles and list the partners of each, if one has moved too far.
-
-        On a device the host waits for the answer.
-        """
+        """List the partners of each particle if one has moved too far; the host waits for the answer."""
         if self._whole and not self._expired():
             return
         self._whole = False
@@ -111,16 +119,13 @@ class Verlet(Search):
         self._enlist()
         while self._make_room():
             self._enlist()
-        self.builds, self._since, self._whole = self.builds + 1, 0, True
+        self.builds, self._since, self._listed, self._whole = self.builds + 1, 0, True, True
 
     def plan(self) -> Plan:
-        """On a device as many steps as the fastest particle has allowed so far; waits only at the start.
-
-        On the CPU `renew` asks at every step.
-        """
+        """On a device as many steps as the fastest has allowed so far; on the CPU `renew` asks at each."""
         if not self.backend.runs_ahead:
             return super().plan()
-        if not self.builds or (self._since >= self._window and self._skin.wanted is not None):
+        if not self._listed or (self._since >= self._window and self._skin.wanted is not None):
             self._whole = False  # so that they are made
             self.build()
         build = self._since >= self._window
@@ -161,7 +166,7 @@ class Verlet(Search):
 
     def heed(self, signs: np.ndarray, dt: float) -> int:
         """Plans as many steps as the fastest particle allows."""
-        if not len(signs) or not self.builds:
+        if not signs[:2].any():  # no fused step was taken
             return 0
         halted = int(signs[3:].view(np.int32)[0])
         speed2 = np.uint32(int(signs[:2].max()) & 0xFFFFFFFF).view(np.float32)
@@ -244,9 +249,9 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, ro
     """List the partners of each particle within a distance, and drop anchor.
 
     The partners of particle i stand in `partners` from first[i] on (on a device otherwise, and `first` and
-    `count` are empty: see verlet.cu). Each part lists a stretch of the
-    particles in a stretch of `partners`. needed[0] is the room that all lists need; where there is less, some
-    are cut short, and on a device `gone` is set to infinity, which halts the steps (`md.pace`).
+    `count` are empty: see verlet.cu). Each part lists a stretch of the particles in a stretch of `partners`.
+    needed[0] is the room that all lists need; where there is less, some are cut short, and on a device `gone`
+    is set to infinity, which halts the steps (`md.pace`).
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):

@@ -146,7 +146,7 @@ class TestEnergy:
         simulation = md.Simulation(state, md.laws.SpringDashpot(1e4, 0.0), backend=backend)
         simulation.run(300)
         assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
-        assert simulation._watch._start == pytest.approx(1e4 * 0.25**2 / 2)
+        assert simulation._watch.start == pytest.approx(1e4 * 0.25**2 / 2)
 
     def test_of_rounding_is_none(self, backend):
         pos = [[2, 2, 2], [2.490445613861084, 2.8263497352600098, 2.2767837047576904]]
