@@ -20,6 +20,7 @@ from md.reorder import Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
 from md.state import State
+from md.trajectory import Trajectory
 
 __all__ = [
     "BackendUnavailableError",
@@ -37,6 +38,7 @@ __all__ = [
     "Simulation",
     "SimulationFault",
     "State",
+    "Trajectory",
     "backend",
     "laws",
     "observe",

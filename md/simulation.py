@@ -22,6 +22,7 @@ from md.reorder import Reorder
 from md.reporter import Reporter, checked, next_report, report
 from md.search import Scattered, Search, search
 from md.state import Particles, State
+from md.trajectory import append_frame
 from md.watch import Watch
 from sfc.cache import AccessStream
 
@@ -224,6 +225,18 @@ class Simulation:
         self._loop.see()
         self._loop.build()
         return self._search.accesses()
+
+    def write(self, path: str | Path) -> None:
+        """Append the particles as they are to a trajectory, which OVITO and freud open (`md.trajectory`).
+
+        Args:
+            path: of the file, usually `.gsd`; begun if it is not there.
+
+        Raises:
+            ValueError: the file is of other particles or has got to a later step, or is no trajectory.
+            OSError: the frame cannot be written; those before it are kept.
+        """
+        append_frame(path, self.state, self.step)
 
     def _begin_watch(self) -> None:
         finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is

@@ -20,7 +20,7 @@ FLOORS = [
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
-    ("md.lookout",),
+    ("md.lookout", "md.trajectory"),
     ("md.loop",),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
@@ -33,6 +33,7 @@ SIDEWAYS = {("md.reorder", "md.schedule")}  # for the type of a schedule
 SFC_MAY_KNOW = {"numpy", "numba", "platformdirs"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
 CUPY_MAY_BE_IN = {"sfc.device", "md.backend.cuda"}
+GSD_MAY_BE_IN = {"md.trajectory"}
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
 LONGEST = 320
 STANDARD = frozenset(sys.stdlib_module_names)
@@ -123,6 +124,8 @@ def wrong_libraries(root: Path) -> list[str]:
                     wrong.append(f"{name} imports cupy{' at module level' if at_top else ''}")
             elif package == "sfc" and library not in SFC_MAY_KNOW:
                 wrong.append(f"{name} imports {library}")
+            elif library == "gsd" and name not in GSD_MAY_BE_IN:
+                wrong.append(f"{name} imports gsd")
             elif package == "md" and library in DRAWING:
                 wrong.append(f"{name} imports {library}")
     return wrong
@@ -244,6 +247,7 @@ def test_the_checker_finds_nothing_in_a_sound_tree(sound):
         ("md/box.py", "from pandas import DataFrame", "md.box imports pandas"),
         ("md/state.py", "def f():\n    import matplotlib.pyplot", "md.state imports matplotlib"),
         ("md/state.py", "def f():\n    import cupy", "md.state imports cupy"),
+        ("md/state.py", "import gsd.hoomd", "md.state imports gsd"),
         ("md/backend/cuda.py", "import cupy as cp", "md.backend.cuda imports cupy at module level"),
         ("md/search/tiles.cu", "", "tiles.cu has no tiles.py"),
         ("md/search/linked.cu", '#include "md/simulation.cuh"', "linked includes md.simulation"),

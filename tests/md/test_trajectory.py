@@ -1,0 +1,217 @@
+"""Trajectories: what the gsd package reads is what the simulation was, particle by particle."""
+
+import errno
+import os
+import resource
+
+import gsd.hoomd
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import md
+from md.trajectory import append_frame
+
+
+def cloud(dim=3, n=40, periodic=True, seed=0, ids=None) -> md.State:
+    generator = np.random.default_rng(seed)
+    box = md.Box((9.0, 8.0, 7.5)[:dim], periodic)
+    pos = generator.random((n, dim)) * box.lengths
+    return md.State(pos, generator.normal(size=(n, dim)), box, ids)
+
+
+def frames(path) -> list[gsd.hoomd.Frame]:
+    with gsd.hoomd.open(path) as file:
+        return list(file)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A trajectory of two frames."""
+    for step in (0, 10):
+        append_frame(tmp_path / "run.gsd", cloud(seed=step), step)
+    return tmp_path / "run.gsd"
+
+
+@pytest.mark.parametrize("search", ["linked", md.search.Coherent("hilbert"), "verlet"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
+    search, precision, backend, tmp_path
+):
+    states = []
+
+    class Keeper:
+        interval = 10
+
+        def report(self, simulation):
+            states.append((simulation.step, simulation.state))
+
+    gas = md.scenes.shared_gas(300, 0.3)
+    gas = gas.take(np.random.default_rng(1).permutation(300))
+    simulation = md.Simulation(
+        gas, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=backend, precision=precision
+    )
+    simulation.run(35, reporters=[md.Trajectory(tmp_path / "run.gsd", 10), Keeper()])
+    simulation.write(tmp_path / "run.gsd")
+    states.append((35, simulation.state))
+    read = frames(tmp_path / "run.gsd")
+    assert [frame.configuration.step for frame in read] == [0, 10, 20, 30, 35]
+    for frame, (_, state) in zip(read, states, strict=True):
+        state, half = state.by_id(), np.float32(gas.box.lengths) / 2
+        assert frame.particles.N == 300
+        assert frame.configuration.dimensions == 3
+        assert frame.configuration.box.tolist() == [*np.float32(gas.box.lengths), 0, 0, 0]
+        assert frame.particles.position.dtype == frame.particles.velocity.dtype == np.float32
+        assert (np.abs(frame.particles.position) <= half).all()
+        np.testing.assert_allclose(frame.particles.position + half, state.pos, atol=2e-6)
+        assert np.array_equal(frame.particles.velocity, np.float32(state.vel))
+        assert set(frame.particles.diameter) == set(frame.particles.mass) == {1.0}
+        assert (frame.particles.types, set(frame.particles.typeid)) == (["A"], {0})
+        assert set(frame.log) == {"periodic"}
+    assert not np.array_equal(read[1].particles.position, read[0].particles.position)
+
+
+def test_in_2d_the_third_axis_is_flat(tmp_path):
+    append_frame(tmp_path / "run.gsd", cloud(2), 0)
+    (frame,) = frames(tmp_path / "run.gsd")
+    assert frame.configuration.dimensions == 2
+    assert frame.configuration.box.tolist() == [9, 8, 0, 0, 0, 0]
+    assert not frame.particles.position[:, 2].any()
+    assert not frame.particles.velocity[:, 2].any()
+    assert frame.particles.velocity[:, :2].any(axis=1).all()
+
+
+def test_axes_that_are_open_and_ids_that_do_not_count_up_are_logged_for_all_frames(tmp_path):
+    ids = np.random.default_rng(2).permutation(40) * 3 + 5
+    for step in (3, 8):
+        append_frame(tmp_path / "run.gsd", cloud(periodic=(True, False, True), seed=step, ids=ids), step)
+    for frame in frames(tmp_path / "run.gsd"):
+        assert frame.log["periodic"].tolist() == [1, 0, 1]
+        assert frame.log["particles/id"].tolist() == sorted(ids)
+    last = cloud(periodic=(True, False, True), seed=8, ids=ids).by_id()
+    half = np.array(last.box.lengths) / 2
+    np.testing.assert_allclose(frame.particles.position, last.pos - half, atol=1e-6)
+
+
+@given(lengths=st.lists(st.floats(0.5, 1e4), min_size=2, max_size=3), data=st.data())
+def test_no_position_leaves_the_box_by_rounding(lengths, data, tmp_path_factory):
+    box = md.Box(tuple(lengths), data.draw(st.booleans()))
+    pos = [[0.0] * box.dim, np.nextafter(box.lengths, 0), np.array(box.lengths) / 2]
+    path = tmp_path_factory.mktemp("edge") / "run.gsd"
+    append_frame(path, md.State(pos, np.zeros((3, box.dim)), box), 0)
+    (frame,) = frames(path)
+    half = frame.configuration.box[: box.dim] / 2
+    assert (frame.particles.position[:, : box.dim] >= -half).all()
+    if all(box.periodic):
+        assert (frame.particles.position[:, : box.dim] < half).all()
+    else:
+        assert (frame.particles.position[:, : box.dim] <= half).all()
+
+
+def test_no_particles_are_a_frame_too(tmp_path):
+    for step in (0, 5):
+        append_frame(tmp_path / "run.gsd", cloud(n=0), step)
+    assert [frame.particles.N for frame in frames(tmp_path / "run.gsd")] == [0, 0]
+
+
+def test_a_trajectory_that_is_there_is_not_touched_unless_asked(path):
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match=r"another name, or append=True to go on: '.*run\.gsd'"):
+        md.Trajectory(path, 10)
+    late = md.Trajectory(path.parent / "late.gsd", 10)
+    (path.parent / "late.gsd").write_bytes(before)
+    simulation = md.Simulation(cloud(), md.scenes.SHARED_LAW, backend="cpu", allow_overlap=True)
+    with pytest.raises(FileExistsError):
+        simulation.run(1, reporters=[late])
+    assert path.read_bytes() == (path.parent / "late.gsd").read_bytes() == before
+
+
+def test_a_reporter_goes_on_with_a_file_and_over_several_runs(path):
+    trajectory = md.Trajectory(path, 10, append=True)
+    simulation = md.Simulation(cloud(), md.laws.SpringDashpot(0, 0), dt=1e-3, backend="cpu")
+    simulation.run(11)
+    for _ in range(3):
+        simulation.run(10, reporters=[trajectory])
+    assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("step", [0, 10])
+def test_a_frame_that_is_there_is_not_written_again(path, step):
+    before = path.read_bytes()
+    append_frame(path, cloud(seed=step), step)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("state", "step", "told"),
+    [
+        (cloud(n=41), 20, "holds 40 particles, and this frame 41"),
+        (cloud(ids=np.arange(1, 41)), 20, "holds other particles: id 0, and this frame 1"),
+        (cloud(dim=2), 20, "holds a box of .*9.0, 8.0, 7.5.*, and this frame one of .*9.0, 8.0, 0.0"),
+        (cloud(seed=1), 10, "holds frames up to step 10, and this is another of step 10; allowed: a later"),
+        (cloud(seed=1), 0, "holds frames up to step 10, and this is another of step 0; allowed: a later"),
+        (cloud(seed=10), 7, "holds frames up to step 10, and this is another of step 7; allowed: a later"),
+    ],
+)
+def test_a_frame_of_another_run_is_refused(path, state, step, told):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"run\.gsd {told}.*give another name"):
+        append_frame(path, state, step)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"TIMESTEP " * 100])
+def test_a_file_that_is_no_trajectory_is_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"run\.gsd is no trajectory to append to .*allowed: a GSD file"):
+        append_frame(path, cloud(), 20)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("room", [0, 100, 600, 950])
+def test_a_disk_that_fills_up_leaves_the_frames_before(path, room):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = frames(path)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
+        with pytest.raises(
+            OSError, match="the frame of step 20 was not written, those before it are kept"
+        ) as caught:
+            append_frame(path, cloud(seed=20), 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
+    for one, other in zip(frames(path), before, strict=True):
+        assert np.array_equal(one.particles.position, other.particles.position)
+    append_frame(path, cloud(seed=20), 20)
+    assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20]
+
+
+def test_a_first_frame_that_cannot_be_written_leaves_nothing(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (700, hard))
+        with pytest.raises(OSError, match="the frame of step 0 was not written"):
+            append_frame(tmp_path / "run.gsd", cloud(), 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_leave_to_write_is_told(tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o555)
+    if os.geteuid() == 0:  # who may do all things
+        os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError, match="the frame of step 0 was not written"):
+            append_frame(tmp_path / "closed" / "run.gsd", cloud(), 0)
+    finally:
+        os.seteuid(os.getuid())
+    assert os.listdir(tmp_path / "closed") == []
+
+
+@pytest.mark.parametrize("interval", [0, 2.5, True])
+def test_a_trajectory_without_a_proper_interval_is_refused(interval):
+    with pytest.raises(ValueError, match=r"interval = .* of Trajectory; allowed: an integer of at least 1"):
+        md.Trajectory("run.gsd", interval)
