@@ -8,6 +8,7 @@ states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices
 from md import backend, laws, observe, scenes, search
 from md.backend import BackendUnavailableError
 from md.box import Box
+from md.checkpoint import Checkpoint, CheckpointError
 from md.faults import (
     EnergyExploded,
     ListOverflow,
@@ -25,6 +26,8 @@ from md.trajectory import Trajectory
 __all__ = [
     "BackendUnavailableError",
     "Box",
+    "Checkpoint",
+    "CheckpointError",
     "Decayed",
     "EnergyExploded",
     "Every",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
 from md.backend import Backend, Timings
+from md.checkpoint import Saved, blamed_on, described
 from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.integrate import Integrator, integrator
@@ -123,14 +125,22 @@ class Simulation:
             self._particles, law, self._search, self._integrator, self._reorder, self._lookout, fused,
             self._backend, self.timings,
         )  # fmt: skip
+        self._begun = 0
+        self._choices = {
+            "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
+            "backend": self._backend, "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+        }  # fmt: skip
 
     def __len__(self) -> int:
         return self._particles.n
 
     @property
     def builds(self) -> int:
-        """How often the search made its structure: at every step, but for lists that outlive one."""
-        return getattr(self._search, "builds", self.step)
+        """How often the search made its structure: at every step, but for lists that outlive one.
+
+        Counted from where the simulation was made or loaded.
+        """
+        return getattr(self._search, "builds", self.step - self._begun)
 
     def run(
         self, steps: int, phases: bool = True, progress: bool = False, reporters: Sequence[Reporter] = ()
@@ -237,6 +247,61 @@ class Simulation:
             OSError: the frame cannot be written; those before it are kept.
         """
         append_frame(path, self.state, self.step)
+
+    def save(self, path: str | Path) -> None:
+        """Save all that a run needs to go on, to the last bit (`md.checkpoint`).
+
+        The run that goes on from here and the one that `load` makes are the same, where the search repeats on
+        the backend (`Search.repeats_on`) and nothing goes by the times of steps (`Decayed`, a skin "auto").
+
+        Args:
+            path: of the file, usually `.npz`. What is there stays until the new one is whole.
+
+        Raises:
+            SimulationFault: there is nothing to go on from.
+            ValueError: a velocity is not finite.
+            OSError: the file cannot be written; what was there is as it was.
+        """
+        self._loop.see()
+        self._search.forget()
+        memory = {} if self._reorder is None else self._reorder.memory
+        state = self._particles.to_state()
+        Saved(described(self._choices), state, self.step, self._watch.start, memory).write(path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        backend: str | Backend | None = None,
+        post_mortem: str | Path | None = None,
+        **instead: Any,
+    ) -> Self:
+        """The simulation that was saved, at the step at which it was; its timings begin anew.
+
+        Args:
+            path: of the file, which runs no code.
+            backend: as of the constructor; None for that of the file.
+            post_mortem: as of the constructor; the file says nothing of it.
+            instead: other arguments of the constructor, in place of what the file says: `law`, `search`,
+                `integrator`, `reorder`, `fused`. Needed for an object of a class that is in no registry.
+
+        Raises:
+            OSError: no file, or one that cannot be read.
+            CheckpointError: what is in it is no simulation, or none that can be made here.
+            ValueError: an argument that cannot be another than in the file.
+            BackendUnavailableError: CUDA is not available here; not with backend="cpu".
+        """
+        if backend is not None:
+            instead["backend"] = backend
+        saved = Saved.read(path)
+        choices = saved.choose(path, instead)
+        with blamed_on(path):
+            simulation = cls(saved.state, **choices, post_mortem=post_mortem)
+            if saved.remembers(choices.get("reorder")):
+                simulation._reorder.remember(saved.memory)
+        simulation._loop.begin_at(saved.step)
+        simulation._watch.start, simulation._begun = saved.start_energy, saved.step
+        return simulation
 
     def _begin_watch(self) -> None:
         finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is

@@ -20,8 +20,8 @@ FLOORS = [
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
-    ("md.lookout", "md.trajectory"),
-    ("md.loop",),
+    ("md.choices", "md.lookout", "md.trajectory"),
+    ("md.checkpoint", "md.loop"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it

@@ -1,0 +1,227 @@
+"""Checkpoints: all that a run needs to go on, to the last bit, in one file that runs no code.
+
+What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
+it is; `config` is JSON, with the choices of the simulation (`md.choices`), box, step and energy of the start;
+`pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
+`velocity_verlet` stands half a step behind); `reorder_*` is the memory of the reorder and its schedule. It
+holds no structure of a search, nor what it planned: saving makes the search forget (`Search.forget`), so that
+the run that goes on and the one that is loaded begin anew alike.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from md.backend import BackendUnavailableError
+from md.box import Box
+from md.choices import made, told
+from md.reporter import checked
+from md.state import State
+from md.whole import write_whole
+
+FORMAT, VERSION = "spatial-locality checkpoint", 1
+MEMORY = "reorder_"
+BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
+    ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
+)  # fmt: skip
+MOST_STEPS = 2**62
+
+
+class CheckpointError(ValueError):
+    """A file that no simulation can go on from; the message says why, and what helps."""
+
+
+class Checkpoint:
+    """Saves the simulation at intervals; a reporter for `Simulation.run(reporters=[...])`.
+
+    Let it be the last of the reporters: one after it misses a step if the run is killed in between.
+
+    Args:
+        path: of the file, usually `.npz`; each takes the place of the one before.
+        interval: in steps, at least 1.
+
+    Raises:
+        ValueError: an interval that is none.
+    """
+
+    def __init__(self, path: str | Path, interval: int):
+        self.path, self.interval = Path(path), interval
+        checked([self])
+
+    def report(self, simulation: Any) -> None:
+        """Save; see `Simulation.save`."""
+        simulation.save(self.path)
+
+
+class Saved(NamedTuple):
+    """What a checkpoint holds.
+
+    Attributes:
+        choices: plain data for each argument of `Simulation` that is kept, by `md.choices.told`.
+        state: the particles in memory order, their velocities as the integrator keeps them.
+        step: steps taken so far.
+        start_energy: of `md.watch.Watch`.
+        memory: of `md.reorder.Reorder`.
+    """
+
+    choices: dict[str, Any]
+    state: State
+    step: int
+    start_energy: float | None
+    memory: dict[str, np.ndarray]
+
+    def write(self, path: str | Path) -> None:
+        """Put the file in its place, once it is whole and on the disk.
+
+        Raises:
+            OSError: it cannot be written; what was there is as it was.
+        """
+        state = self.state
+        config = {
+            "simulation": self.choices,
+            "box": {"lengths": state.box.lengths, "periodic": state.box.periodic},
+            "step": self.step,
+            "start_energy": self.start_energy,
+        }
+        arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
+        arrays |= {MEMORY + name: array for name, array in self.memory.items()}
+        arrays |= {"format": FORMAT, "version": VERSION, "config": json.dumps(config)}
+        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Saved:
+        """Read a file.
+
+        Raises:
+            OSError: there is none, or it cannot be read.
+            CheckpointError: it is cut short or damaged, another's, of a newer version, or holds what cannot
+                be.
+        """
+        arrays = _arrays(path)
+        try:
+            config = json.loads(str(arrays["config"]))
+            box = Box(tuple(config["box"]["lengths"]), tuple(config["box"]["periodic"]))
+            choices, step, energy = dict(config["simulation"]), config["step"], config["start_energy"]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise CheckpointError(
+                f"{path}: its config cannot be read: {error!r}; the file is damaged"
+            ) from error
+        good = type(step) is int and 0 <= step < MOST_STEPS
+        _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS}")
+        good = energy is None or (isinstance(energy, (int, float)) and 0 <= energy < np.inf)
+        _require(path, "start_energy", energy, good, "null, or a number of at least 0")
+        for name in ("pos", "vel"):
+            kind = arrays[name].dtype
+            _require(
+                path,
+                f"dtype of {name}",
+                kind,
+                kind == choices.get("precision"),
+                "the precision in its config",
+            )
+        try:
+            state = State(arrays["pos"], arrays["vel"], box, arrays["id"])
+        except ValueError as error:
+            raise CheckpointError(f"{path}: {error}; the file is damaged") from error
+        memory = {name.removeprefix(MEMORY): arrays[name] for name in arrays if name.startswith(MEMORY)}
+        return cls(choices, state, step, energy, memory)
+
+    def choose(self, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the simulation.
+
+        Args:
+            path: of the file, for messages.
+            instead: those that take the place of what the file says.
+
+        Raises:
+            CheckpointError: what the file says cannot be made here.
+            BackendUnavailableError: the file's backend is not there.
+            ValueError: an argument that the file does not hold, or that cannot be another.
+        """
+        free = [slot for slot in self.choices if slot not in ("dt", "precision")]
+        for name in instead:
+            if name not in free:
+                raise ValueError(
+                    f"{name} = {instead[name]!r} in place of what {path} says; allowed: {', '.join(free)}"
+                )
+        chosen = dict(instead)
+        for slot in self.choices.keys() - instead.keys():
+            try:
+                chosen[slot] = made(slot, self.choices[slot])
+            except ValueError as error:
+                raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
+            except BackendUnavailableError as error:
+                raise BackendUnavailableError(
+                    f"{path} was saved on another backend: {error}; load(..., backend='cpu') goes on here, "
+                    "where sums round differently"
+                ) from error
+        return chosen
+
+    def remembers(self, reorder: Any) -> bool:
+        """Whether the memory is of such a reorder."""
+        return reorder is not None and told("reorder", reorder) == self.choices.get("reorder")
+
+
+@contextmanager
+def blamed_on(path: str | Path):
+    """Around what makes a simulation from a file's data: says of an error which file it was.
+
+    Raises:
+        CheckpointError: no simulation can be made.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} makes no simulation: {error}") from error
+
+
+def described(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a simulation as plain data."""
+    return {slot: told(slot, choice) for slot, choice in choices.items()}
+
+
+def _arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """The arrays of a file of this format, read without pickle."""
+    with open(path, "rb") as raw:
+        if not zipfile.is_zipfile(raw):
+            raise CheckpointError(
+                f"{path} is cut short, or never was a checkpoint: it does not end as one; take the one before"
+            )
+        raw.seek(0)
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                _check_format(path, file)
+                names = {"config", "pos", "vel", "id"} | {
+                    name for name in file.files if name.startswith(MEMORY)
+                }
+                return {name: file[name] for name in names}
+        except CheckpointError:
+            raise
+        except BROKEN as error:
+            raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
+
+
+def _check_format(path: str | Path, file: Mapping[str, np.ndarray]) -> None:
+    if "format" not in file or str(file["format"]) != FORMAT:
+        raise CheckpointError(
+            f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no checkpoint; allowed: a file that "
+            "Simulation.save wrote"
+        )
+    version = int(file["version"])
+    if not 1 <= version <= VERSION:
+        raise CheckpointError(
+            f"{path} is of version {version}; allowed: 1 to {VERSION}, which this package reads; update it"
+        )
+
+
+def _require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:
+    if not good:
+        raise CheckpointError(f"{path}: {name} = {found!r:.100}; allowed: {allowed}; the file is damaged")

@@ -1,0 +1,226 @@
+"""A run that goes on from a checkpoint is, to the last bit, the run that was saved."""
+
+import numpy as np
+import pytest
+
+import md
+from md.watch import GROWTH
+
+LAW, DT = md.laws.SpringDashpot(stiffness=1e4, damping=5.0), 4.4e-4
+PERIODIC = {2: (True, True), 3: (True, True, True)}
+CASES = [  # search, dim, precision, layout, fused, phases, reorder; crossed pairwise
+    ("naive", 3, "float64", "aos", False, True, md.Reorder("row", md.Every(7))),
+    ("naive", 2, "float32", "aos4", True, False, None),
+    ("linked", 3, "float64", "aos4", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
+    ("linked", 2, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
+    ("linked", 2, "float64", "soa", True, False, md.Reorder("random", md.Every(40))),
+    ("scattered", 3, "float32", "soa", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
+    ("scattered", 2, "float32", "aos4", False, True, md.Reorder("peano", md.Every(50), mode="threads")),
+    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
+    (md.search.Coherent("hilbert"), 3, "float64", "aos4", True, True, None),
+    (md.search.Coherent(), 2, "float32", "aos", False, False, None),
+    (md.search.Tiles("morton", width=2), 3, "float32", "soa", True, True, None),
+    (md.search.Tiles(), 3, "float64", "aos", False, False, None),
+    ("verlet", 3, "float64", "aos4", True, False, None),
+    (md.search.Verlet(skin=0.1), 2, "float64", "soa", True, False, None),
+    (md.search.Verlet("hilbert", skin=0.05), 2, "float32", "aos", True, True, None),
+    (md.search.Verlet("zigzag"), 3, "float64", "aos4", False, True, None),
+]
+
+
+def gas(dim: int, seed: int = 0) -> md.State:
+    """Some hundred particles that move by a hundredth of their diameter in a step."""
+    box = md.Box((8.4,) * 3 if dim == 3 else (24.0, 21.6), PERIODIC[dim])
+    sites = np.meshgrid(*[0.6 + 1.2 * np.arange(round(length / 1.2)) for length in box.lengths])
+    pos = np.stack(sites, -1).reshape(-1, dim)
+    generator = np.random.default_rng(seed)
+    pos += generator.uniform(-0.05, 0.05, pos.shape)
+    order = generator.permutation(len(pos))
+    return md.State(pos, generator.normal(size=pos.shape, scale=12), box).take(order)
+
+
+def made(case, backend: str, state: md.State | None = None) -> md.Simulation:
+    search, dim, precision, layout, fused, _, reorder = case
+    return md.Simulation(
+        gas(dim) if state is None else state, LAW, search=search, dt=DT, backend=backend, layout=layout,
+        precision=precision, fused=fused, reorder=reorder,
+    )  # fmt: skip
+
+
+def bits(simulation: md.Simulation) -> list[bytes]:
+    """All that moves, as it lies in memory."""
+    simulation._loop.see()
+    particles, down = simulation._particles, simulation._backend.download
+    arrays = [particles.pos, particles.vel, particles.id, particles.work]
+    memory = {} if simulation._reorder is None else simulation._reorder.memory
+    return [down(a).tobytes() for a in arrays] + [memory[name].tobytes() for name in sorted(memory)]
+
+
+class Copies:
+    """Saves into a file of its own each time."""
+
+    def __init__(self, folder, interval):
+        self.folder, self.interval = folder, interval
+
+    def report(self, simulation):
+        simulation.save(self.folder / f"{simulation.step}.npz")
+
+
+class Looks:
+    """Looks at a run in every way there is."""
+
+    interval = 30
+
+    def report(self, simulation):
+        simulation.state, simulation.pairs(), simulation.forces(), simulation.accesses()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case[0], 'name', case[0])}-{case[1:6]}")
+def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
+    simulation, phases = made(case, backend), case[5]
+    if backend not in simulation._search.repeats_on:
+        pytest.skip(f"{simulation._search.name} does not repeat on {backend}")
+    reporters = [Copies(tmp_path, 60)] if phases else [Looks(), Copies(tmp_path, 60), Looks()]
+    simulation.run(250, phases=phases, reporters=reporters)
+    steps = sorted(int(path.stem) for path in tmp_path.iterdir())
+    assert steps == [0, 60, 120, 180, 240]
+    for step in steps:
+        loaded = md.Simulation.load(tmp_path / f"{step}.npz")
+        assert loaded.step == step
+        assert loaded._backend.name == backend
+        loaded.run(250 - step, phases=phases, reporters=reporters)
+        assert loaded.step == 250
+        assert bits(loaded) == bits(simulation)
+    assert bits(simulation)[0] != bits(made(case, backend))[0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("skin", [None, 0.02, 0.1])
+@pytest.mark.parametrize("room", [None, 4])
+def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, room, tmp_path, monkeypatch):
+    """More particles and steps, so that the room of the first lists runs out and plans come to an end."""
+    try:
+        device = md.backend.get("cuda")
+    except md.BackendUnavailableError as reason:
+        pytest.skip(str(reason))
+    if room is not None:
+        monkeypatch.setattr(md.search.verlet, "ROOM", room)
+    search, reporters = md.search.Verlet(skin=skin), [Looks(), Copies(tmp_path, 170)]
+    simulation = md.Simulation(
+        md.scenes.shared_gas(20_000, 0.3), md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT,
+        backend=device, precision="float32", fused=True,
+    )  # fmt: skip
+    simulation.run(1000, phases=False, reporters=reporters)
+    for step in (170, 680):
+        loaded = md.Simulation.load(tmp_path / f"{step}.npz")
+        loaded.run(1000 - step, phases=False, reporters=reporters)
+        assert bits(loaded) == bits(simulation)
+
+
+def test_lists_that_grew_take_the_room_of_the_first_again(backend, monkeypatch, tmp_path):
+    monkeypatch.setattr(md.search.verlet, "ROOM", 1)
+    simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
+    simulation.run(3)
+    assert len(simulation._search._partners) > len(simulation)
+    simulation.save(tmp_path / "run.npz")
+    assert len(simulation._search._partners) == len(simulation)
+    assert np.array_equal(simulation.pairs(), md.Simulation(simulation.state, LAW, backend="cpu").pairs())
+
+
+def test_saving_lets_lists_be_made_anew_and_looking_does_not(backend, tmp_path):
+    simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
+    simulation.run(2)
+    builds = simulation.builds
+    assert len(simulation.state) == len(simulation)
+    assert simulation.builds == builds
+    simulation.save(tmp_path / "run.npz")
+    simulation.run(1)
+    assert simulation.builds == builds + 1
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    loaded.run(1)
+    assert loaded.builds == 1
+
+
+def test_a_search_that_keeps_nothing_counts_its_builds_from_where_it_was_loaded(tmp_path):
+    simulation = made(("linked", 3, "float64", None, False, True, None), "cpu")
+    simulation.run(5)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    loaded.run(2)
+    assert (simulation.builds, loaded.builds, loaded.step) == (5, 2, 7)
+    assert loaded.timings.total[0][0] == 2
+
+
+def test_what_a_loaded_run_shows_is_what_the_saved_one_shows(backend, tmp_path):
+    simulation = made((md.search.Coherent("hilbert"), 3, "float64", None, False, True, None), backend)
+    simulation.run(40)
+    simulation.save(str(tmp_path / "run.npz"))
+    loaded = md.Simulation.load(str(tmp_path / "run.npz"))
+    one, other = simulation.state, loaded.state
+    for name in ("pos", "vel", "id"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert one.box == other.box
+    assert np.array_equal(simulation.pairs(), loaded.pairs())
+    assert (loaded.law, loaded.dt, len(loaded)) == (LAW, DT, len(simulation))
+
+
+def test_an_energy_that_explodes_after_a_restart_is_seen(backend, tmp_path):
+    """Compared with that of the start, which is long gone: what is left of it would hide nothing."""
+    slow = md.State([[2, 2, 2], [3.2, 2, 2]], [[0, 0, 0], [1.0, 0, 0]], md.Box((6, 6, 6)))
+    simulation = md.Simulation(slow, LAW, dt=DT, backend=backend)
+    simulation.run(5)
+    assert simulation._watch.start == pytest.approx(0.5)
+    simulation.save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as file:
+        arrays = dict(file)
+    arrays["vel"] = arrays["vel"] * 100 * GROWTH
+    np.savez(tmp_path / "hot.npz", **arrays)
+    hot = md.Simulation.load(tmp_path / "hot.npz", post_mortem=tmp_path / "left")
+    with pytest.raises(md.EnergyExploded) as caught:
+        hot.run(30)
+    assert caught.value.start == pytest.approx(0.25)  # a particle
+    assert caught.value.saved.parent == tmp_path / "left"
+    assert not hasattr(simulation, "post_mortem")
+
+
+def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
+    box = md.Box((40.0, 5, 5), periodic=(False, True, True))
+    state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
+    free = md.laws.SpringDashpot(0.0, 0.0)
+    for fused in (False, True):
+        simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
+        simulation.run(60)
+        simulation.save(tmp_path / "run.npz")
+        loaded = md.Simulation.load(tmp_path / "run.npz")
+        with pytest.raises(md.ParticleEscaped) as caught:
+            loaded.run(100, phases=False)
+        assert (caught.value.step, caught.value.particle) == (99, 7)
+        with pytest.raises(md.ParticleEscaped):
+            loaded.save(tmp_path / "run.npz")
+        assert md.Simulation.load(tmp_path / "run.npz").step == 60
+
+
+def test_a_schedule_that_goes_by_times_starts_with_a_reorder(backend, tmp_path):
+    reorder = md.Reorder("hilbert", md.Decayed(loss=1e9))
+    simulation = made(("scattered", 3, "float64", None, False, True, reorder), backend)
+    simulation.run(3)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    loaded.run(3)
+    assert (simulation.timings.steps["reorder"], loaded.timings.steps["reorder"]) == ([0], [3])
+
+
+def test_a_schedule_that_looks_remembers_what_it_compares_with(backend, tmp_path):
+    reorder = md.Reorder("hilbert", md.Moved(1.0))
+    simulation = made(("scattered", 3, "float64", None, False, True, reorder), backend)
+    simulation.run(3)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    loaded.run(20)
+    assert "reorder" not in loaded.timings.milliseconds
+
+
+@pytest.mark.parametrize("interval", [0, 2.5, True])
+def test_a_checkpoint_without_a_proper_interval_is_refused(interval):
+    with pytest.raises(ValueError, match=r"interval = .* of Checkpoint; allowed: an integer of at least 1"):
+        md.Checkpoint("run.npz", interval)

@@ -1,0 +1,282 @@
+"""The file of a checkpoint: whole or as it was, no code in it, and refused where it cannot be one."""
+
+import errno
+import json
+import os
+import pickle
+import resource
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import md
+from md import whole
+from md.checkpoint import FORMAT
+
+LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+
+
+def simulated(n: int = 125, **options) -> md.Simulation:
+    options = {"search": "scattered", "backend": "cpu", "dt": DT} | options
+    return md.Simulation(md.scenes.shared_gas(n, 0.2), options.pop("law", LAW), **options)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A checkpoint of step 3."""
+    simulation = simulated(reorder=md.Reorder("hilbert", md.Moved(0.5), mode="threads"))
+    simulation.run(3)
+    simulation.save(tmp_path / "run.npz")
+    return tmp_path / "run.npz"
+
+
+def changed(path, entries=(), **arrays) -> None:
+    """Write a checkpoint again with other arrays, None for without, and entries of its config."""
+    with np.load(path) as file:
+        held = dict(file)
+    plain = json.loads(str(held["config"]))
+    for keys, value in entries:
+        place = plain
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+    held |= {"config": np.array(json.dumps(plain))} | arrays
+    np.savez(path, **{name: array for name, array in held.items() if array is not None})
+
+
+def refused(path, *told: str) -> None:
+    with pytest.raises(md.CheckpointError) as caught:
+        md.Simulation.load(path)
+    for words in (path.name, *told):
+        assert words in str(caught.value)
+
+
+class TestWriting:
+    def test_a_disk_that_fills_up_leaves_the_file_that_was_there(self, path, monkeypatch):
+        before, room = path.read_bytes(), 3000
+
+        class Full:
+            def __init__(self, file):
+                self.file, self.left = file, room
+
+            def __getattr__(self, name):
+                return getattr(self.file, name)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *raised):
+                self.file.close()
+
+            def write(self, data):
+                self.left -= len(data)
+                if self.left < 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return self.file.write(data)
+
+        simulation = md.Simulation.load(path)
+        simulation.run(1)
+        monkeypatch.setattr(whole, "open", lambda *arguments: Full(open(*arguments)), raising=False)
+        with pytest.raises(
+            OSError, match=r"No space left on device; nothing was written, .* is as it was"
+        ) as caught:
+            simulation.save(path)
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+        monkeypatch.undo()
+        simulation.save(path)
+        assert md.Simulation.load(path).step == 4
+
+    @pytest.mark.parametrize("room", [0, 100, 5000, 9000])
+    def test_so_does_a_limit_of_the_system(self, path, room):
+        before = path.read_bytes()
+        assert len(before) > 9000
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        simulation = md.Simulation.load(path)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+            with pytest.raises(OSError, match="nothing was written") as caught:
+                simulation.save(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert caught.value.errno == errno.EFBIG
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_a_folder_that_is_not_there_or_no_folder_is_told(self, path):
+        simulation = md.Simulation.load(path)
+        for place in (path / "run.npz", path.parent / "none" / "run.npz", path.parent):
+            with pytest.raises(OSError, match="nothing was written") as caught:
+                simulation.save(place)
+            assert caught.value.filename == str(place)
+
+    def test_what_a_killed_run_left_half_written_is_taken_over(self, path):
+        (path.parent / ".run.npz.partial").write_bytes(b"half")
+        md.Simulation.load(path).save(path)
+        assert os.listdir(path.parent) == [path.name]
+        assert md.Simulation.load(path).step == 3
+
+    def test_a_link_stays_a_link(self, path):
+        link = path.parent / "latest.npz"
+        link.symlink_to(path)
+        simulation = md.Simulation.load(link)
+        simulation.run(2)
+        simulation.save(link)
+        assert link.is_symlink()
+        assert md.Simulation.load(path).step == 5
+
+    def test_a_velocity_that_is_not_finite_is_not_saved(self, path):
+        simulation, before = md.Simulation.load(path), path.read_bytes()
+        simulation._particles.vel[7] = np.nan
+        with pytest.raises(ValueError, match=r"vel\[7\] = \[nan, nan, nan\]"):
+            simulation.save(path)
+        assert path.read_bytes() == before
+
+
+class TestReading:
+    def test_no_file_is_told_as_such(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+            md.Simulation.load(tmp_path / "none.npz")
+
+    @given(data=st.data())
+    def test_a_file_cut_short_anywhere_is_refused(self, data, tmp_path_factory):
+        path = tmp_path_factory.mktemp("cut") / "run.npz"
+        simulated(27).save(path)
+        content = path.read_bytes()
+        path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
+        refused(path, "cut short")
+
+    @given(data=st.data())
+    def test_a_file_with_a_bad_byte_is_refused_or_means_the_same(self, data, tmp_path_factory):
+        path = tmp_path_factory.mktemp("bad") / "run.npz"
+        simulation = simulated(27)
+        simulation.save(path)
+        content = bytearray(path.read_bytes())
+        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+        path.write_bytes(content)
+        try:
+            loaded = md.Simulation.load(path)
+        except md.CheckpointError as error:
+            assert "run.npz" in str(error)  # noqa: PT017 - many bytes of a zip mean nothing
+        else:
+            assert np.array_equal(loaded.state.pos, simulation.state.pos)
+            assert np.array_equal(loaded.state.vel, simulation.state.vel)
+
+    def test_another_npz_is_told_what_it_holds(self, path):
+        np.savez(path, mass=np.ones(3), radius=np.ones(3))
+        refused(path, "holds mass, radius, and no checkpoint")
+
+    @pytest.mark.parametrize("content", [b"", b"hello", pickle.dumps([1, 2]), b"\x93NUMPY" + bytes(200)])
+    def test_what_is_no_npz_is_told(self, path, content):
+        path.write_bytes(content)
+        refused(path, "never was a checkpoint")
+
+    def test_a_newer_version_asks_for_an_update(self, path):
+        changed(path, version=np.array(2))
+        refused(path, "version 2; allowed: 1 to 1", "update")
+
+    def test_another_format_is_refused(self, path):
+        changed(path, format=np.array(FORMAT + "s"))
+        refused(path, "no checkpoint")
+
+    @pytest.mark.parametrize(
+        "name", ["pos", "vel", "id", "config", "version", "reorder_order", "reorder_home"]
+    )
+    def test_an_array_that_is_missing_is_told(self, path, name):
+        changed(path, **{name: None})
+        refused(path, name.removeprefix("reorder_"))
+
+    @pytest.mark.parametrize(
+        ("arrays", "told"),
+        [
+            ({"pos": np.ones((125, 2))}, "pos of shape (125, 2); allowed in this box: (n, 3)"),
+            ({"vel": np.ones((124, 3))}, "vel of shape (124, 3); allowed: that of pos, (125, 3)"),
+            ({"vel": np.full((125, 3), np.inf)}, "vel[0] = [inf, inf, inf]; allowed: finite"),
+            ({"pos": np.full((125, 3), np.nan)}, "pos[0] = [nan, nan, nan]; allowed: finite"),
+            ({"pos": np.full((125, 3), 1e9)}, "outside the box"),
+            ({"pos": np.ones((125, 3), np.float32)}, "dtype of pos"),
+            ({"vel": np.ones((125, 3), complex)}, "dtype of vel"),
+            ({"id": np.zeros(125, np.int32)}, "id holds a repeated value"),
+            ({"id": np.zeros(3, np.int32)}, "id of shape (3,)"),
+            ({"reorder_order": np.zeros(125, np.int32)}, "allowed: a permutation of 125 slots"),
+            ({"reorder_order": np.arange(1, 126, dtype=np.int32)}, "allowed: a permutation of 125 slots"),
+            ({"reorder_order": np.arange(5, dtype=np.int32)}, "allowed: a permutation of 125 slots"),
+            ({"reorder_home": np.zeros(4, np.int32)}, "allowed: 125 of int32"),
+            ({"reorder_last": np.array(-4)}, "last reorder before step"),
+            ({"reorder_last": np.array([1.5])}, "last reorder before step"),
+            ({"config": np.array("[]")}, "its config cannot be read"),
+            ({"config": np.array("[" * 100_000)}, "its config cannot be read"),
+            ({"config": np.array([1.0])}, "its config cannot be read"),
+        ],
+    )
+    def test_arrays_that_cannot_be_are_refused(self, path, arrays, told):
+        changed(path, **arrays)
+        refused(path, told)
+
+    @pytest.mark.parametrize(
+        ("keys", "value", "told"),
+        [
+            (("step",), -1, "step = -1; allowed: an integer from 0"),
+            (("step",), 2.5, "step = 2.5"),
+            (("step",), 2**70, "step = 1180591620717411303424"),
+            (("start_energy",), "much", "start_energy = 'much'"),
+            (("start_energy",), float("nan"), "start_energy = nan"),
+            (("box", "lengths"), [1, 2], "periodic"),
+            (("box", "lengths"), None, "its config cannot be read"),
+            (("simulation", "dt"), -1.0, "dt = -1.0; allowed: positive and finite"),
+            (("simulation", "dt"), "x", "makes no simulation"),
+            (("simulation", "dt"), {"what": 1}, "dt = {'what': 1}"),
+            (("simulation", "precision"), "float16", "dtype of"),
+            (("simulation", "law"), None, "law = None; known: spring_dashpot"),
+            (("simulation", "law", "name"), "os.system", "known: spring_dashpot"),
+            (("simulation", "law", "with"), {"stiffness": "x", "damping": 0}, "law 'spring_dashpot'"),
+            (
+                ("simulation", "law", "with"),
+                {"mass": 1},
+                "does not take ['mass']; allowed: stiffness, damping",
+            ),
+            (("simulation", "law", "with"), {}, "missing"),
+            (("simulation", "search"), "linked", "search = 'linked'"),
+            (("simulation", "search", "name"), ["linked"], "known: naive, linked"),
+            (("simulation", "search", "name"), "octree", "known: naive, linked"),
+            (("simulation", "reorder", "with", "schedule", "with"), {"fraction": 7}, "Moved(7)"),
+            (("simulation", "reorder", "with", "ordering"), "hilbrt", "unknown ordering 'hilbrt'"),
+            (("simulation", "reorder", "with", "ordering"), {"curve": {"name": "x"}}, "ordering = "),
+            (("simulation", "post_mortem"), "somewhere", "makes no simulation"),
+            (("simulation", "gravitas"), [0, 0, -1], "gravitas"),
+            (("simulation", "backend", "name"), "tpu", "known: cpu, cuda"),
+        ],
+    )
+    def test_a_config_that_cannot_be_is_refused(self, path, keys, value, told):
+        changed(path, [(keys, value)])
+        refused(path, told)
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_a_pickle_inside_runs_no_code(self, path):
+        class Mischief:
+            def __reduce__(self):
+                return os.mkdir, (str(path.parent / "mischief"),)
+
+        for name in ("pos", "config", "format", "reorder_home"):
+            other = path.parent / "other.npz"
+            other.write_bytes(path.read_bytes())
+            changed(other, **{name: np.array([Mischief()], dtype=object)})
+            with zipfile.ZipFile(other) as file:
+                assert b"mkdir" in file.read(f"{name}.npy")
+            refused(other)
+        assert not (path.parent / "mischief").exists()
+
+    def test_a_backend_that_is_not_here_is_told_with_the_remedy(self, path, monkeypatch):
+        monkeypatch.setattr("md.backend.cuda.why_not", lambda: "no CUDA device is visible")
+        changed(
+            path, [(("simulation", "backend"), {"name": "cuda", "with": {"layout": "aos4", "fmad": True}})]
+        )
+        with pytest.raises(
+            md.BackendUnavailableError, match=r"no CUDA device .*load\(\.\.\., backend='cpu'\)"
+        ):
+            md.Simulation.load(path)
+        assert md.Simulation.load(path, backend="cpu").step == 3

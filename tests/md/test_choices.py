@@ -1,0 +1,148 @@
+"""Choices as plain data and made again: all of the registries, and objects of somebody's own by name."""
+
+import json
+
+import numpy as np
+import pytest
+
+import md
+import sfc
+from md import choices
+from md.integrate import INTEGRATORS
+from md.laws import LAWS
+from md.schedule import SCHEDULES
+from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
+
+LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+
+
+def simulated(**options) -> md.Simulation:
+    options = {"search": "scattered", "backend": "cpu", "dt": DT} | options
+    return md.Simulation(md.scenes.shared_gas(125, 0.2), options.pop("law", LAW), **options)
+
+
+class Soft:
+    """A law of somebody's own; computes as one of ours."""
+
+    cutoff = 1.0
+
+    def parameters(self, precision):
+        return LAW.parameters(precision)
+
+
+class Own(md.search.Scattered):
+    """A search of somebody's own, whose kernel stands here."""
+
+    name = "own"
+
+
+class Often(md.schedule.Watching):
+    """A schedule of somebody's own that watches."""
+
+    def _is_due(self, step):
+        return step >= self._last + 4
+
+
+def test_every_class_of_the_registries_is_told_and_made_again():
+    things = [("law", kind(1e3, 0.5)) for kind in LAWS.values()]
+    things += [("search", kind()) for kind in md.search.SEARCHES.values()]
+    things += [("integrator", kind()) for kind in INTEGRATORS.values()]
+    needed = {"every": (7,), "moved": (0.25, 3)}
+    things += [("schedule", kind(*needed.get(name, ()))) for name, kind in SCHEDULES.items()]
+    for slot, thing in things:
+        plain = json.loads(json.dumps(choices.told(slot, thing)))
+        again = choices.made(slot, plain)
+        assert type(again) is type(thing)
+        assert choices.told(slot, again) == plain
+        assert "name" in plain
+
+
+def test_parameters_are_kept_exactly():
+    own = sfc.parse_curve(
+        'name = "own"\ndim = 2\naxiom = "A"\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"\n'
+    )
+    for slot, thing in (
+        ("law", md.laws.SpringDashpot(np.float32(0.1), 1 / 3, np.float64(1.1))),
+        ("search", md.search.Verlet(own, skin=0.1)),
+        ("search", md.search.Tiles("zigzag", width=np.int64(3))),
+        ("reorder", md.Reorder(own, md.Decayed(loss=0.25), mode="shadow", via="host")),
+    ):
+        again = choices.made(slot, json.loads(json.dumps(choices.told(slot, thing))))
+        for name, value in vars(thing).items():
+            kept = getattr(again, name)
+            if isinstance(value, sfc.Curve):
+                cells = own.traversal(4)
+                assert np.array_equal(kept.encode(cells, 4), np.arange(256))
+            elif name != "schedule":
+                assert (kept, type(kept)) == (value, type(value))
+        assert repr(getattr(again, "schedule", None)) == repr(getattr(thing, "schedule", None))
+
+
+def test_a_curve_of_ones_own_goes_with_the_file(tmp_path):
+    own = sfc.Curve("own", 3, 2, [[0, 1, 3, 2, 7, 6, 4, 5]], [[0] * 8])
+    simulation = simulated(search=md.search.Coherent(own))
+    simulation.run(3)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    for run in (simulation, loaded):
+        run.run(3)
+    assert np.array_equal(simulation.state.id, loaded.state.id)
+    assert np.array_equal(simulation.state.pos, loaded.state.pos)
+
+
+@pytest.mark.parametrize(
+    ("slot", "choice", "named"),
+    [
+        ("law", Soft(), "test_choices.Soft"),
+        ("search", Own(), "test_choices.Own"),
+        ("reorder", md.Reorder("row", Often()), "test_choices.Often"),
+        ("reorder", md.Reorder("row", lambda step: step % 3 == 0), "<lambda>"),
+    ],
+)
+def test_an_object_that_is_in_no_registry_is_named_and_taken_from_the_caller(slot, choice, named, tmp_path):
+    path = tmp_path / "run.npz"
+    simulation = simulated(**{slot: choice})
+    simulation.run(3)
+    simulation.save(path)
+    with pytest.raises(md.CheckpointError) as caught:
+        md.Simulation.load(path)
+    for words in ("run.npz", named, f"in no registry of md; give another: load(..., {slot}=...)"):
+        assert words in str(caught.value)
+    loaded = md.Simulation.load(path, **{slot: choice})
+    for run in (simulation, loaded):
+        run.run(6)
+    assert loaded.step == 9
+    assert np.array_equal(simulation._particles.pos, loaded._particles.pos)
+    assert np.array_equal(simulation._particles.id, loaded._particles.id)
+
+
+def test_a_schedule_of_ones_own_remembers_its_last_reorder(tmp_path):
+    simulation = simulated(reorder=md.Reorder("row", Often()))
+    simulation.run(6)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz", reorder=md.Reorder("row", Often()))
+    loaded.run(6)
+    assert loaded.timings.steps["reorder"] == [8]
+
+
+def test_another_choice_takes_the_place_of_the_file(tmp_path):
+    path = tmp_path / "run.npz"
+    simulated(reorder=md.Reorder("hilbert", md.Every(3), mode="threads")).save(path)
+    loaded = md.Simulation.load(
+        path, reorder=None, search="verlet", fused=True, backend=md.backend.Cpu("soa")
+    )
+    loaded.run(4)
+    assert (loaded._reorder, loaded._search.name, loaded._backend.layout) == (None, "verlet", "soa")
+    another = md.Simulation.load(path, reorder=md.Reorder("row", md.Every(100), mode="shadow"))
+    another.run(4)
+    np.testing.assert_allclose(loaded.state.by_id().pos, another.state.by_id().pos, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "value"), [("dt", 1e-3), ("precision", "float32"), ("serach", "linked")])
+def test_what_cannot_be_another_is_told(tmp_path, name, value):
+    path = tmp_path / "run.npz"
+    simulated().save(path)
+    with pytest.raises(
+        ValueError, match=rf"{name} = .* in place of what .*run\.npz says; allowed: law, search"
+    ):
+        md.Simulation.load(path, **{name: value})
