@@ -1,0 +1,55 @@
+"""Runs that live until they are killed, and go on from their checkpoints; for `test_killed.py`.
+
+Called as `python -m tests.md.lives FOLDER LAST`: takes steps in turns until all runs have taken LAST, tells
+of every turn on stdout, and leaves what the runs ended with in the folder.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import md
+
+SAVED, FRAMES, TURN = 10, 15, 25  # steps from one to the next
+RUNS = {search: {"search": search} for search in md.search.SEARCHES} | {
+    "fused": {"search": md.search.Verlet("zigzag", skin=0.2), "fused": True},
+    "work": {"search": "scattered", "reorder": md.Reorder("zigzag", md.Moved(0.2), mode="threads")},
+}
+
+
+def begun(**choices) -> md.Simulation:
+    gas = md.scenes.shared_gas(300, 0.3)
+    return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu", **choices)
+
+
+def live(folder: Path, last: int) -> None:
+    """Take up all runs where they were saved, or begin them."""
+    runs = {}
+    for name, choices in RUNS.items():
+        path = folder / f"{name}.npz"
+        runs[name] = md.Simulation.load(path) if path.exists() else begun(**choices)
+    reporters = {
+        name: [
+            md.Trajectory(folder / f"{name}.gsd", FRAMES, append=True),
+            md.Checkpoint(folder / f"{name}.npz", SAVED),  # last, or a kill in between would cost a frame
+        ]
+        for name in runs
+    }
+    while any(run.step < last for run in runs.values()):
+        for name, run in runs.items():
+            run.run(min(TURN, last - run.step), reporters=reporters[name])
+        print("turn", flush=True)
+    for name, run in runs.items():
+        particles = run._particles
+        np.savez(
+            folder / f"{name}-end.npz",
+            pos=particles.pos,
+            vel=particles.vel,
+            id=particles.id,
+            work=particles.work,
+        )
+
+
+if __name__ == "__main__":
+    live(Path(sys.argv[1]), int(sys.argv[2]))
