@@ -69,7 +69,7 @@ class Saved(NamedTuple):
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
         start_energy: of `md.watch.Watch`.
-        memory: of `md.reorder.Reorder`.
+        memory: of the reorder and of the integrator.
     """
 
     choices: dict[str, Any]
@@ -165,9 +165,9 @@ class Saved(NamedTuple):
                 ) from error
         return chosen
 
-    def remembers(self, reorder: Any) -> bool:
-        """Whether the memory is of such a reorder."""
-        return reorder is not None and told("reorder", reorder) == self.choices.get("reorder")
+    def remembers(self, slot: str, choice: Any) -> bool:
+        """Whether the memory is of such a choice."""
+        return choice is not None and told(slot, choice) == self.choices.get(slot)
 
 
 @contextmanager

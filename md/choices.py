@@ -15,7 +15,7 @@ import numpy as np
 
 from md.backend import Cpu, Cuda
 from md.integrate import INTEGRATORS
-from md.laws import LAWS
+from md.laws import LAWS, WALLS
 from md.reorder import Reorder
 from md.schedule import SCHEDULES
 from md.search import SEARCHES
@@ -28,8 +28,9 @@ SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of
     "reorder": {"reorder": Reorder},
     "schedule": SCHEDULES,
     "search": SEARCHES,
+    "walls": WALLS,
 }
-OPTIONAL = ("reorder",)  # where there may be none
+OPTIONAL = ("reorder", "walls")  # where there may be none
 CURVE = ("name", "dim", "base", "rank", "next", "start")
 NUMBERS = "biuf"  # kinds of numpy's
 

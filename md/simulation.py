@@ -24,12 +24,12 @@ from md.reorder import Reorder
 from md.reporter import Reporter, checked, next_report, report
 from md.search import Scattered, Search, search
 from md.state import Particles, State
+from md.together import check_together, time_step
 from md.trajectory import append_frame
 from md.watch import Watch
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
-STEPS_PER_CONTACT = 50
 
 
 class Simulation:
@@ -84,24 +84,11 @@ class Simulation:
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
-        self.law, self.dt, self.timings = law, _time_step(dt, law, walls), Timings()
+        self.law, self.dt, self.timings = law, time_step(dt, law, walls), Timings()
         self._allow_overlap = allow_overlap
         chosen = _search(search)
         mover = _integrator(integrator)
-        if fused and not mover.fuses:
-            raise ValueError(
-                f"integrator {mover.name!r} cannot be fused into the force kernel; take fused=False"
-            )
-        if reorder is not None and chosen.sorts_data:
-            raise ValueError(
-                f"search {chosen.name!r} sorts the data itself at every build, so a separate reorder "
-                f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
-            )
-        if fused and reorder is not None and reorder.mode == "shadow":
-            raise ValueError(
-                "mode 'shadow' with fused=True would move the copy, which the next step makes anew; allowed: "
-                "fused=False, or mode 'data' or 'threads'"
-            )
+        check_together(chosen, mover, reorder, fused)
         self._backend = backends.get(backend, layout)
         self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
         self._particles = Particles(state, np.dtype(precision), self._backend)
@@ -128,6 +115,7 @@ class Simulation:
         self._begun = 0
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
+            "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
             "backend": self._backend, "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
         }  # fmt: skip
 
@@ -264,7 +252,9 @@ class Simulation:
         """
         self._loop.see()
         self._search.forget()
-        memory = {} if self._reorder is None else self._reorder.memory
+        memory = dict(self._integrator.memory)
+        if self._reorder is not None:
+            memory |= self._reorder.memory
         state = self._particles.to_state()
         Saved(described(self._choices), state, self.step, self._watch.start, memory).write(path)
 
@@ -283,7 +273,8 @@ class Simulation:
             backend: as of the constructor; None for that of the file.
             post_mortem: as of the constructor; the file says nothing of it.
             instead: other arguments of the constructor, in place of what the file says: `law`, `search`,
-                `integrator`, `reorder`, `fused`. Needed for an object of a class that is in no registry.
+                `integrator`, `walls`, `gravity`, `reorder`, `fused`. Needed for an object of a class that is
+                in no registry.
 
         Raises:
             OSError: no file, or one that cannot be read.
@@ -297,8 +288,10 @@ class Simulation:
         choices = saved.choose(path, instead)
         with blamed_on(path):
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
-            if saved.remembers(choices.get("reorder")):
+            if saved.remembers("reorder", choices.get("reorder")):
                 simulation._reorder.remember(saved.memory)
+            if saved.remembers("integrator", choices["integrator"]):
+                simulation._integrator.remember(saved.memory)
         simulation._loop.begin_at(saved.step)
         simulation._watch.start, simulation._begun = saved.start_energy, saved.step
         return simulation
@@ -309,21 +302,6 @@ class Simulation:
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
         if overlap is not None and not self._allow_overlap:
             raise self._lookout.keep(overlap, self.step)
-
-
-def _time_step(dt: float | None, law: PairLaw, walls: Walls | None) -> float:
-    if dt is None:
-        contact_time = getattr(law, "contact_time", np.inf)
-        if walls is not None:
-            contact_time = min(contact_time, walls.duration(law))
-        if not np.isfinite(contact_time):
-            raise ValueError(
-                f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
-            )
-        return contact_time / STEPS_PER_CONTACT
-    if not (np.isfinite(dt) and dt > 0):
-        raise ValueError(f"dt = {dt}; allowed: positive and finite, in time units")
-    return float(dt)
 
 
 # Under their own names the constructor's arguments would hide these functions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numba
 import numpy as np
@@ -39,6 +40,22 @@ class AdaptiveEuler(Integrator):
     def time(self, step: int) -> float:
         """Time passed, in time units."""
         return float(self._backend.download(self._elapsed)[0])
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """The time passed."""
+        return {"elapsed": self._backend.download(self._elapsed)}
+
+    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
+        """The time passed.
+
+        Raises:
+            ValueError: it is no time.
+        """
+        found = memory.get("elapsed")
+        if found is None or found.shape != (1,) or found.dtype != np.float64 or not 0 <= found[0] < np.inf:
+            raise ValueError(f"elapsed = {found!r}; allowed: (1,) float64, finite and not negative")
+        self._elapsed[...] = self._backend.upload(found)
 
     def push(self, force: Array, step: float) -> None:
         """Add what acts from outside at the time passed."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +57,19 @@ class Integrator(ABC):
     def time(self, step: int) -> float:
         """Time passed after so many steps, in time units."""
         return step * self._dt
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """What a run needs to go on, besides particles and step: name -> array on the host."""
+        return {}
+
+    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Go on from such a memory, in which others may have more.
+
+        Raises:
+            ValueError: it is none of this integrator's.
+        """
+        return
 
     def push(self, force: Array, step: float) -> None:
         """Add to the force on each particle what acts from outside.

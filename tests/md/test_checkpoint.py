@@ -94,6 +94,35 @@ def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     assert bits(simulation)[0] != bits(made(case, backend))[0]
 
 
+@pytest.mark.parametrize(
+    ("integrator", "search", "fused"),
+    [
+        ("velocity_verlet", "verlet", True),
+        ("position_verlet", "scattered", False),
+        ("adaptive_euler", "coherent", False),
+    ],
+)
+def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_path):
+    box = md.Box((8.0, 8.0, 6.0), (True, True, False))
+    simulation = md.Simulation(
+        md.scenes.granular_gas(0.2, box, temperature=4.0, mixing=0),
+        md.laws.FrictionalSpringDashpot.from_restitution(0.8, 0.02, friction=0.3, tangential_restitution=0.7),
+        search=search,
+        integrator=integrator,
+        walls=md.laws.ShakenWalls(amplitude=0.4, frequency=5.0, restitution=0.9, wall_damping="absolute"),
+        gravity=(0.0, 0.5, -2.0),
+        fused=fused,
+        backend=backend,
+    )
+    simulation.run(150, reporters=[Copies(tmp_path, 70)])
+    wanted = bits(simulation), simulation.time, simulation.forces().tobytes()
+    for step in (0, 70, 140):
+        loaded = md.Simulation.load(tmp_path / f"{step}.npz")
+        loaded.run(150 - step, reporters=[Copies(tmp_path, 70)])
+        assert (bits(loaded), loaded.time, loaded.forces().tobytes()) == wanted
+    assert wanted[1] > 0
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("skin", [None, 0.02, 0.1])
 @pytest.mark.parametrize("room", [None, 4])

@@ -9,7 +9,7 @@ import md
 import sfc
 from md import choices
 from md.integrate import INTEGRATORS
-from md.laws import LAWS
+from md.laws import LAWS, WALLS
 from md.schedule import SCHEDULES
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
 
@@ -44,7 +44,10 @@ class Often(md.schedule.Watching):
 
 
 def test_every_class_of_the_registries_is_told_and_made_again():
-    things = [("law", kind(1e3, 0.5)) for kind in LAWS.values()]
+    rubs = {"frictional_spring_dashpot": {"friction": 0.3, "tangential_damping": 2.0}}
+    things = [("law", kind(1e3, 0.5, **rubs.get(name, {}))) for name, kind in LAWS.items()]
+    shakes = {"shaken_walls": {"amplitude": 1.5, "frequency": 50.0, "wall_damping": "absolute"}}
+    things += [("walls", kind(restitution=0.9, **shakes.get(name, {}))) for name, kind in WALLS.items()]
     things += [("search", kind()) for kind in md.search.SEARCHES.values()]
     things += [("integrator", kind()) for kind in INTEGRATORS.values()]
     needed = {"every": (7,), "moved": (0.25, 3)}

@@ -1,0 +1,60 @@
+"""Which choices of a simulation go together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from md.integrate import Integrator
+from md.laws import PairLaw
+from md.laws.walls import Walls
+from md.reorder import Reorder
+from md.search import Search
+
+STEPS_PER_CONTACT = 50
+
+
+def check_together(search: Search, integrator: Integrator, reorder: Reorder | None, fused: bool) -> None:
+    """Look at what a simulation is to compute with.
+
+    Raises:
+        ValueError: two choices of which one makes the other senseless.
+    """
+    if fused and not integrator.fuses:
+        raise ValueError(
+            f"integrator {integrator.name!r} cannot be fused into the force kernel; take fused=False"
+        )
+    if reorder is not None and search.sorts_data:
+        raise ValueError(
+            f"search {search.name!r} sorts the data itself at every build, so a separate reorder "
+            f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
+        )
+    if fused and reorder is not None and reorder.mode == "shadow":
+        raise ValueError(
+            "mode 'shadow' with fused=True would move the copy, which the next step makes anew; allowed: "
+            "fused=False, or mode 'data' or 'threads'"
+        )
+
+
+def time_step(dt: float | None, law: PairLaw, walls: Walls | None) -> float:
+    """The time step asked for, or a fiftieth of the shortest contact.
+
+    Args:
+        dt: in time units; None for what the contacts allow.
+        law: between two particles.
+        walls: None for none.
+
+    Raises:
+        ValueError: a step that is not positive and finite, or none and no contact to derive it from.
+    """
+    if dt is None:
+        contact_time = getattr(law, "contact_time", np.inf)
+        if walls is not None:
+            contact_time = min(contact_time, walls.duration(law))
+        if not np.isfinite(contact_time):
+            raise ValueError(
+                f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
+            )
+        return contact_time / STEPS_PER_CONTACT
+    if not (np.isfinite(dt) and dt > 0):
+        raise ValueError(f"dt = {dt}; allowed: positive and finite, in time units")
+    return float(dt)
