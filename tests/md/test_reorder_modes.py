@@ -196,7 +196,7 @@ def test_any_cloud_has_the_forces_and_pairs_of_all_pairs(search, mode, backend, 
     found.run(1)
     plain = simulated(found.state, None, backend, "naive")
     assert np.array_equal(found.pairs(), plain.pairs())
-    found.law = LAW
+    found._loop._law = LAW
     np.testing.assert_allclose(found.forces(), plain.forces(), atol=1e-9, rtol=0)
     assert np.array_equal(found.state.id, state.id)
 
