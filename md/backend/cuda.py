@@ -137,7 +137,7 @@ class Cuda(Backend):
 
     def kernels(self, stem: str, law: Any = None) -> Launcher:
         """The kernels of a stem; they are compiled when first called with arguments of a kind."""
-        key = (stem, type(law), self.layout, self.options, self._device)
+        key = (stem, type(law), type(getattr(law, "pair", None)), self.layout, self.options, self._device)
         if key not in _launchers:
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
             _launchers[key] = Launcher(stem, law, self.layout, compile)

@@ -28,14 +28,17 @@ class Launcher:
 
     Args:
         stem: module name.
-        law: the law that its kernels call, or None.
+        law: the law that its kernels call, or None. One that asks another has that as its `pair`, and the
+            other's parameters as a field of this name in its own.
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
         compile: makes a module, with `get_function`, of CUDA C++ given as `code`.
     """
 
     def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
         self._stem, self._layout, self._make = stem, layout, compile
+        pair = getattr(law, "pair", None)
         self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
+        self._pair_file = None if pair is None else _cuda_file(type(pair).__module__, ".cuh")
         text = _cuda_file(stem, ".cu").read_text()
         self._parameters, self._wide = parameters(text), wide(text)
         self._compiled: dict[tuple, Any] = {}
@@ -79,7 +82,9 @@ class Launcher:
             elif parameter.type == "Out":
                 fused = hasattr(argument, "_fields")
                 functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
-        source = assemble(self._stem, name, dim, precision, self._layout, structs, functors, fused)
+        source = assemble(
+            self._stem, name, dim, precision, self._layout, structs, functors, fused, self._pair_file
+        )
         return self._make(code=source).get_function(name)
 
 
@@ -110,23 +115,23 @@ def _kind(argument) -> Any:
 def _struct(argument) -> Struct:
     """The struct that holds an argument: its own dtype, its named fields, or a pointer to its data."""
     if hasattr(argument, "_fields"):
-        return Struct(
-            tuple(
-                (_field_type(name, value), name, 0)
-                for name, value in zip(argument._fields, argument, strict=True)
-            )
-        )
+        return Struct(tuple((_field_type(name, value), name, 0) for name, value in _held(argument)))
     if argument.dtype.names:
         return struct_of_dtype(argument.dtype)
     return Struct(((f"{C_TYPES[argument.dtype]}*", "data", 0),))
 
 
+def _held(argument) -> list[tuple[str, Any]]:
+    """The named fields that a struct holds: all but those that are None."""
+    fields = zip(argument._fields, argument, strict=True)
+    return [(name, value) for name, value in fields if value is not None]
+
+
 def _nested(argument) -> dict[str, Struct]:
     """The structs among the named fields of an argument, each named as its field."""
-    fields = zip(getattr(argument, "_fields", ()), argument, strict=False)
     return {
         name.capitalize(): struct_of_dtype(value.dtype)
-        for name, value in fields
+        for name, value in (_held(argument) if hasattr(argument, "_fields") else ())
         if getattr(getattr(value, "dtype", None), "names", None)
     }
 
@@ -148,9 +153,8 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     if declared == "double":
         return np.float64
     if hasattr(argument, "_fields"):
-        kinds = [(name, _field(value)) for name, value in zip(argument._fields, argument, strict=True)]
-        dtype = np.dtype(kinds, align=True)
-        return lambda given: np.array([tuple(map(_plain, given))], dtype)
+        dtype = np.dtype([(name, _field(value)) for name, value in _held(argument)], align=True)
+        return lambda given: np.array([tuple(_plain(value) for _, value in _held(given))], dtype)
     if declared[0].isupper() and not argument.dtype.names:
         dtype = np.dtype([("data", np.uint64)])
         return lambda given: np.array([(_plain(given),)], dtype)

@@ -4,8 +4,9 @@ Contract. The source of kernel `force` of stem `md.search.linked` is, in this or
 case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the argument
 that is to be passed, the prelude, the functors (`contact.cuh` of the law; `store.cuh`, `shadow.cuh` or
 `integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
-headers that one of these includes, by their paths from the root, stand where it does so. `HAS_GRID` is
-defined where there is a struct `Grid`, and so on. Line directives make the compiler name the file and line
+headers that one of these includes, by their paths from the root, stand where it does so. Where the law asks
+another, as `measure.cuh` does, the other's functor comes before it, with `Pair` in place of `Law`. `HAS_GRID`
+is defined where there is a struct `Grid`, and so on. Line directives make the compiler name the file and line
 that were edited.
 """
 
@@ -122,6 +123,7 @@ def assemble(
     structs: dict[str, Struct],
     functors: Iterable[Path] = (),
     fused: bool = False,
+    pair: Path | None = None,
 ) -> str:
     """The whole source of one kernel of a stem for one case.
 
@@ -134,6 +136,7 @@ def assemble(
         structs: name -> struct, for every capitalised parameter type.
         functors: files with the functions of the law and the output.
         fused: whether the output is a functor of named fields, such as one that moves the particles.
+        pair: functor of a law that the law asks, or None; its parameters are the struct `Pair`.
 
     Returns:
         CUDA C++.
@@ -149,12 +152,15 @@ def assemble(
         *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),
     ]
     parts = [Path(__file__).with_name("prelude.cuh")] if "Grid" in structs else []
-    parts = [Path(__file__).with_name("rows.cuh"), *parts, *functors]
+    parts = [Path(__file__).with_name("rows.cuh"), *parts, *([pair] if pair else []), *functors]
     own = file_of(stem, ".cuh")
     if own.exists() and own not in parts:
         parts.append(own)
     seen: set[Path] = set()
     texts = [_with_includes(path, path.read_text(), seen) for path in parts]
+    if pair:
+        k = parts.index(pair)
+        texts[k] = f"#define Law Pair\n{texts[k]}#undef Law\n"
     own = file_of(stem, ".cu")
     return "".join((*head, *texts, _with_includes(own, only(own.read_text(), kernel), seen)))
 

@@ -8,3 +8,8 @@ __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, 
     real force = law.spring * (law.diameter - r2 * inverse) - law.damping * approach * inverse;
     return add_scaled(acc, force * inverse, dr);
 }
+
+__device__ __forceinline__ double potential(const Law& law, double r) {
+    double overlap = law.diameter - r;
+    return law.spring * overlap * overlap / 2;
+}

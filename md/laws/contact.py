@@ -17,7 +17,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.laws.pair import interact, is_record_of
+from md.laws.pair import interact, is_record_of, potential
 
 EFFECTIVE_MASS = 0.5
 FIELDS = "spring", "damping", "diameter"  # of the parameters
@@ -125,7 +125,7 @@ class SpringDashpot:
     def parameters(self, precision: np.dtype) -> np.ndarray:
         """The law as a length-1 structured array; its spring is the force per length, K/d."""
         values = self.stiffness / self.diameter, self.damping, self.diameter
-        return np.array([values], dtype=[(name, np.dtype(precision)) for name in FIELDS])
+        return np.array([values], np.dtype([(name, np.dtype(precision)) for name in FIELDS], align=True))
 
 
 @register_jitable(forceinline=True)
@@ -154,3 +154,16 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
         return add_scaled(acc, push(p, math.sqrt(r2), r2, approach), dr)
 
     return spring_dashpot
+
+
+@register_jitable(forceinline=True)
+def stored(p, r):
+    """Energy in the spring at distance r, where `p` is a record of the law's parameters."""
+    return p.spring * (p.diameter - r) ** 2 / 2
+
+
+@overload(potential, jit_options={"forceinline": True})
+def _potential(law, r):
+    if not is_record_of(law, FIELDS):
+        return None
+    return lambda law, r: stored(law[0], r)

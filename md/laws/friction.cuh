@@ -13,3 +13,8 @@ __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, 
     real drag = law.drag * speed > limit ? limit / speed : law.drag;  // over the limit, so speed > 0
     return add_scaled(add_scaled(acc, force * inverse, dr), -drag, sliding);
 }
+
+__device__ __forceinline__ double potential(const Law& law, double r) {
+    double overlap = law.diameter - r;
+    return law.spring * overlap * overlap / 2;
+}

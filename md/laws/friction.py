@@ -21,8 +21,8 @@ from numba.extending import overload
 
 from md.backend.prelude import add_scaled, dot, load, sub
 from md.laws import contact
-from md.laws.contact import EFFECTIVE_MASS, SpringDashpot, push
-from md.laws.pair import interact, is_record_of
+from md.laws.contact import EFFECTIVE_MASS, SpringDashpot, push, stored
+from md.laws.pair import interact, is_record_of, potential
 
 FIELDS = (*contact.FIELDS, "friction", "drag")  # of the parameters
 
@@ -90,7 +90,7 @@ class FrictionalSpringDashpot(SpringDashpot):
     def parameters(self, precision: np.dtype) -> np.ndarray:
         """The law as a length-1 structured array; its spring is the force per length, K/d."""
         values = *super().parameters(np.float64)[0], self.friction, self.tangential_damping
-        return np.array([values], dtype=[(name, np.dtype(precision)) for name in FIELDS])
+        return np.array([values], np.dtype([(name, np.dtype(precision)) for name in FIELDS], align=True))
 
 
 @overload(interact, jit_options={"forceinline": True})
@@ -116,3 +116,10 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
         return add_scaled(add_scaled(acc, normal, dr), -drag, sliding)
 
     return frictional
+
+
+@overload(potential, jit_options={"forceinline": True})
+def _potential(law, r):
+    if not is_record_of(law, FIELDS):
+        return None
+    return lambda law, r: stored(law[0], r)

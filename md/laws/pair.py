@@ -21,6 +21,11 @@ def interact(law, vel, i, j, r2, dr, vi, acc):
     raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
 
 
+def potential(law, r):
+    """Energy of a pair at distance r, less than the cutoff; `law` is what `parameters` returned."""
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
+
+
 def is_record_of(law, fields: tuple[str, ...]) -> bool:
     """Whether the Numba type of a law is an array of records with these fields and no others."""
     return (
@@ -34,7 +39,9 @@ class PairLaw(Protocol):
     """What a search needs to know of a law.
 
     A law that nothing drives may have two attributes more, for `md.watch`: `potential(distance)`, the energy
-    of a pair, and `closest_start`, the distance in d that no two centres of a start go below.
+    of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
+    method registers an overload of the function `potential` too, and has it in its CUDA functor: `md.observe`
+    sums the energy where the particles are.
 
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.

@@ -26,6 +26,7 @@ from md.grid import record_dtype
 from md.integrate.moving import Driven, KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
+from md.laws.measure import Measured
 from md.outside import record_dtype as outside_dtype
 from md.search import SEARCHES
 from md.shadow import Unsorted
@@ -37,6 +38,7 @@ CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos")
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
 
+SPRING = SpringDashpot(1.0, 1.0)
 FUNCTORS = {
     "store": STORE,
     "fused": file_of("md.integrate.moving", ".cuh"),
@@ -49,9 +51,17 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     """The source as the loader assembles it, with the structs it would make from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
-        "contact": struct_of_dtype(SpringDashpot(1.0, 1.0).parameters(real).dtype).fields,
+        "contact": struct_of_dtype(SPRING.parameters(real).dtype).fields,
         "friction": struct_of_dtype(FRICTION.parameters(real).dtype).fields,
         "collect": ((c, "reach2", 0), ("long long*", "offsets", 0), ("int*", "partners", 0)),
+        "measure": (
+            ("Pair", "pair", 0),
+            (c, "reach2", 0),
+            ("double", "dt", 0),
+            ("double*", "energy", 0),
+            ("int*", "touching", 0),
+            ("int*", "begun", 0),
+        ),
         "store": ((f"{c}*", "data", 0),),
         "fused": (
             (f"{c}*", "pos", 0),
@@ -72,7 +82,10 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     }
     fields["driven"] = (*fields["fused"], ("Outside", "outside", 0), ("double*", "now", 0))
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
-    structs, functors = {}, []
+    structs, functors, pair = {}, [], None
+    if law == "measure":
+        structs["Pair"] = struct_of_dtype(SPRING.parameters(real).dtype)
+        pair = file_of("md.laws.contact", ".cuh")
     if "Grid" in wanted:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
@@ -84,14 +97,17 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Out"] = Struct(fields[out])
         functors.append(FUNCTORS[out])
     named = out != "store" and "Out" in wanted
-    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named)
+    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
 
 
 def variants(stem: str, kernel: str):
-    """Every law and output of a kernel that takes them."""
+    """The laws and outputs that meet in a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
-    laws = ("contact", "friction", "collect") if "Law" in wanted else ("contact",)
-    return product(laws, FUNCTORS if "Out" in wanted else ("store",))
+    outs = FUNCTORS if "Out" in wanted else ("store",)
+    cases = list(product(("contact", "friction") if "Law" in wanted else ("contact",), outs))
+    if "Law" in wanted:  # those that only look move nothing
+        cases += product(("collect", "measure"), ("store", "unsorted"))
+    return cases
 
 
 def test_there_are_cuda_kernels_for_every_search():
@@ -139,7 +155,8 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    for named, receiver in ((KickDrift, "out"), (Driven, "out"), (Unsorted, "out"), (Collect, "law")):
+    outs, laws = (KickDrift, Driven, Unsorted), (Collect, Measured)
+    for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
 

@@ -1,0 +1,25 @@
+// Takes down what the touching partners of a particle amount to; see measure.py. The loader puts the law that is measured
+// before this text and calls its parameters `Pair`, if it tells an energy.
+
+// Square of the distance of a pair that flies on, or back, for some time.
+__device__ __forceinline__ double square_at(const Vec& dr, const Vec& dv, double time) {
+    double total = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        double apart = dr.x[axis] + time * dv.x[axis];
+        total += apart * apart;
+    }
+    return total;
+}
+
+__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+                                        const Vec& vi, const Vec& acc) {
+    if (r2 >= law.reach2) return acc;
+    Vec dv = sub(vi, load(vel, n, j));
+    law.touching[i] += 1;
+    law.begun[i] += square_at(dr, dv, -law.dt) >= law.reach2;
+#if defined(HAS_PAIR)
+    law.energy[i] += potential(law.pair, sqrt(square_at(dr, dv, 0))) / 2;
+#endif
+    return acc;
+}

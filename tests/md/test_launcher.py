@@ -1,0 +1,72 @@
+"""What a launcher makes of a call, without a device: its source compiles, structs arrive as C reads them."""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import md
+from md.backend import Cpu
+from md.backend.launcher import Launcher
+from md.grid import Grid
+from md.laws.measure import Measure
+from tests.nvrtc import compile_cubin
+
+LAWS = [
+    md.laws.SpringDashpot(stiffness=3.0, damping=2.0, diameter=1.25),
+    md.laws.FrictionalSpringDashpot(3.0, 2.0, 1.25, friction=0.3, tangential_damping=0.1),
+    SimpleNamespace(cutoff=1.25),
+]
+
+
+def on_device(array: np.ndarray, address: int) -> SimpleNamespace:
+    """Stands for an array of a device."""
+    told = {name: getattr(array, name) for name in ("dtype", "ndim", "shape", "size")}
+    return SimpleNamespace(data=SimpleNamespace(ptr=address), **told)
+
+
+def law_as_c_reads_it(real, pair: list[str]) -> type[ctypes.Structure]:
+    """The struct of `md.laws.measure`."""
+
+    class Pair(ctypes.Structure):
+        _fields_ = [(name, real) for name in pair]
+
+    class Law(ctypes.Structure):
+        _fields_ = [
+            *([("pair", Pair)] if pair else []),
+            ("reach2", real),
+            ("dt", ctypes.c_double),
+            *((name, ctypes.c_uint64) for name in ("energy", "touching", "begun")),
+        ]
+
+    return Law
+
+
+@pytest.mark.parametrize(("precision", "real"), [(np.float32, ctypes.c_float), (np.float64, ctypes.c_double)])
+@pytest.mark.parametrize("asked", LAWS)
+def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, asked):
+    tells_energy = hasattr(asked, "potential")
+    measure = Measure(asked, 0.5, 7, Cpu())
+    for address, name in ((80, "energy"), (96, "touching"), (112, "begun")):
+        setattr(measure, name, on_device(getattr(measure, name), address))
+    calls = []
+
+    def compiled(code):
+        assert compile_cubin(code).startswith(b"\x7fELF")
+        return SimpleNamespace(get_function=lambda name: lambda *call: calls.append(call))
+
+    grid = Grid(md.Box((5, 5, 5)), asked.cutoff, precision, Cpu())
+    rows = on_device(np.zeros((7, 3), precision), 16)
+    nobody = on_device(np.empty(0, np.int32), 0)
+    launcher = Launcher("md.search.naive", measure, "aos4", compiled)
+    launcher.force(7, rows, rows, nobody, grid.record, measure.parameters(precision), rows)
+
+    ((_, _, values),) = calls
+    pair = asked.parameters(precision).dtype.names if tells_energy else []
+    kind = law_as_c_reads_it(real, pair)
+    assert values[-2].nbytes == ctypes.sizeof(kind)
+    law = kind.from_buffer_copy(values[-2].tobytes())
+    assert (law.reach2, law.dt, law.energy, law.touching, law.begun) == (1.5625, 0.5, 80, 96, 112)
+    for name in pair:
+        assert getattr(law.pair, name) == asked.parameters(precision)[name][0]
