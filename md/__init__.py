@@ -2,7 +2,8 @@
 
 Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the
 velocities share. `Simulation(state, law, search=..., reorder=..., backend=...)` is the loop; `scenes` make
-states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices.
+states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices; `observe` sees what comes of
+them.
 """
 
 from md import backend, laws, observe, scenes, search
@@ -17,6 +18,7 @@ from md.faults import (
     ParticleEscaped,
     SimulationFault,
 )
+from md.observe import Observer, Profile
 from md.reorder import Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
@@ -35,8 +37,10 @@ __all__ = [
     "Moved",
     "Never",
     "NonFiniteState",
+    "Observer",
     "OverlappingStart",
     "ParticleEscaped",
+    "Profile",
     "Reorder",
     "Simulation",
     "SimulationFault",

@@ -14,6 +14,7 @@ from md.backend import Backend, Timings
 from md.checkpoint import Saved, blamed_on, described
 from md.faults import post_mortem_folder
 from md.grid import Grid
+from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.laws.walls import Walls
@@ -188,6 +189,16 @@ class Simulation:
             return self._particles.to_state()
         force = self._loop.find_forces()
         return self._particles.to_state(self._integrator.velocity_now(force, self.step))
+
+    def inside(self) -> Inside:
+        """The particles as they are now where they live, the search built; for `md.observe`."""
+        self._loop.see()
+        force, vel = self._loop.find_forces(), self._particles.vel
+        if self.step:
+            vel = self._integrator.velocity_now(force, self.step)
+        drift = self._integrator.last_drift() if self.step else 0.0
+        time = self._integrator.time(self.step)
+        return Inside(self._particles, vel, self._search, self.law, self.step, time, drift, self._backend)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""

@@ -9,6 +9,8 @@ using std::isfinite, std::max, std::min;
 #define __forceinline__ inline
 #define __global__
 #define __launch_bounds__(...)
+#define __shared__ static
+#define __syncthreads()
 struct Index {
     unsigned x;
 };
@@ -42,6 +44,12 @@ inline float rounded_up_to_float(double x) { return (float)x < x ? nextafterf((f
 inline float __double2float_ru(double x) { return rounded_up_to_float(x); }
 inline float __fadd_ru(float a, float b) { return rounded_up_to_float((double)a + b); }
 inline float __fmul_ru(float a, float b) { return rounded_up_to_float((double)a * b); }
+template <class T> T __shfl_xor_sync(unsigned, T, int) { return 0; }  // a warp of one lane
+template <class T, class U> T atomicAdd(T* word, U value) {
+    T old = *word;
+    *word += value;
+    return old;
+}
 template <class T, class U> T atomicMax(T* word, U value) {
     T old = *word;
     *word = max(old, (T)value);

@@ -20,7 +20,7 @@ FLOORS = [
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces", "md.watch"),
-    ("md.choices", "md.lookout", "md.together", "md.trajectory"),
+    ("md.choices", "md.inside", "md.lookout", "md.together", "md.trajectory"),
     ("md.checkpoint", "md.loop"),
     ("md.simulation",),
     ("md.scenes", "md.observe"),

@@ -24,6 +24,10 @@ class SteepestDescent(Integrator):
             p.n, p.pos, p.id, force, real(self._dt**2), step, self._grid.record, fault
         )
 
+    def last_drift(self) -> float:
+        """0, for velocities carry nobody."""
+        return 0.0
+
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocities as they are."""
         return self._kicked(force, 0.0)

@@ -34,7 +34,8 @@ class AdaptiveEuler(Integrator):
     ) -> AdaptiveEuler:
         """A copy that moves these particles by steps of at most `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
-        bound._most, bound._elapsed = backend.zeros(1, np.float64), backend.zeros(1, np.float64)
+        bound._most = backend.upload(np.array([np.nan]))  # until a step is taken
+        bound._elapsed = backend.zeros(1, np.float64)
         return bound
 
     def time(self, step: int) -> float:
@@ -82,6 +83,13 @@ class AdaptiveEuler(Integrator):
             self._grid.record,
             fault,
         )
+
+    def last_drift(self) -> float:
+        """The last step; 0 where none was taken since the simulation was loaded."""
+        most = float(self._backend.download(self._most)[0])
+        if math.isnan(most):
+            return 0.0
+        return float(self._real(min(self._dt, RADIUS / math.sqrt(most)) if most > 0 else self._dt))
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocities as they are."""

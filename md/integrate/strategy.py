@@ -116,6 +116,13 @@ class Integrator(ABC):
             step: number of the step that would come next.
         """
 
+    def last_drift(self) -> float:
+        """Time by which the velocities as they are carried the particles in the last step.
+
+        0 where they are not those that did; then `md.observe` cannot tell which contacts began in it.
+        """
+        return float(self._real(self._dt))
+
     def set_clock(self, step: int) -> None:
         """Give the number of the next fused step."""
         self._clock[...] = step

@@ -1,4 +1,4 @@
-"""What only a device does, by its CUDA source compiled for the host: guarding steps, lists without room."""
+"""What only a device does, by its CUDA source compiled for the host: guarding, lists cut short, sums."""
 
 import shutil
 import subprocess
@@ -78,16 +78,65 @@ int main() {
     }
 }
 """
+TALLY = """
+int main() {
+    const int n = 1000, threads = 7;
+    std::vector<float> pos(4 * n), vel(4 * n);
+    std::vector<double> sums(5 * 3 * 6, 0), plain(5 * 3 * 6, 0);
+    Grid grid = box<Grid>(10, 6, 4, 5, 1, 3);
+    for (int i = 0; i < n; ++i) {
+        for (int k = 0; k < 3; ++k) {
+            pos[4 * i + k] = grid.length[k] * ((i * (7 + 2 * k) % 31) / 31.f);
+            vel[4 * i + k] = (i * (3 + k)) % 17 - 8.3f;
+        }
+        if (i < 300) memcpy(&pos[4 * i], &pos[0], 16);  // many in one bin
+        double *bin = &plain[6 * cell_number(grid, home_cell(grid, load(pos.data(), n, i)))], v2 = 0;
+        for (int k = 0; k < 3; ++k) {
+            v2 += (double)vel[4 * i + k] * vel[4 * i + k];
+            bin[3 + k] += vel[4 * i + k];
+        }
+        bin[0] += 1;
+        bin[1] += sqrt(v2);
+        bin[2] += v2;
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+        blockIdx.x = i;
+        tally(threads, n, pos.data(), vel.data(), grid, 1, sums.data());
+    }
+    for (size_t k = 0; k < sums.size(); ++k) printf("%.17g %.17g\\n", sums[k], plain[k]);
+}
+"""
+ADD_UP = """
+int main() {
+    const int n = 1000, threads = 7;
+    std::vector<double> energy(n);
+    std::vector<int> touching(n), begun(n);
+    double sums[3] = {0, 0, 0};
+    for (int i = 0; i < n; ++i) {
+        energy[i] = 0.25 * i;
+        touching[i] = i % 12;
+        begun[i] = i % 13 == 0;
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+        blockIdx.x = i;
+        add_up(threads, n, energy.data(), touching.data(), begun.data(), 1, sums);
+    }
+    printf("%.17g %.17g %.17g\\n", sums[0], sums[1], sums[2]);
+}
+"""
 
 
-def printed(tmp_path: Path, kernel: str, program: str, out: str) -> list[list[float]]:
-    """What a program around a kernel of `verlet` prints, a row of numbers each line."""
+def printed(
+    tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.verlet"
+) -> list[list[float]]:
+    """What a program around a kernel prints, a row of numbers each line."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler (g++ or clang++) is installed")
-    source = source_of("md.search.verlet", kernel, 3, np.float32, "aos4", "contact", out)
+    source = source_of(stem, kernel, 3, np.float32, "aos4", "contact", out)
     path = tmp_path / "case.cpp"
-    path.write_text(f'#include "{HEADER}"\n{source}\n{GRID}\n{program}')
+    needs = GRID if "box<Grid>" in program else ""
+    path.write_text(f'#include "{HEADER}"\n{source}\n{needs}\n{program}')
     subprocess.run([compiler, "-std=c++17", "-O1", "-w", "-o", tmp_path / "case", path], check=True)
     done = subprocess.run([tmp_path / "case"], check=True, capture_output=True, text=True)
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
@@ -108,3 +157,17 @@ def test_a_list_cut_short_ends_where_its_room_ends(tmp_path):
     short, enough = printed(tmp_path, "enlist", CROWD, out="store")
     assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
     assert enough == [40 * 40, 40 * 40, 0, 0]
+
+
+def test_threads_that_take_many_particles_sum_all_of_them_in_their_bins(tmp_path):
+    rows = np.array(printed(tmp_path, "tally", TALLY, out="store", stem="md.observe.sums"))
+    assert rows[::6, 1].sum() == 1000
+    assert rows[0, 1] > 300
+    assert np.allclose(rows[:, 0], rows[:, 1], rtol=1e-13)
+
+
+def test_threads_that_take_many_particles_add_up_all_of_them(tmp_path):
+    ((energy, touching, begun),) = printed(tmp_path, "add_up", ADD_UP, out="store", stem="md.observe.sums")
+    assert energy == 0.25 * 999 * 500
+    assert touching == sum(i % 12 for i in range(1000))
+    assert begun == 77

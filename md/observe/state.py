@@ -1,4 +1,4 @@
-"""What is seen of a state: energy, temperature, momentum."""
+"""What is seen of a state on the host: energy, temperature, momentum. The reference of `look`."""
 
 import numpy as np
 

@@ -1,0 +1,36 @@
+"""What a simulation has on its backend, for those who sum over it there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.laws import PairLaw
+from md.search.strategy import Search
+from md.state import Particles
+
+
+class Inside(NamedTuple):
+    """A simulation between two steps, until the next one; made by `Simulation.inside`.
+
+    Attributes:
+        particles: in their present memory order. Their stored velocities may stand behind the positions.
+        vel: (n, dim) array of the backend, velocities at the time of the positions, in the same order.
+        search: built for the positions.
+        law: of the simulation.
+        step: steps taken so far.
+        time: passed, in time units.
+        drift: time by which the stored velocities carried the particles in the last step; 0 where there was
+            none, or they are not those that did.
+        backend: where all this is.
+    """
+
+    particles: Particles
+    vel: Array
+    search: Search
+    law: PairLaw
+    step: int
+    time: float
+    drift: float
+    backend: Backend

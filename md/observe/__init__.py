@@ -1,0 +1,22 @@
+"""What is seen of a run: energies, temperatures, contacts, profiles. Summed where the particles are.
+
+`look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it. The functions
+of a state (`kinetic_energy` and so on) work on the host.
+"""
+
+from md.observe.look import Observation, look
+from md.observe.observer import Observer
+from md.observe.profile import Profile, Profiled
+from md.observe.state import contact_energy, kinetic_energy, momentum, temperature
+
+__all__ = [
+    "Observation",
+    "Observer",
+    "Profile",
+    "Profiled",
+    "contact_energy",
+    "kinetic_energy",
+    "look",
+    "momentum",
+    "temperature",
+]

@@ -1,0 +1,87 @@
+"""Looking at intervals while a simulation runs, and the tables of what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from md.observe.look import Observation, look
+from md.observe.profile import Profile
+from md.simulation import Simulation
+
+AXES = "xyz"
+
+
+class Observer:
+    """A reporter that looks; for `Simulation.run(reporters=[observer])` of one simulation.
+
+    Args:
+        interval: in steps, at least 1.
+        profiles: a `Profile`, or several, to take at each look.
+        cells: for `temperature_about_local_mean`; see `look`.
+
+    Attributes:
+        observations: what was seen, an `Observation` for each look, in order.
+    """
+
+    def __init__(
+        self,
+        interval: int = 100,
+        profiles: Profile | Sequence[Profile] = (),
+        cells: int | tuple[int, ...] = 1,
+    ):
+        self.interval, self.cells = interval, cells
+        self.profiles = (profiles,) if isinstance(profiles, Profile) else tuple(profiles)
+        self.observations: list[Observation] = []
+
+    def report(self, simulation: Simulation) -> None:
+        """Look at a simulation."""
+        self.observations.append(look(simulation, self.profiles, self.cells))
+
+    def table(self) -> dict[str, np.ndarray]:
+        """What was seen, one row a look: column -> (looks,) array; `pandas.DataFrame` takes it as it is.
+
+        Columns are the fields of `Observation` by their names and units; the momentum is in `momentum_x` and
+        so on, and profiles are in `profile_table`. Without a look there are no columns.
+        """
+        rows = [
+            {
+                **{k: v for k, v in seen._asdict().items() if k not in ("momentum", "profiles")},
+                **_components("momentum", seen.momentum),
+            }
+            for seen in self.observations
+        ]
+        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def profile_table(self) -> dict[str, np.ndarray]:
+        """The profiles, one row for each look and slice: column -> array.
+
+        Columns are `step`, `time`, `axis`, `slice`, `centre_d`, `particles`, `number_density_per_d3`
+        (`_per_d2` in 2D), `filling_fraction`, `velocity_x` and so on, and `temperature`: those of `Profiled`.
+        Without a look, or profiles, there are no columns.
+        """
+        tables = [
+            {
+                "step": np.full(len(profile.centre), seen.step),
+                "time": np.full(len(profile.centre), seen.time),
+                "axis": np.full(len(profile.centre), profile.axis),
+                "slice": np.arange(len(profile.centre)),
+                "centre_d": profile.centre,
+                "particles": profile.particles,
+                f"number_density_per_d{len(seen.momentum)}": profile.number_density,
+                "filling_fraction": profile.filling_fraction,
+                **_components("velocity", profile.velocity),
+                "temperature": profile.temperature,
+            }
+            for seen in self.observations
+            for profile in seen.profiles
+        ]
+        return {
+            name: np.concatenate([table[name] for table in tables]) for name in (tables[0] if tables else ())
+        }
+
+
+def _components(name: str, vectors: np.ndarray) -> dict[str, np.ndarray]:
+    """The components of (..., dim) vectors under names of their own."""
+    return {f"{name}_{AXES[k]}": vectors[..., k] for k in range(vectors.shape[-1])}

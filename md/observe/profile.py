@@ -1,0 +1,107 @@
+"""Density, velocity and temperature along an axis of the box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from md.box import Box
+from md.observe.sums import MOST_BINS
+from md.state import sphere_volume
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A cut of the box into slices across an axis, all alike.
+
+    Args:
+        axis: 0, 1 or 2.
+        bins: slices, 1 to 1000.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    axis: int
+    bins: int = 20
+
+    def __post_init__(self):
+        if not (_whole(self.axis) and 0 <= self.axis < 3):
+            raise ValueError(f"axis = {self.axis!r} of a profile; allowed: 0, 1, and 2 in a box that has it")
+        if not (_whole(self.bins) and 1 <= self.bins <= MOST_BINS):
+            raise ValueError(f"bins = {self.bins!r} of a profile; allowed: an integer from 1 to {MOST_BINS}")
+
+    def along(self, box: Box) -> tuple[int, ...]:
+        """Parts along each axis of a box.
+
+        Raises:
+            ValueError: a box without this axis.
+        """
+        if self.axis >= box.dim:
+            raise ValueError(
+                f"axis = {self.axis} of a profile in a box of {box.dim} axes; allowed: less than {box.dim}"
+            )
+        return tuple(self.bins if axis == self.axis else 1 for axis in range(box.dim))
+
+
+class Profiled(NamedTuple):
+    """What a profile shows at some step; slice k reaches from k to k + 1 times the box length over `bins`.
+
+    Attributes:
+        axis: across which the slices lie.
+        centre: (bins,) of each slice along the axis, in d.
+        particles: (bins,) number of those whose centre is in the slice, or on its lower side.
+        number_density: (bins,) in 1 / d^dim.
+        filling_fraction: (bins,) volume of as many spheres over that of the slice.
+        velocity: (bins, dim) mean, in d per time unit; NaN in an empty slice.
+        temperature: (bins,) m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty slice. The mean that
+            is taken off takes 1 / particles of the temperature along.
+    """
+
+    axis: int
+    centre: np.ndarray
+    particles: np.ndarray
+    number_density: np.ndarray
+    filling_fraction: np.ndarray
+    velocity: np.ndarray
+    temperature: np.ndarray
+
+
+def profiled(axis: int, sums: np.ndarray, box: Box) -> Profiled:
+    """What a profile shows.
+
+    Args:
+        axis: of the profile.
+        sums: (bins, 3 + dim), of `md.observe.sums.binned`.
+        box: the box.
+    """
+    bins = len(sums)
+    density = sums[:, 0] * bins / box.volume
+    return Profiled(
+        axis,
+        (np.arange(bins) + 0.5) * box.lengths[axis] / bins,
+        sums[:, 0].astype(np.int64),
+        density,
+        density * sphere_volume(box.dim),
+        mean_velocity(sums),
+        thermal_energy(sums) * 2 / box.dim,
+    )
+
+
+def mean_velocity(sums: np.ndarray) -> np.ndarray:
+    """Mean velocity in each bin: (..., dim) for sums of shape (..., 3 + dim); NaN in an empty one."""
+    with np.errstate(invalid="ignore"):
+        return sums[..., 3:] / sums[..., :1]
+
+
+def thermal_energy(sums: np.ndarray) -> np.ndarray:
+    """Energy of motion per particle about the mean velocity of its bin: (...), NaN in an empty one."""
+    with np.errstate(invalid="ignore"):
+        mean = sums[..., 2] / sums[..., 0]
+    return np.maximum(mean - np.square(mean_velocity(sums)).sum(axis=-1), 0) / 2
+
+
+def _whole(value) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

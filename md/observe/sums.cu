@@ -1,0 +1,59 @@
+// Sums over the particles; see sums.py.
+
+#define MOST_BINS 1000  // as in sums.py: 48000 bytes of shared memory in 3D
+#define COLUMNS (3 + DIM)
+
+// Adds what a thread has summed up of one bin, and begins anew.
+__device__ __forceinline__ void hand_over(double* own, double* bin) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k) {
+        if (own[k] != 0) atomicAdd(bin + k, own[k]);
+        own[k] = 0;
+    }
+}
+
+// A thread goes on with a sum of its own as long as its particles are in one bin.
+extern "C" __global__ void tally(int threads, int n, const real* pos, const real* vel, Grid grid, int parts,
+                                 double* sums) {
+    __shared__ double block[MOST_BINS * COLUMNS];
+    int entries = grid.cells[0] * grid.cells[1] * grid.cells[2] * COLUMNS, bin = 0;
+    for (int k = threadIdx.x; k < entries; k += blockDim.x) block[k] = 0;
+    __syncthreads();
+    double own[COLUMNS] = {};
+    for (long long i = work_item(); i < n; i += threads) {
+        int here = cell_number(grid, home_cell(grid, load(pos, n, i)));
+        if (here != bin) hand_over(own, block + bin * COLUMNS);
+        bin = here;
+        Vec v = load(vel, n, i);
+        double v2 = 0;
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            v2 += (double)v.x[axis] * v.x[axis];
+            own[3 + axis] += v.x[axis];
+        }
+        own[0] += 1;
+        own[1] += sqrt(v2);
+        own[2] += v2;
+    }
+    hand_over(own, block + bin * COLUMNS);
+    __syncthreads();
+    for (int k = threadIdx.x; k < entries; k += blockDim.x) {
+        if (block[k] != 0) atomicAdd(sums + k, block[k]);
+    }
+}
+
+extern "C" __global__ void add_up(int threads, int n, const double* energy, const int* touching, const int* begun,
+                                  int parts, double* sums) {
+    double own[3] = {};
+    for (long long i = work_item(); i < n; i += threads) {
+        own[0] += energy[i];
+        own[1] += touching[i];
+        own[2] += begun[i];
+    }
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+#pragma unroll
+        for (int apart = 16; apart; apart /= 2) own[k] += __shfl_xor_sync(~0u, own[k], apart);
+        if (threadIdx.x % 32 == 0 && own[k] != 0) atomicAdd(sums + k, own[k]);
+    }
+}

@@ -1,0 +1,117 @@
+"""Profiles and local means, against what numpy makes of the state on the host, slice by slice."""
+
+import math
+
+import numpy as np
+import pytest
+
+import md
+from md.observe import Profile, look
+from tests.md.test_observe import CASES, LAW, begun, crowd, plain, simulated
+
+every_case = pytest.mark.parametrize(("dim", "precision", "periodic"), CASES)
+
+
+def plain_profile(state: md.State, axis: int, bins: int) -> dict:
+    """A profile, slice by slice."""
+    box, dim = state.box, state.box.dim
+    real = state.pos.dtype.type
+    which = np.minimum((state.pos[:, axis] * real(bins / box.lengths[axis])).astype(int), bins - 1)
+    members = [state.vel[which == k].astype(float) for k in range(bins)]
+    means = [v.mean(axis=0) if len(v) else np.full(dim, np.nan) for v in members]
+    count = np.array([len(v) for v in members])
+    return {
+        "centre": (np.arange(bins) + 0.5) * box.lengths[axis] / bins,
+        "particles": count,
+        "number_density": count / (box.volume / bins),
+        "filling_fraction": count * {2: math.pi / 4, 3: math.pi / 6}[dim] / (box.volume / bins),
+        "velocity": np.array(means),
+        "temperature": np.array(
+            [
+                ((v - u) ** 2).sum(axis=1).mean() / dim if len(v) else np.nan
+                for v, u in zip(members, means, strict=True)
+            ]
+        ),
+    }
+
+
+@pytest.mark.parametrize("mode", ["data", "threads", "shadow"])
+def test_a_look_is_the_same_under_every_reorder(mode, backend):
+    reorder = md.Reorder("hilbert", md.Every(3), mode=mode)
+    profile = Profile(1, 7)
+    simulation = simulated(crowd(3, (True,) * 3), backend, search="linked", reorder=reorder)
+    simulation.run(4)
+    new = begun(simulation)
+    seen, state = look(simulation, [profile]), simulation.state
+    assert seen.contacts_begun == new > 0
+    for name, value in plain(state, LAW).items():
+        assert np.allclose(getattr(seen, name), value, rtol=1e-12), name
+    for name, value in plain_profile(state, 1, 7).items():
+        assert np.allclose(getattr(seen.profiles[0], name), value), name
+
+
+class TestProfiles:
+    @every_case
+    def test_are_what_numpy_makes_of_the_state(self, dim, precision, periodic, backend):
+        simulation = simulated(crowd(dim, periodic), backend, precision=precision)
+        simulation.run(3)
+        asked = [Profile(axis, bins) for axis in range(dim) for bins in (1, 2, 13, 1000)]
+        seen, state = look(simulation, asked), simulation.state
+        assert len(seen.profiles) == len(asked)
+        for profile, given in zip(asked, seen.profiles, strict=True):
+            assert given.axis == profile.axis
+            for name, value in plain_profile(state, profile.axis, profile.bins).items():
+                found = getattr(given, name)
+                assert found.shape == value.shape
+                assert np.allclose(found, value, rtol=1e-9, atol=1e-9, equal_nan=True), (profile, name)
+            assert given.particles.sum() == len(state)
+
+    @every_case
+    def test_of_many_particles_too(self, dim, precision, periodic, backend):
+        generator = np.random.default_rng(0)
+        box = md.Box((300.0, 40.0, 30.0)[:dim], periodic)
+        vel = generator.normal(3, 1, (40_000, dim))
+        state = md.State(generator.random(vel.shape) * box.lengths, vel, box)
+        ideal = md.laws.SpringDashpot(0.0, 0.0)
+        simulation = simulated(state, backend, ideal, precision=precision, walls=None)
+        seen = look(simulation, [Profile(0, 20)], cells=(10, 5, 2)[:dim])
+        for name, value in plain_profile(simulation.state, 0, 20).items():
+            assert np.allclose(getattr(seen.profiles[0], name), value, rtol=1e-9), name
+        assert seen.mean_speed == pytest.approx(np.linalg.norm(state.vel, axis=1).mean(), rel=1e-6)
+
+    def test_the_far_side_belongs_to_the_last_slice(self, backend):
+        state = md.State([[0, 0.0], [4, 4], [2, 2]], np.zeros((3, 2)), md.Box((4, 4), periodic=False))
+        (profile,) = look(simulated(state, backend, walls=None), [Profile(1, 4)]).profiles
+        assert profile.particles.tolist() == [1, 0, 1, 1]
+
+    def test_the_temperature_about_the_local_mean_leaves_out_a_shear(self, backend):
+        state = crowd(3, (True,) * 3, n=400)
+        cells = (1, 8, 1)
+        which = (state.pos[:, 1] * 8 / state.box.lengths[1]).astype(int)
+        vel = state.vel.copy()
+        vel[:, 0] += 100.0 * which
+        sheared = look(simulated(md.State(state.pos, vel, state.box), backend), cells=cells)
+        alike = look(simulated(state, backend), cells=cells)
+        local = sum(((v - v.mean(0)) ** 2).sum() for v in (state.vel[which == k] for k in range(8))) / 3 / 400
+        assert alike.temperature_about_local_mean == pytest.approx(local, rel=1e-12)
+        assert sheared.temperature_about_local_mean == pytest.approx(local, rel=1e-9)
+        assert sheared.temperature > 1000 * local
+        assert look(simulated(state, backend), cells=9).temperature_about_local_mean < local  # some are empty
+
+    @pytest.mark.parametrize("axis", [-1, 3, True, 0.0])
+    def test_an_axis_that_is_none_is_refused(self, axis):
+        with pytest.raises(ValueError, match=r"axis = .*allowed: 0, 1"):
+            Profile(axis)
+
+    @pytest.mark.parametrize("bins", [0, 1001, 2.0, True])
+    def test_a_number_of_slices_that_is_none_is_refused(self, bins):
+        with pytest.raises(ValueError, match=r"bins = .*allowed: an integer from 1 to 1000"):
+            Profile(0, bins)
+
+    def test_what_does_not_fit_the_box_is_refused(self):
+        simulation = simulated(crowd(2, (True, True)), "cpu")
+        with pytest.raises(ValueError, match="axis = 2 of a profile in a box of 2 axes"):
+            look(simulation, [Profile(2)])
+        for cells in (0, (2, 2, 2), (2, 0), (1001, 1), 32, 1.5):
+            with pytest.raises(ValueError, match="cells = "):
+                look(simulation, cells=cells)
