@@ -18,6 +18,7 @@ from md.faults import (
     ParticleEscaped,
     SimulationFault,
 )
+from md.frozen import FrozenPrecision
 from md.observe import Observer, Profile
 from md.reorder import Reorder
 from md.schedule import Decayed, Every, Moved, Never
@@ -33,6 +34,7 @@ __all__ = [
     "Decayed",
     "EnergyExploded",
     "Every",
+    "FrozenPrecision",
     "ListOverflow",
     "Moved",
     "Never",

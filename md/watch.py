@@ -2,7 +2,8 @@
 
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
-to meeting without end.
+to meeting without end. The same sum tells when the particles are too slow for their precision
+(`md.frozen`), under any law.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from md.backend import Backend
 from md.backend.jit import kernel
 from md.faults import EnergyExploded, OverlappingStart, Remains
+from md.frozen import warn_if_frozen
 from md.laws import PairLaw
 from md.state import Particles
 
@@ -29,23 +31,24 @@ class Watch:
 
     Args:
         particles: the particles.
-        law: their law; one without a `potential` and a `closest_start` is not watched.
+        law: their law; of one without a `potential` and a `closest_start` no energy is a fault.
         dt: time step in time units.
         backend: where they live.
 
     Attributes:
         on: whether there is something to watch.
-        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`.
+        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`, and of a law
+            that tells none.
     """
 
     def __init__(self, particles: Particles, law: PairLaw, dt: float, backend: Backend):
-        self.on = hasattr(law, "potential") and len(particles.id) > 0
+        self.on = len(particles.id) > 0
         self._particles, self._law, self._dt, self._backend = particles, law, dt, backend
         self._energy = backend.zeros(1, np.float64)
         self._fastest = backend.zeros(1, np.uint64)
         self._interval = max(INTERVAL, 10 * backend.check_interval)
         self.start: float | None = None
-        self._next = 1
+        self._next, self._frozen = 1, False
 
     def begin(self, pairs: np.ndarray) -> OverlappingStart | None:
         """Take down the energy of the start.
@@ -56,6 +59,8 @@ class Watch:
         Returns:
             The fault of the closest pair, where it is closer than the law's `closest_start`.
         """
+        if not hasattr(self._law, "potential"):
+            return None
         distance = self._distances(pairs)
         self.start = self._measure()()[0] + float(self._law.potential(distance).sum())
         self._next = 1
@@ -68,7 +73,7 @@ class Watch:
         return OverlappingStart(particle, other, float(distance[closest]), near, allowed)
 
     def look(self, step: int, now: bool = False) -> Callable[[], EnergyExploded | None]:
-        """Look whether the energy of motion has outgrown that of the start; waits for nothing.
+        """Look whether the energy of motion outgrew that of the start, or is nearly gone; waits for nothing.
 
         Args:
             step: steps taken so far.
@@ -77,18 +82,24 @@ class Watch:
         Returns:
             A function that waits for what was looked at, and gives the fault if there is one.
         """
-        if self.start is None or not (now or step >= self._next):
+        begun = step > 0 or self.start is not None
+        if not (self.on and begun and (now or step >= self._next)):
             return lambda: None
         self._next = step + min(step, self._interval)
         return partial(self._judge, step, self._measure())
 
     def _judge(self, step: int, measured: Callable[[], tuple[float, float, int]]) -> EnergyExploded | None:
         energy, speed, particle = measured()
+        p = self._particles
+        if not self._frozen:
+            stride = np.sqrt(2 * energy / p.n) * self._dt
+            self._frozen = warn_if_frozen(step, stride, p.box, p.pos.dtype)
+        if self.start is None:
+            return None
         fast = speed * self._dt > SLOW * self._law.cutoff
         if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
             return None
-        n = self._particles.n
-        return EnergyExploded(step, particle, speed * self._dt, energy / n, self.start / n, self._dt)
+        return EnergyExploded(step, particle, speed * self._dt, energy / p.n, self.start / p.n, self._dt)
 
     def remains(self, step: int) -> Remains:
         """Copies of the arrays as they lie now, on the host; `step` as in `Remains`."""

@@ -13,7 +13,7 @@ PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
     ("md.box", "md.interrupt", "md.reporter", "md.whole"),
-    ("md.faults",),
+    ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.tuning", "md.kinetics"),

@@ -148,6 +148,7 @@ class TestEnergy:
         assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
         assert simulation._watch.start == pytest.approx(1e4 * 0.25**2 / 2)
 
+    @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_of_rounding_is_none(self, backend):
         pos = [[2, 2, 2], [2.490445613861084, 2.8263497352600098, 2.2767837047576904]]
         assert np.linalg.norm(np.subtract(*pos)) >= 1  # they touch in float32 alone

@@ -236,6 +236,7 @@ class TestFaults:
 
     @every_search
     @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_a_step_to_just_below_zero_stays_in_the_box(self, search, precision, backend):
         state = md.State([[0, 1, 1], [3, 3, 0.0]], [[-1e-30, 0, 0], [0, 0, -1e-9]], md.Box((5, 5, 5)))
         simulation = md.Simulation(
