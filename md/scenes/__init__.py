@@ -1,5 +1,6 @@
 """Initial states. A new scene is its own file and one line here."""
 
+from md.scenes.cooling import cooling_gas
 from md.scenes.granular import (
     SHARED_DT,
     SHARED_LAW,
@@ -7,19 +8,23 @@ from md.scenes.granular import (
     box_for,
     granular_gas,
     in_memory_order,
-    maxwell_velocities,
     shared_gas,
 )
 from md.scenes.lattice import lattice_sites
+from md.scenes.maxwell import maxwell_velocities
+from md.scenes.shaken import THESIS_LENGTHS, shaken_box
 
 __all__ = [
     "SHARED_DT",
     "SHARED_LAW",
     "SHARED_TEMPERATURE",
+    "THESIS_LENGTHS",
     "box_for",
+    "cooling_gas",
     "granular_gas",
     "in_memory_order",
     "lattice_sites",
     "maxwell_velocities",
+    "shaken_box",
     "shared_gas",
 ]

@@ -2,12 +2,17 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from md.box import Box
 
-# Sites of one cell, in fractions of it, and the cell's proportions for which neighbours are equally far.
+# Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
+# body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its long
+# axis: another way to fit into a box, above all into a flat one.
+_CENTRED = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5)
+_LONG = math.sqrt(2)
 LATTICES = {
     2: {
         "square": (((0.0, 0.0),), (1.0, 1.0)),
@@ -19,6 +24,9 @@ LATTICES = {
             ((0.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.5)),
             (1.0, 1.0, 1.0),
         ),
+        "body-centred, long along axis 0": (_CENTRED, (_LONG, 1.0, 1.0)),
+        "body-centred, long along axis 1": (_CENTRED, (1.0, _LONG, 1.0)),
+        "body-centred, long along axis 2": (_CENTRED, (1.0, 1.0, _LONG)),
     },
 }
 
@@ -44,19 +52,27 @@ def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
     return _sites(box, basis, counts), spacing
 
 
-def _cell_counts(box: Box, cells: int, proportions) -> list[tuple[int, ...]]:
-    """Counts along the axes with a product of at least `cells`, near the lattice's own proportions."""
+def _cell_counts(box: Box, cells: int, proportions) -> Iterator[tuple[int, ...]]:
+    """Counts along the axes with a product of at least `cells`, near the lattice's own proportions.
+
+    The shortest axis, where whole cells fit worst, is divided first; the others make up for it, and the last
+    has as few cells as will do.
+    """
     sides = np.array(box.lengths) / proportions
-    ideal = sides * (cells / np.prod(sides)) ** (1 / box.dim)
-    ranges = [range(max(1, math.floor(x) - 1), math.ceil(x) + 3) for x in ideal]
-    if min(ideal) < 1:  # a flat box: the other axes must make up for the layers that do not fit
-        thin = int(np.argmin(ideal))
-        wide = ideal * math.sqrt(min(ideal)) if box.dim == 3 else ideal * min(ideal)
-        ranges = [
-            range(1, 3) if k == thin else range(max(1, math.floor(wide[k]) - 1), math.ceil(ideal[k]) + 3)
-            for k in range(box.dim)
-        ]
-    return [counts for counts in itertools.product(*ranges) if math.prod(counts) >= cells]
+    axes = np.argsort(sides, kind="stable")
+    counts = [0] * box.dim
+
+    def divide(k: int, divided: int) -> Iterator[tuple[int, ...]]:
+        if k == box.dim - 1:
+            counts[axes[k]] = -(-cells // divided)  # rounded up
+            yield tuple(counts)
+            return
+        ideal = sides[axes[k]] * (cells / divided / np.prod(sides[axes[k:]])) ** (1 / (box.dim - k))
+        for count in range(max(1, math.floor(ideal) - 2), math.ceil(ideal) + 4):
+            counts[axes[k]] = count
+            yield from divide(k + 1, divided * count)
+
+    return divide(0, 1)
 
 
 def _cell_sides(box: Box, basis: np.ndarray, counts) -> np.ndarray:
@@ -74,19 +90,18 @@ def _cell_sides(box: Box, basis: np.ndarray, counts) -> np.ndarray:
 
 
 def _spacing(box: Box, basis: np.ndarray, counts) -> float:
-    """Least distance between two sites, images included."""
+    """Least distance between two sites, images included; of cells of a negative side, minus infinity."""
     sides = _cell_sides(box, basis, counts)
-    least = math.inf
+    if (sides < 0).any():
+        return -math.inf
     reach = [
         (-1, 0, 1) if periodic or count > 1 else (0,)
         for periodic, count in zip(box.periodic, counts, strict=True)
     ]
-    for offset in itertools.product(*reach):
-        for a, b in itertools.product(basis, basis):
-            distance = float(np.linalg.norm((a - b + offset) * sides))
-            if distance > 0:
-                least = min(least, distance)
-    return least if all(side >= 0 for side in sides) else -math.inf
+    offsets = np.array(list(itertools.product(*reach)))
+    between = (basis[:, None, None] - basis[:, None] + offsets) * sides
+    distances = np.sqrt(np.square(between).sum(axis=-1))
+    return float(distances[distances > 0].min(initial=math.inf))
 
 
 def _sites(box: Box, basis: np.ndarray, counts) -> np.ndarray:

@@ -226,15 +226,27 @@ class TestLaw:
 
 
 class TestScenes:
-    @pytest.mark.parametrize("phi", [0, -0.1, 0.51, 0.9, np.nan])
+    @pytest.mark.parametrize("phi", [0, -0.1, 0.61, 0.9, np.nan])
     def test_a_filling_fraction_out_of_range(self, phi, backend):
-        with refused(rf"filling_fraction = {phi}; allowed: 0 < phi <= 0\.5"):
+        with refused(rf"filling_fraction = {phi}; allowed: 0 < phi <= 0\.6"):
             md.scenes.granular_gas(phi, BOX, backend=backend)
 
-    @pytest.mark.parametrize("lengths", [(2.5, 2.5, 2.5), (2.2, 2.2, 2.2), (2.3, 9.1, 2.3)])
+    @pytest.mark.parametrize("lengths", [(2.5, 2.5, 2.5), (2.2, 2.2, 2.2), (4.0, 4.0, 4.0)])
     def test_a_filling_fraction_that_this_box_cannot_pack(self, lengths, backend):
-        with refused(r"filling_fraction = 0\.5.*(lower|enlarge|larger|allowed|at most)"):
-            md.scenes.granular_gas(0.5, md.Box(lengths), backend=backend)
+        with refused(
+            r"filling_fraction = 0\.6 .*spacing of 0\.\d+ d; allowed: at least 1; lower.* or enlarge"
+        ):
+            md.scenes.granular_gas(0.6, md.Box(lengths), backend=backend)
+
+    def test_a_filling_fraction_that_only_a_lattice_reaches_between_walls(self, backend):
+        box = md.Box((20, 20, 6), (True, True, False))
+        with refused(r"spacing of 1\.0000 d; allowed: at least 1\.002; lower .*, or take mixing = 0"):
+            md.scenes.granular_gas(0.6, box, backend=backend)
+        assert len(md.scenes.granular_gas(0.6, box, mixing=0, backend=backend)) == 2750
+
+    def test_a_packing_that_does_not_relax(self, backend):
+        with refused(r"28 spheres still overlap after 5000 relaxation steps.*0\.601.*lower.*mixing = 0"):
+            md.scenes.granular_gas(0.6, md.Box((2.9, 2.9, 2.9)), backend=backend)
 
     @pytest.mark.parametrize(
         ("option", "value", "allowed"),
@@ -249,9 +261,29 @@ class TestScenes:
         with refused(rf"{option} = '?{value}'?; allowed: {allowed}"):
             md.scenes.granular_gas(0.2, BOX, **{option: value}, backend=backend)
 
-    def test_mixing_between_walls_is_refused_with_the_remedy(self, backend):
-        with refused(r"periodic = \(False, False, False\).*mixing = 0"):
-            md.scenes.granular_gas(0.2, md.Box((5, 5, 5), False), backend=backend)
+    @pytest.mark.parametrize(
+        ("lengths", "periodic"), [((2.0, 5, 5), True), ((5, 5, 3.0), (True, True, False)), ((2.9, 9), False)]
+    )
+    def test_a_box_too_thin_to_randomise(self, lengths, periodic, backend):
+        with refused(r"too thin.*allowed: at least 2\.004 d on a side, 3\.004 d between walls;.*mixing = 0"):
+            md.scenes.granular_gas(0.2, md.Box(lengths, periodic), backend=backend)
+
+    def test_too_few_to_randomise_a_cooling_gas(self, backend):
+        with refused(r"n = 4 at filling_fraction = 0\.3 is too few.*at least 5 there;.*mixing = 0"):
+            md.scenes.cooling_gas(4, 0.3, backend=backend)
+        assert len(md.scenes.cooling_gas(5, 0.3, backend=backend)) == 5
+
+    @pytest.mark.parametrize("phi", [0, 0.7, np.nan])
+    def test_a_cooling_gas_or_shaken_box_of_another_filling_fraction(self, phi, backend):
+        with refused(rf"filling_fraction = {phi}.*allowed: (.*> 0|0 < phi <= 0\.6)"):
+            md.scenes.cooling_gas(100, phi, backend=backend)
+        with refused(rf"filling_fraction = {phi}; allowed: 0 < phi <= 0\.6"):
+            md.scenes.shaken_box(phi, (8, 8, 8), backend=backend)
+
+    @pytest.mark.parametrize("lengths", [(8,), (8, 8, -1), (8, 8, 8, 8)])
+    def test_a_shaken_box_of_other_lengths(self, lengths, backend):
+        with refused(r"box lengths .*allowed: (two or three axes|positive and finite)"):
+            md.scenes.shaken_box(0.2, lengths, backend=backend)
 
     def test_a_shared_gas_without_room_for_its_lattice(self):
         with refused(r"filling_fraction = 0\.6 with n = 100: .*allowed: more than 1; lower it"):
