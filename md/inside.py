@@ -7,6 +7,7 @@ from typing import NamedTuple
 from md.backend import Backend
 from md.backend.base import Array
 from md.laws import PairLaw
+from md.outside import Outside
 from md.search.strategy import Search
 from md.state import Particles
 
@@ -24,6 +25,7 @@ class Inside(NamedTuple):
         drift: time by which the stored velocities carried the particles in the last step; 0 where there was
             none, or they are not those that did.
         backend: where all this is.
+        outside: what acts on the particles from outside, at the time of the positions.
     """
 
     particles: Particles
@@ -34,3 +36,4 @@ class Inside(NamedTuple):
     time: float
     drift: float
     backend: Backend
+    outside: Outside

@@ -93,18 +93,16 @@ class Simulation:
         self._backend = backends.get(backend, layout)
         self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
         self._particles = Particles(state, np.dtype(precision), self._backend)
-        self._reorder = (
-            None
-            if reorder is None
-            else reorder.bind(self._particles, self._grid, self._backend, self.timings)
-        )
+        where = self._particles, self._grid, self._backend
+        self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self._search = (
             chosen.bind(self._particles, self._grid, self._backend)
             if reorder is None
             else self._reorder.bind_search(chosen)
         )
-        outside = Outside(walls, gravity, law, self._particles, self._grid, self.dt, self._backend)
-        self._integrator = mover.bind(self._particles, self._grid, self.dt, self._backend, outside)
+        gas = self._particles, self._grid, self.dt, self._backend
+        outside = self._outside = Outside(walls, gravity, law, *gas)
+        self._integrator = mover.bind(*gas, outside)
         self._watch = Watch(self._particles, law, self.dt, self._backend)
         self._watch.on &= not (mover.relaxes or outside.drives)
         folder = post_mortem_folder(post_mortem)
@@ -198,7 +196,8 @@ class Simulation:
             vel = self._integrator.velocity_now(force, self.step)
         drift = self._integrator.last_drift() if self.step else 0.0
         time = self._integrator.time(self.step)
-        return Inside(self._particles, vel, self._search, self.law, self.step, time, drift, self._backend)
+        things = self._search, self.law, self.step, time, drift, self._backend, self._outside
+        return Inside(self._particles, vel, *things)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""

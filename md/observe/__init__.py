@@ -1,15 +1,18 @@
 """What is seen of a run: energies, temperatures, contacts, profiles. Summed where the particles are.
 
-`look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it. The functions
+`look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it; an
+`EnergyBalance` adds up what comes in and what is lost. The functions
 of a state (`kinetic_energy` and so on) work on the host.
 """
 
+from md.observe.balance import EnergyBalance
 from md.observe.look import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
 from md.observe.state import contact_energy, kinetic_energy, momentum, temperature
 
 __all__ = [
+    "EnergyBalance",
     "Observation",
     "Observer",
     "Profile",

@@ -1,0 +1,36 @@
+// Energies and powers of all particles; see balance.py.
+
+extern "C" __global__ void flows(int n, const real* pos, const real* vel, const real* vel_now, const real* lost,
+                                 Grid grid, Outside field, const double* now, int parts, double* sums) {
+    int i = work_item();
+    double own[5] = {};
+    if (i < n) {
+        Vec r = load(pos, n, i), v = load(vel, n, i), vn = load(vel_now, n, i), f = load(lost, n, i);
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            double speed = vn.x[axis], pull = field.pull[axis], carried = 0;
+            if (axis == field.axis) {
+                pull += now[0];
+                carried = now[1];
+            }
+            own[0] += speed * speed / 2;
+            own[2] -= f.x[axis] * speed;
+            own[4] += pull * speed;
+            if (field.spring[axis] > 0) {
+                real x = r.x[axis], overlaps[2] = {field.radius - x, field.radius - (grid.length[axis] - x)};
+#pragma unroll
+                for (int side = 0; side < 2; ++side) {
+                    if (overlaps[side] <= 0) continue;
+                    own[1] += (double)field.spring[axis] * overlaps[side] * overlaps[side] / 2;
+                    own[3] += field.damping[axis] * (v.x[axis] + carried) * speed;
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 5; ++k) {
+#pragma unroll
+        for (int apart = 16; apart; apart /= 2) own[k] += __shfl_xor_sync(~0u, own[k], apart);
+        if (threadIdx.x % 32 == 0 && own[k] != 0) atomicAdd(sums + k, own[k]);
+    }
+}

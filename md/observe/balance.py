@@ -1,0 +1,117 @@
+"""The energy that comes in, that is lost, and that is stored, over the steps of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numba
+import numpy as np
+
+from md.backend.jit import kernel
+from md.laws import SpringDashpot
+from md.laws.measure import Measure
+from md.observe.sums import total
+from md.simulation import Simulation
+
+COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
+
+
+class EnergyBalance:
+    """A reporter that adds up what the outside gives and what dashpots take.
+
+    Powers are force times velocity at the time of the positions, with each force as the step took it, and are
+    added up by trapezoids: with every step looked at only the springs' energy is not exact, by second order
+    in dt. All is seen from the container: what comes in is the work of its acceleration reversed, and of
+    gravity.
+
+    Args:
+        interval: in steps, at least 1; a contact should be looked at ten times or more.
+
+    Raises:
+        ValueError: (by `report`) another law than `SpringDashpot`.
+    """
+
+    def __init__(self, interval: int = 1):
+        self.interval = interval
+        self._rows: list[dict[str, float]] = []
+
+    def report(self, simulation: Simulation) -> None:
+        """Look at a simulation."""
+        inside = simulation.inside()
+        law, p, backend = inside.law, inside.particles, inside.backend
+        if type(law) is not SpringDashpot:
+            raise ValueError(f"no energy balance of {law}; allowed: a SpringDashpot")
+        lost = p.spare[0]  # rows for a fold
+        inside.search.force(replace(law, stiffness=0.0), lost)
+        sums = backend.zeros(len(COLUMNS), np.float64)
+        outside = inside.outside
+        backend.kernels(__name__).flows(
+            p.n, p.pos, p.vel, inside.vel, lost, inside.search.grid.record, outside.record, outside.now,
+            4 * backend.workers, sums,
+        )  # fmt: skip
+        found = dict(zip(COLUMNS, backend.download(sums).tolist(), strict=True))
+        measure = Measure(law, 0.0, p.n, backend)
+        inside.search.force(measure, lost)
+        contact, _, _ = total(measure, backend)
+        row = {
+            "step": inside.step,
+            "time_units": inside.time,
+            "kinetic_energy": found["kinetic"],
+            "contact_energy": contact,
+            "wall_energy": found["wall_energy"],
+            "power_in": found["power_in"],
+            "power_lost_in_pairs": found["pair_loss"],
+            "power_lost_at_walls": found["wall_loss"],
+        }
+        self._rows.append(row | self._sums_to(row))
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of all looks, a row each: energies in m d^2 / time^2, powers in that over time.
+
+        `energy_in`, `energy_lost_in_pairs` and `energy_lost_at_walls` are since the first look; and
+        `energy_missing` is what came in, less what was lost, less what is stored more than at the first.
+        """
+        names = self._rows[0] if self._rows else ()
+        return {name: np.array([row[name] for row in self._rows]) for name in names}
+
+    def _sums_to(self, row: dict[str, float]) -> dict[str, float]:
+        kinds = {"energy_in": "power_in"} | {
+            f"energy_lost_{where}": f"power_lost_{where}" for where in ("in_pairs", "at_walls")
+        }
+        if not self._rows:
+            return dict.fromkeys((*kinds, "energy_missing"), 0.0)
+        before, first = self._rows[-1], self._rows[0]
+        half = (row["time_units"] - before["time_units"]) / 2
+        sums = {name: before[name] + half * (before[power] + row[power]) for name, power in kinds.items()}
+        stored = sum(row[k] - first[k] for k in ("kinetic_energy", "contact_energy", "wall_energy"))
+        missing = sums["energy_in"] - sums["energy_lost_in_pairs"] - sums["energy_lost_at_walls"] - stored
+        return sums | {"energy_missing": missing}
+
+
+@kernel(parallel=True)
+def flows(n, pos, vel, vel_now, lost, grid, field, now, parts, sums):
+    """Raise the sums of `COLUMNS`: energies, and powers of what acts from outside and of dashpots.
+
+    `vel` are the velocities that forces were found with, `vel_now` those at the time of the positions,
+    `lost` the force of the pairs' dashpots.
+    """
+    partial = np.zeros((parts, 5))
+    for p in numba.prange(parts):
+        g, o = grid[0], field[0]
+        for i in range(p * n // parts, (p + 1) * n // parts):
+            for axis in range(pos.shape[1]):
+                v = float(vel_now[i, axis])
+                partial[p, 0] += v * v / 2
+                partial[p, 2] -= float(lost[i, axis]) * v
+                carried, pull = 0.0, float(o.pull[axis])
+                if axis == o.axis:
+                    carried, pull = now[1], pull + now[0]
+                partial[p, 4] += pull * v
+                if o.spring[axis] > 0:
+                    x = pos[i, axis]
+                    for overlap in (o.radius - x, o.radius - (g.length[axis] - x)):
+                        if overlap > 0:
+                            partial[p, 1] += float(o.spring[axis]) * overlap * overlap / 2
+                            partial[p, 3] += o.damping[axis] * (vel[i, axis] + carried) * v
+    for p in range(parts):
+        sums += partial[p]
