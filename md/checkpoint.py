@@ -179,7 +179,7 @@ def blamed_on(path: str | Path):
     """
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise CheckpointError(f"{path} makes no simulation: {error}") from error
 
 

@@ -100,5 +100,5 @@ def _of_registry(slot: str, plain: Any) -> Any:
         )
     try:
         return registry[name](**{p: made(p, value) for p, value in parameters.items()})
-    except TypeError as error:
+    except (TypeError, ArithmeticError) as error:
         raise ValueError(f"{slot} {name!r}: {error}") from error

@@ -300,7 +300,7 @@ class Simulation:
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
             if saved.remembers("reorder", choices.get("reorder")):
                 simulation._reorder.remember(saved.memory)
-            if saved.remembers("integrator", choices["integrator"]):
+            if saved.remembers("integrator", choices.get("integrator")):
                 simulation._integrator.remember(saved.memory)
         simulation._loop.begin_at(saved.step)
         simulation._watch.start, simulation._begun = saved.start_energy, saved.step

@@ -183,6 +183,14 @@ class TestReading:
         changed(path, format=np.array(FORMAT + "s"))
         refused(path, "no checkpoint")
 
+    @pytest.mark.parametrize("slot", ["integrator", "reorder", "search"])
+    def test_what_a_config_leaves_out_is_as_the_constructor_has_it(self, path, slot):
+        with np.load(path) as file:
+            plain = json.loads(str(file["config"]))
+        del plain["simulation"][slot]
+        changed(path, config=np.array(json.dumps(plain)))
+        assert md.Simulation.load(path).step == 3
+
     @pytest.mark.parametrize(
         "name", ["pos", "vel", "id", "config", "version", "reorder_order", "reorder_home"]
     )
@@ -255,6 +263,11 @@ class TestReading:
         changed(path, [(keys, value)])
         refused(path, told)
         assert os.listdir(path.parent) == [path.name]
+
+    def test_numbers_that_overflow_are_blamed_on_the_file(self, path):
+        walls = {"name": "walls", "with": {"contact_time": 1e-200}}
+        changed(path, [(("box", "periodic"), [False] * 3), (("simulation", "walls"), walls)])
+        refused(path, "makes no simulation", "out of range")
 
     def test_a_pickle_inside_runs_no_code(self, path):
         class Mischief:
