@@ -1,0 +1,201 @@
+"""What does shaking make of the thesis's box: how dense and hot is it where, and where does the energy go?
+
+Spheres between two walls that are shaken in phase, periodic sideways: figure 6.2 of the thesis, at any size,
+with a contact time of 2e-4 where the frequency is 50. Once it is steady, each shake gives a profile across
+the box and a balance: the work of the container against what the dashpots of pairs and of walls take, and what is
+stored more than before. All is seen from the container.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+from experiments.core import Settings, main, style, values
+from md.laws import ShakenWalls, SpringDashpot
+
+LOOKS_A_CONTACT = 25  # at the balance
+LOOKS_A_SHAKE = 20  # at the profile
+_GROUP = ["amplitude", "filling_fraction"]
+_SUMS = ("energy_in", "energy_lost_in_pairs", "energy_lost_at_walls", "energy_missing")
+_FLOWS = {
+    "energy_in": "comes in",
+    "energy_lost_in_pairs": "lost in pairs",
+    "energy_lost_at_walls": "lost at walls",
+}
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of shaken boxes."""
+
+    length: float = 64.0
+    """Of the box sideways, in d; 512 in the thesis."""
+    height: float = 10.0
+    """Between the walls, in d."""
+    filling_fraction: tuple[float, ...] = (0.2,)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    amplitude: tuple[float, ...] = (0.6, 1.2, 1.8)
+    """Of the shaking, in d."""
+    frequency: float = 50.0
+    """Of the shaking, per time unit."""
+    restitution: float = 0.8
+    """Between two spheres."""
+    wall_restitution: float = 0.9
+    """Between a sphere and a wall."""
+    wall_damping: str = "relative"
+    """relative, or absolute as in the thesis's program: what velocity the dashpots of the walls feel."""
+    contact_time: float = 2e-4
+    """Of two spheres, and of a sphere and a wall, in time units."""
+    steps_per_contact: int = 50
+    """Time steps in a contact, 20 or more."""
+    shakes_before: int = 10
+    """Shakes that make the gas steady."""
+    shakes: int = 5
+    """Shakes that are looked at."""
+    bins: int = 20
+    """Slices across the box."""
+    search: str = "verlet"
+    """Any search of `md.search`."""
+    precision: str = "float64"
+    """float32, float64."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        positive = ("length", "height", "filling_fraction", "amplitude", "frequency", "contact_time")
+        for name in positive:
+            for value in values(getattr(self, name)):
+                if not (math.isfinite(value) and value > 0):
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: positive and finite")
+        lowest = {"steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "bins": 1}
+        for name, least in lowest.items():
+            if getattr(self, name) < least:
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(f"{flag} {getattr(self, name)}; allowed: at least {least}")
+        if self.search not in md.search.SEARCHES:
+            raise ValueError(f"--search: unknown {self.search!r}; known: {', '.join(md.search.SEARCHES)}")
+        if self.contact_time * self.frequency > 0.05:
+            raise ValueError(
+                f"--contact-time {self.contact_time} at --frequency {self.frequency}: a contact takes more "
+                "than a twentieth of a shake; lower one of them"
+            )
+
+
+QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 1, "contact_time": 8e-4,
+         "steps_per_contact": 20}  # fmt: skip
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each shake, and one for each slice of the box in each shake."""
+    law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
+    walls = ShakenWalls(
+        amplitude=case.amplitude,
+        frequency=case.frequency,
+        restitution=case.wall_restitution,
+        wall_damping=case.wall_damping,
+    )
+    dt = case.contact_time / case.steps_per_contact
+    shake = round(1 / (case.frequency * dt))
+    lengths = (case.length, case.length, case.height)
+    warm = (0.2 * walls.speed) ** 2
+    state = md.scenes.shaken_box(
+        case.filling_fraction, lengths, temperature=warm, seed=case.seed, backend=case.backend
+    )
+    sim = md.Simulation(
+        state,
+        law,
+        search=case.search,
+        dt=dt,
+        walls=walls,
+        backend=case.backend,
+        precision=case.precision,
+        fused=True,
+    )
+    sim.run(shake * case.shakes_before, phases=False)
+    n = len(state)
+    for k in range(case.shakes):
+        balance = md.observe.EnergyBalance(max(1, case.steps_per_contact // LOOKS_A_CONTACT))
+        observer = md.observe.Observer(max(1, shake // LOOKS_A_SHAKE), md.observe.Profile(2, case.bins))
+        balance.report(sim)
+        sim.run(shake, phases=False, reporters=[balance, observer])
+        if sim.step % balance.interval:
+            balance.report(sim)
+        common = {"shake": k, "n": n, "wall_speed_squared": walls.speed**2}
+        sums = {name: column[-1] / n for name, column in balance.table().items() if name in _SUMS}
+        warmth = observer.table()["temperature_about_local_mean"].mean()
+        yield {"what": "shake", "temperature": warmth} | common | sums
+        for number, rows in pd.DataFrame(observer.profile_table()).groupby("slice"):
+            yield common | {"what": "slice", "slice": number} | _slice(rows)
+
+
+def _slice(rows: pd.DataFrame) -> dict:
+    """Means over the looks at a slice; of the temperature, by particles."""
+    weight = rows["particles"].sum()
+    heat = (rows["temperature"].fillna(0) * rows["particles"]).sum()
+    return {
+        "centre_d": rows["centre_d"].iloc[0],
+        "local_filling_fraction": rows["filling_fraction"].mean(),
+        "temperature": heat / weight if weight else np.nan,
+    }
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Profiles across the box; where the energy of a shake goes; both as tables."""
+    several = table["filling_fraction"].nunique() > 1
+    table = table.assign(
+        name=[
+            f"{a:g} d" + (f", {phi:g}" if several else "")
+            for a, phi in zip(table["amplitude"], table["filling_fraction"], strict=True)
+        ],
+        warmth=table["temperature"] / table["wall_speed_squared"],
+    )
+    slices, shakes = table[table["what"] == "slice"], table[table["what"] == "shake"]
+    style.save(_profiles(slices), out, "profiles")
+    style.save(_balance(shakes), out, "balance")
+    summary = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
+    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
+    summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
+    summary.reset_index().to_csv(out / "summary.csv", index=False)
+
+
+def _profiles(slices: pd.DataFrame) -> plt.Figure:
+    figure, (dense, hot) = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    look = style.lines_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 4}
+    spread = {"estimator": "median", "errorbar": ("pi", 100)}
+    sns.lineplot(slices, x="centre_d", y="local_filling_fraction", ax=dense, legend=True, **spread, **look)
+    sns.lineplot(slices, x="centre_d", y="warmth", ax=hot, legend=False, **spread, **look)
+    dense.set_ylabel("filling fraction of a slice")
+    hot.set_ylabel("temperature over square of the walls' speed")
+    for panel in (dense, hot):
+        panel.set_xlabel("height over the lower wall (d)")
+    dense.legend(title="amplitude", fontsize=7)
+    figure.suptitle("shaken box, seen from the container; median and range over shakes", fontsize=9)
+    return figure
+
+
+def _balance(shakes: pd.DataFrame) -> plt.Figure:
+    figure, (flows, missing) = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    scaled = shakes.assign(**{name: shakes[name] / shakes["wall_speed_squared"] for name in _FLOWS})
+    long = scaled.melt(["amplitude", "shake"], list(_FLOWS), "flow", "energy").replace({"flow": _FLOWS})
+    spread = {"estimator": "median", "errorbar": ("pi", 100)}
+    look = style.lines_in_turn(list(_FLOWS.values()), "flow")
+    sns.lineplot(long, x="amplitude", y="energy", ax=flows, **spread, **look)
+    flows.legend(title=None, fontsize=7)
+    flows.set(xlabel="amplitude (d)", ylabel="energy a shake and particle over\nsquare of the walls' speed")
+    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
+    sns.lineplot(share, x="amplitude", y="share", ax=missing, marker="o", color="black", **spread)
+    missing.axhline(1e-3, color="0.5", linestyle=":", label="0.001")
+    missing.set(xlabel="amplitude (d)", ylabel="missing in the balance, over what comes in", yscale="log")
+    missing.legend(title=None, fontsize=7)
+    figure.suptitle("energy of a shake; median and range over shakes", fontsize=9)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)
