@@ -2,8 +2,8 @@
 
 Spheres between two walls that are shaken in phase, periodic sideways: figure 6.2 of the thesis, at any size,
 with a contact time of 2e-4 where the frequency is 50. Once it is steady, each shake gives a profile across
-the box and a balance: the work of the container against what the dashpots of pairs and of walls take, and what is
-stored more than before. All is seen from the container.
+the box and a balance: the work of the container against what the dashpots of pairs and of walls take, and
+what is stored more than before. All is seen from the container.
 """
 
 import math
@@ -171,7 +171,7 @@ def _profiles(slices: pd.DataFrame) -> plt.Figure:
     sns.lineplot(slices, x="centre_d", y="local_filling_fraction", ax=dense, legend=True, **spread, **look)
     sns.lineplot(slices, x="centre_d", y="warmth", ax=hot, legend=False, **spread, **look)
     dense.set_ylabel("filling fraction of a slice")
-    hot.set_ylabel("temperature over square of the walls' speed")
+    hot.set_ylabel("temperature over\nsquare of the walls' speed")
     for panel in (dense, hot):
         panel.set_xlabel("height over the lower wall (d)")
     dense.legend(title="amplitude", fontsize=7)
@@ -191,7 +191,7 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     sns.lineplot(share, x="amplitude", y="share", ax=missing, marker="o", color="black", **spread)
     missing.axhline(1e-3, color="0.5", linestyle=":", label="0.001")
-    missing.set(xlabel="amplitude (d)", ylabel="missing in the balance, over what comes in", yscale="log")
+    missing.set(xlabel="amplitude (d)", ylabel="missing in the balance,\nover what comes in", yscale="log")
     missing.legend(title=None, fontsize=7)
     figure.suptitle("energy of a shake; median and range over shakes", fontsize=9)
     return figure

@@ -184,7 +184,12 @@ class TestObserver:
         runs[0].run(60)
         runs[1].run(60, reporters=[observer])
         assert len(observer.observations) == 9
-        assert same_run(runs[0].state, runs[1].state, backend, search)
+        one, other = (run.state.by_id() for run in runs)
+        if (backend, search, fused) == ("cuda", "verlet", True):  # may make its lists at other steps then
+            np.testing.assert_allclose(one.pos, other.pos, atol=1e-9)
+            np.testing.assert_allclose(one.vel, other.vel, atol=1e-6)
+        else:
+            assert same_run(runs[0].state, runs[1].state, backend, search)
 
     def test_makes_tidy_tables(self, backend):
         observer = md.Observer(20, [Profile(0, 4), Profile(2, 6)])

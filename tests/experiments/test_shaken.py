@@ -1,0 +1,50 @@
+"""The shaken box: its balance holds, its profiles are of all particles, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import shaken
+from experiments.core.settings import cases
+
+
+def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
+    config = shaken.Config(
+        length=6.0,
+        height=5.0,
+        amplitude=(0.9,),
+        contact_time=1e-3,
+        steps_per_contact=20,
+        shakes_before=0,
+        shakes=1,
+        bins=5,
+        backend="cpu",
+    )
+    (case,) = cases(config)
+    table = pd.DataFrame(list(shaken.measure(case)))
+    shake, slices = table[table["what"] == "shake"].iloc[0], table[table["what"] == "slice"]
+    assert abs(shake["energy_missing"]) < 0.01 * shake["energy_in"]
+    assert shake["energy_in"] > shake["energy_lost_in_pairs"] > shake["energy_lost_at_walls"] > 0
+    assert slices["centre_d"].tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    filling = shake["n"] * np.pi / 6 / (6 * 6 * 5)
+    assert slices["local_filling_fraction"].mean() == pytest.approx(filling)
+    assert (slices["temperature"] > 0).all()
+    shaken.draw(table.assign(amplitude=0.9, filling_fraction=0.2), tmp_path)
+    assert {"profiles.png", "balance.png", "summary.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("length", 0.0),
+        ("amplitude", (-1.0,)),
+        ("frequency", np.inf),
+        ("steps_per_contact", 10),
+        ("shakes", 0),
+        ("search", "grid"),
+        ("contact_time", 2e-3),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(field, value):
+    with pytest.raises(ValueError, match=f"--{field.replace('_', '-')}"):
+        shaken.Config(**{field: value})
