@@ -111,9 +111,8 @@ def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend:
 
 def _thermalised(case: Config, contact_time: float, dt: float, seed: int) -> md.State:
     """The gas in equilibrium at a temperature near 1."""
-    box = md.scenes.box_for(case.n, case.filling_fraction)
-    state = md.scenes.granular_gas(
-        case.filling_fraction, box, temperature=1.0, seed=seed, backend=case.backend
+    state = md.scenes.cooling_gas(
+        case.n, case.filling_fraction, temperature=1.0, seed=seed, backend=case.backend
     )
     law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
     sim = _simulation(state, law, dt, case.backend)

@@ -55,7 +55,7 @@ class EnergyBalance:
         contact, _, _ = total(measure, backend)
         row = {
             "step": inside.step,
-            "time_units": inside.time,
+            "time": inside.time,
             "kinetic_energy": found["kinetic"],
             "contact_energy": contact,
             "wall_energy": found["wall_energy"],
@@ -81,7 +81,7 @@ class EnergyBalance:
         if not self._rows:
             return dict.fromkeys((*kinds, "energy_missing"), 0.0)
         before, first = self._rows[-1], self._rows[0]
-        half = (row["time_units"] - before["time_units"]) / 2
+        half = (row["time"] - before["time"]) / 2
         sums = {name: before[name] + half * (before[power] + row[power]) for name, power in kinds.items()}
         stored = sum(row[k] - first[k] for k in ("kinetic_energy", "contact_energy", "wall_energy"))
         missing = sums["energy_in"] - sums["energy_lost_in_pairs"] - sums["energy_lost_at_walls"] - stored
@@ -100,10 +100,10 @@ def flows(n, pos, vel, vel_now, lost, grid, field, now, parts, sums):
         g, o = grid[0], field[0]
         for i in range(p * n // parts, (p + 1) * n // parts):
             for axis in range(pos.shape[1]):
-                v = float(vel_now[i, axis])
+                v = np.float64(vel_now[i, axis])  # float() leaves a float32 as it is
                 partial[p, 0] += v * v / 2
-                partial[p, 2] -= float(lost[i, axis]) * v
-                carried, pull = 0.0, float(o.pull[axis])
+                partial[p, 2] -= lost[i, axis] * v
+                carried, pull = 0.0, np.float64(o.pull[axis])
                 if axis == o.axis:
                     carried, pull = now[1], pull + now[0]
                 partial[p, 4] += pull * v
@@ -111,7 +111,7 @@ def flows(n, pos, vel, vel_now, lost, grid, field, now, parts, sums):
                     x = pos[i, axis]
                     for overlap in (o.radius - x, o.radius - (g.length[axis] - x)):
                         if overlap > 0:
-                            partial[p, 1] += float(o.spring[axis]) * overlap * overlap / 2
+                            partial[p, 1] += np.float64(o.spring[axis]) * overlap * overlap / 2
                             partial[p, 3] += o.damping[axis] * (vel[i, axis] + carried) * v
     for p in range(parts):
         sums += partial[p]
