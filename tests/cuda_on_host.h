@@ -36,6 +36,11 @@ inline int __float_as_int(float value) {
     memcpy(&bits, &value, 4);
     return bits;
 }
+inline long long __double_as_longlong(double value) {
+    long long bits;
+    memcpy(&bits, &value, 8);
+    return bits;
+}
 inline float __uint_as_float(unsigned bits) { return __int_as_float((int)bits); }
 inline unsigned __float_as_uint(float value) { return (unsigned)__float_as_int(value); }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }

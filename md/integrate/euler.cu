@@ -1,5 +1,6 @@
 // Euler's scheme with a step that the fastest particle sets; see euler.py.
 
+#include "md/backend/warp.cuh"
 #include "md/integrate/moving.cuh"
 
 extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* most) {
@@ -9,12 +10,7 @@ extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* mo
         Vec v = load(vel, n, i);
         found = dot(v, v);
     }
-    // Numbers that are not negative are ordered as their bits are, NaN above them all.
-    unsigned long long bits = __double_as_longlong(found);
-#pragma unroll
-    for (int apart = 16; apart; apart /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, apart));
-    unsigned long long* word = (unsigned long long*)most;
-    if (threadIdx.x % 32 == 0 && bits > *(volatile unsigned long long*)word) atomicMax(word, bits);
+    raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
 extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* force, double longest,

@@ -27,6 +27,7 @@ class KickDrift(NamedTuple):
             to one more where the step was taken.
         turn: 0 and 1 in turn.
         fastest, gone, halted, reach, slack: of `md.pace.Pace`.
+        outside, now: `record` and `now` of `md.outside.Outside`; None where nothing acts from outside.
     """
 
     pos: Array
@@ -42,30 +43,8 @@ class KickDrift(NamedTuple):
     halted: Array
     reach: np.float32
     slack: np.float32
-
-
-class Driven(NamedTuple):
-    """The same where something acts from outside (`md.outside`).
-
-    Attributes:
-        outside, now: `record` and `now` of `md.outside.Outside`. The others are as in `KickDrift`.
-    """
-
-    pos: Array
-    vel: Array
-    id: Array
-    kick: np.floating
-    drift: np.floating
-    fault: Array
-    clock: Array
-    turn: int
-    fastest: Array
-    gone: Array
-    halted: Array
-    reach: np.float32
-    slack: np.float32
-    outside: np.ndarray
-    now: Array
+    outside: np.ndarray | None = None
+    now: Array | None = None
 
 
 class Placing(NamedTuple):
@@ -115,7 +94,7 @@ def place(out, grid, i, old, new):
 
 @overload(finish, jit_options={"forceinline": True})
 def _finish(out, grid, i, ri, vi, acc):
-    if not isinstance(out, types.BaseNamedTuple) or out.instance_class not in (KickDrift, Driven):
+    if not isinstance(out, types.BaseNamedTuple) or out.instance_class is not KickDrift:
         return None
 
     def finish_kick_drift(out, grid, i, ri, vi, acc):
@@ -128,4 +107,5 @@ def _finish(out, grid, i, ri, vi, acc):
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
 
-    return finish_driven if out.instance_class is Driven else finish_kick_drift
+    driven = out.types[KickDrift._fields.index("outside")] is not types.none
+    return finish_driven if driven else finish_kick_drift

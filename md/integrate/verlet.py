@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from md.backend.base import Array
 from md.integrate import leapfrog
-from md.integrate.moving import Driven, KickDrift
+from md.integrate.moving import KickDrift
 from md.integrate.strategy import Integrator
 from md.pace import Pace
 
@@ -27,7 +27,7 @@ class VelocityVerlet(Integrator):
             p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
         )
 
-    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift | Driven:
+    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
         """The same step as an output of the force kernel, into the spare arrays."""
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
@@ -38,7 +38,7 @@ class VelocityVerlet(Integrator):
         if not outside.acts:
             return moved
         outside.at(0.0, self._clock, turn)
-        return Driven(*moved, outside.record, outside.now)
+        return moved._replace(outside=outside.record, now=outside.now)
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""

@@ -1,5 +1,7 @@
 // Energies and powers of all particles; see balance.py.
 
+#include "md/backend/warp.cuh"
+
 extern "C" __global__ void flows(int n, const real* pos, const real* vel, const real* vel_now, const real* lost,
                                  Grid grid, Outside field, const double* now, int parts, double* sums) {
     int i = work_item();
@@ -28,9 +30,5 @@ extern "C" __global__ void flows(int n, const real* pos, const real* vel, const 
         }
     }
 #pragma unroll
-    for (int k = 0; k < 5; ++k) {
-#pragma unroll
-        for (int apart = 16; apart; apart /= 2) own[k] += __shfl_xor_sync(~0u, own[k], apart);
-        if (threadIdx.x % 32 == 0 && own[k] != 0) atomicAdd(sums + k, own[k]);
-    }
+    for (int k = 0; k < 5; ++k) add_sum(sums + k, own[k]);
 }

@@ -1,5 +1,7 @@
 // Sums over the particles; see sums.py.
 
+#include "md/backend/warp.cuh"
+
 #define MOST_BINS 1000  // as in sums.py: 48000 bytes of shared memory in 3D
 #define COLUMNS (3 + DIM)
 
@@ -51,9 +53,5 @@ extern "C" __global__ void add_up(int threads, int n, const double* energy, cons
         own[2] += begun[i];
     }
 #pragma unroll
-    for (int k = 0; k < 3; ++k) {
-#pragma unroll
-        for (int apart = 16; apart; apart /= 2) own[k] += __shfl_xor_sync(~0u, own[k], apart);
-        if (threadIdx.x % 32 == 0 && own[k] != 0) atomicAdd(sums + k, own[k]);
-    }
+    for (int k = 0; k < 3; ++k) add_sum(sums + k, own[k]);
 }

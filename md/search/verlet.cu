@@ -1,5 +1,7 @@
 // Neighbour lists; see verlet.py.
 
+#include "md/backend/warp.cuh"
+
 extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, Grid grid, double* most) {
     int i = work_item();
     double found = 0;
@@ -7,12 +9,7 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, 
         Vec dr = displacement(grid, load(pos, n, i), load(anchor, n, i));
         found = dot(dr, dr);
     }
-    // Numbers that are not negative are ordered as their bits are.
-    unsigned long long bits = __double_as_longlong(found);
-#pragma unroll
-    for (int apart = 16; apart; apart /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, apart));
-    unsigned long long* word = (unsigned long long*)most;
-    if (threadIdx.x % 32 == 0 && bits > *(volatile unsigned long long*)word) atomicMax(word, bits);
+    raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
 // Calls visit(j) for every particle within reach in cells that follow one another along axis 0. Where they do so in

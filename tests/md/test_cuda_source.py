@@ -23,7 +23,7 @@ from md.backend.source import (
     struct_of_dtype,
 )
 from md.grid import record_dtype
-from md.integrate.moving import Driven, KickDrift
+from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
 from md.laws.measure import Measured
@@ -155,7 +155,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, Driven, Unsorted), (Collect, Measured)
+    outs, laws = (KickDrift, Unsorted), (Collect, Measured)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
