@@ -3,7 +3,8 @@
 Spheres between two walls that are shaken in phase, periodic sideways: figure 6.2 of the thesis, at any size,
 with a contact time of 2e-4 where the frequency is 50. Once it is steady, each shake gives a profile across
 the box and a balance: the work of the container against what the dashpots of pairs and of walls take, and
-what is stored more than before. All is seen from the container.
+what is stored more than before. All is seen from the container. Of the last shake there is a film of a
+section through the box, seen from outside.
 """
 
 import math
@@ -18,6 +19,8 @@ import seaborn as sns
 
 import md
 from experiments.core import Settings, main, style, values
+from experiments.core.drawing.discs import Discs
+from experiments.core.film import WITHOUT, can_film, film
 from md.laws import ShakenWalls, SpringDashpot
 
 LOOKS_A_CONTACT = 25  # at the balance
@@ -61,6 +64,8 @@ class Config(Settings):
     """Shakes that are looked at."""
     bins: int = 20
     """Slices across the box."""
+    pictures: int = 48
+    """Pictures of the last shake, for the film; 0 for none."""
     search: str = "verlet"
     """Any search of `md.search`."""
     precision: str = "float64"
@@ -73,7 +78,7 @@ class Config(Settings):
             for value in values(getattr(self, name)):
                 if not (math.isfinite(value) and value > 0):
                     raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: positive and finite")
-        lowest = {"steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "bins": 1}
+        lowest = {"steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "bins": 1, "pictures": 0}
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 flag = "--" + name.replace("_", "-")
@@ -92,7 +97,7 @@ QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each shake, and one for each slice of the box in each shake."""
+    """A row for each shake, for each slice of the box in it, and for each disc of a section in the last."""
     law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
     walls = ShakenWalls(
         amplitude=case.amplitude,
@@ -122,16 +127,36 @@ def measure(case: Config) -> Iterator[dict]:
     for k in range(case.shakes):
         balance = md.observe.EnergyBalance(max(1, case.steps_per_contact // LOOKS_A_CONTACT))
         observer = md.observe.Observer(max(1, shake // LOOKS_A_SHAKE), md.observe.Profile(2, case.bins))
+        sections = _Sections(max(1, shake // max(1, case.pictures)), walls)
+        filmed = [sections] if case.pictures and k == case.shakes - 1 else []
         balance.report(sim)
-        sim.run(shake, phases=False, reporters=[balance, observer])
+        sim.run(shake, phases=False, reporters=[balance, observer, *filmed])
         if sim.step % balance.interval:
             balance.report(sim)
         common = {"shake": k, "n": n, "wall_speed_squared": walls.speed**2}
+        common |= {"length_d": case.length, "height_d": case.height}
         sums = {name: column[-1] / n for name, column in balance.table().items() if name in _SUMS}
         warmth = observer.table()["temperature_about_local_mean"].mean()
         yield {"what": "shake", "temperature": warmth} | common | sums
         for number, rows in pd.DataFrame(observer.profile_table()).groupby("slice"):
             yield common | {"what": "slice", "slice": number} | _slice(rows)
+        for row in sections.rows:
+            yield common | {"what": "disc"} | row
+
+
+class _Sections:
+    """A reporter that cuts the box upright through its middle."""
+
+    def __init__(self, interval: int, walls: ShakenWalls):
+        self.interval, self.walls, self.rows = interval, walls, []
+
+    def report(self, simulation: md.Simulation) -> None:
+        cut, time = md.observe.section(simulation.state), simulation.time
+        speed = np.linalg.norm(cut.vel + np.array([0, 0, self.walls.velocity(time)]), axis=1)
+        common = {"time": time, "lift_d": self.walls.displacement(time)}
+        for (x, z), radius, fast in zip(cut.centre, cut.radius, speed / self.walls.speed, strict=True):
+            here = {"x_d": x, "z_d": z, "radius_d": radius, "speed_over_walls": fast}
+            self.rows.append(common | here)
 
 
 def _slice(rows: pd.DataFrame) -> dict:
@@ -162,6 +187,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
     summary.reset_index().to_csv(out / "summary.csv", index=False)
+    for (amplitude, phi), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
+        _sections(discs, out, f"section_{amplitude:g}" + (f"_{phi:g}" if several else ""))
 
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
@@ -195,6 +222,35 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
     missing.legend(title=None, fontsize=7)
     figure.suptitle("energy of a shake; median and range over shakes", fontsize=9)
     return figure
+
+
+def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
+    """The last section as a figure, and all as a film."""
+    amplitude, length, height = discs[["amplitude", "length_d", "height_d"]].iloc[0]
+    upright = height + 2 * amplitude + 1
+    inches = min(7.4 / length, 3.6 / upright)  # a d
+    figure, panel = plt.subplots(figsize=(1.7 + inches * length, 1 + inches * upright), dpi=144)
+    fastest = np.ceil(10 * discs["speed_over_walls"].quantile(0.98)) / 10
+    shown = Discs(panel, length, height, fastest, swing=amplitude)
+    bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, extend="max")
+    bar.set_label("speed over the walls'", fontsize=8)
+    panel.set_title(f"section, seen from outside; amplitude {amplitude:g} d", fontsize=9)
+
+    def pictures():
+        for _, at in discs.groupby("time"):
+            columns = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
+            shown.show(*columns, lift=at["lift_d"].iloc[0])
+            yield
+
+    for _ in pictures():
+        pass
+    for kind in ("png", "pdf"):
+        figure.savefig(out / f"{name}.{kind}")
+    if can_film():
+        film(figure, pictures(), out / f"{name}.mp4")
+    else:
+        print(WITHOUT)
+        plt.close(figure)
 
 
 if __name__ == "__main__":

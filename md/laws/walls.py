@@ -126,6 +126,22 @@ class ShakenWalls(Walls):
         """Largest speed of the container, in d per time unit."""
         return 2 * math.pi * self.frequency * self.amplitude
 
+    def displacement(self, time: float) -> float:
+        """Where the container is, in d from the middle of its way.
+
+        Args:
+            time: since the start, in time units.
+        """
+        return -self.amplitude * math.cos(2 * math.pi * self.frequency * time)
+
+    def velocity(self, time: float) -> float:
+        """Of the container along its axis, in d per time unit.
+
+        Args:
+            time: since the start, in time units.
+        """
+        return self.speed * math.sin(2 * math.pi * self.frequency * time)
+
     def check(self, box: Box, dt: float) -> None:
         """Look whether they fit.
 

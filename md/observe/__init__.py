@@ -1,14 +1,15 @@
 """What is seen of a run: energies, temperatures, contacts, profiles. Summed where the particles are.
 
 `look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it; an
-`EnergyBalance` adds up what comes in and what is lost. The functions
-of a state (`kinetic_energy` and so on) work on the host.
+`EnergyBalance` adds up what comes in and what is lost. The functions of a state (`kinetic_energy` and so on,
+and `section`, for pictures) work on the host.
 """
 
 from md.observe.balance import EnergyBalance
 from md.observe.look import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
+from md.observe.section import Section, section
 from md.observe.state import contact_energy, kinetic_energy, momentum, temperature
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "Observer",
     "Profile",
     "Profiled",
+    "Section",
     "contact_energy",
     "kinetic_energy",
     "look",
     "momentum",
+    "section",
     "temperature",
 ]

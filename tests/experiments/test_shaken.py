@@ -18,6 +18,7 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
         shakes_before=0,
         shakes=1,
         bins=5,
+        pictures=3,
         backend="cpu",
     )
     (case,) = cases(config)
@@ -29,8 +30,14 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
     filling = shake["n"] * np.pi / 6 / (6 * 6 * 5)
     assert slices["local_filling_fraction"].mean() == pytest.approx(filling)
     assert (slices["temperature"] > 0).all()
+    discs = table[table["what"] == "disc"]
+    assert discs["time"].nunique() == 4  # with that of the start
+    assert discs["lift_d"].iloc[0] == discs["lift_d"].min() == -0.9
+    assert discs["radius_d"].between(0, 0.5).all()
     shaken.draw(table.assign(amplitude=0.9, filling_fraction=0.2), tmp_path)
-    assert {"profiles.png", "balance.png", "summary.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"profiles.png", "balance.png", "summary.csv", "section_0.9.png", "section_0.9.mp4"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 @pytest.mark.parametrize(

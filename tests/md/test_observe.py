@@ -80,7 +80,9 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
     tolerance = 1e-12 if precision == "float64" else 1e-5
     for name, value in expected.items():
         assert np.allclose(getattr(seen, name), value, rtol=tolerance, atol=tolerance * 100), name
-    assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state), rel=1e-12)
+    repeats = backend in md.search.SEARCHES[search].repeats_on  # else the two looks round differently
+    summed = 1e-12 if repeats else tolerance
+    assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state), rel=summed)
     stored = md.observe.contact_energy(state, simulation.pairs(), LAW.stiffness)
     assert seen.contact_energy_per_particle == pytest.approx(stored, rel=tolerance)
     assert (seen.step, seen.time) == (20, 20 * DT)

@@ -1,0 +1,63 @@
+"""The discs in which a plane cuts the spheres of a state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from md.laws.walls import RADIUS
+from md.state import State
+
+
+class Section(NamedTuple):
+    """Discs in a plane, p of them, in the order of their ids.
+
+    Attributes:
+        id: (p,) of the spheres.
+        centre: (p, 2) of the discs along the two other axes, in d.
+        radius: (p,) of the discs, in d: above 0, at most a half.
+        vel: (p, 3) velocities of the spheres, in d per time unit.
+    """
+
+    id: np.ndarray
+    centre: np.ndarray
+    radius: np.ndarray
+    vel: np.ndarray
+
+
+def section(state: State, axis: int = 1, at: float | None = None) -> Section:
+    """Cut a state by a plane across an axis.
+
+    Args:
+        state: in three dimensions.
+        axis: which the plane stands upright on.
+        at: where on that axis, in d; None for the middle of the box.
+
+    Returns:
+        The discs. One that reaches over a side of the box is not repeated on the other.
+
+    Raises:
+        ValueError: a state in two dimensions, an axis that is not there, or a plane outside the box.
+    """
+    box = state.box
+    if box.dim != 3:
+        raise ValueError(f"a section of a state in {box.dim} dimensions; allowed: 3")
+    if axis not in (0, 1, 2):
+        raise ValueError(f"axis = {axis!r} of a section; allowed: 0, 1, 2")
+    length = box.lengths[axis]
+    at = length / 2 if at is None else at
+    if not 0 <= at <= length:
+        raise ValueError(f"at = {at} of a section across axis {axis}; allowed: 0 .. {length}, in d")
+    away = state.pos[:, axis].astype(np.float64) - at
+    if box.periodic[axis]:
+        away -= length * np.round(away / length)
+    rows = np.flatnonzero(np.abs(away) < RADIUS)
+    rows = rows[np.argsort(state.id[rows])]
+    others = [k for k in range(3) if k != axis]
+    return Section(
+        id=state.id[rows],
+        centre=state.pos[np.ix_(rows, others)].astype(np.float64),
+        radius=np.sqrt(RADIUS**2 - away[rows] ** 2),
+        vel=state.vel[rows].astype(np.float64),
+    )
