@@ -152,10 +152,10 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         left=table["temperature"] / table["temperature_start"],
     )
     table["slowed"] = table["left"] ** -0.5
-    several = table["restitution"].nunique() > 1
+    several, sizes = table["restitution"].nunique() > 1, table["n"].nunique() > 1
     table["gas"] = [
-        f"{phi:.3g}" + (f", e = {e:g}" if several else "")
-        for phi, e in zip(table["filling_fraction"], table["restitution"], strict=True)
+        f"{phi:.3g}" + (f", e = {e:g}" if several else "") + (f", n = {n}" if sizes else "")
+        for n, phi, e in zip(*(table[name] for name in _GROUP), strict=True)
     ]
     style.save(_cooling(table), out, "cooling")
     rows = []

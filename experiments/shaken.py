@@ -22,6 +22,8 @@ from experiments.core import Settings, main, style, values
 from experiments.core.drawing.discs import Discs
 from experiments.core.film import WITHOUT, can_film, film
 from md.laws import ShakenWalls, SpringDashpot
+from md.observe.profile import MOST_BINS
+from md.simulation import PRECISIONS
 
 LOOKS_A_CONTACT = 25  # at the balance
 LOOKS_A_SHAKE = 20  # at the profile
@@ -43,7 +45,7 @@ class Config(Settings):
     height: float = 10.0
     """Between the walls, in d."""
     filling_fraction: tuple[float, ...] = (0.2,)
-    """Volume of the spheres over that of the box, up to 0.5."""
+    """Volume of the spheres over that of the box, up to 0.6."""
     amplitude: tuple[float, ...] = (0.6, 1.2, 1.8)
     """Of the shaking, in d."""
     frequency: float = 50.0
@@ -78,7 +80,17 @@ class Config(Settings):
             for value in values(getattr(self, name)):
                 if not (math.isfinite(value) and value > 0):
                     raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: positive and finite")
-        lowest = {"steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "bins": 1, "pictures": 0}
+        ranges = {"filling_fraction": 0.6, "restitution": 1.0, "wall_restitution": 1.0, "bins": MOST_BINS}
+        for name, most in ranges.items():
+            for value in values(getattr(self, name)):
+                if not 0 < value <= most:
+                    flag = "--" + name.replace("_", "-")
+                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {most}")
+        for name, known in {"precision": PRECISIONS, "wall_damping": ("relative", "absolute")}.items():
+            if getattr(self, name) not in known:
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(f"{flag} {getattr(self, name)!r}; allowed: {', '.join(known)}")
+        lowest = {"height": 1.0, "steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "pictures": 0}
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 flag = "--" + name.replace("_", "-")
@@ -93,7 +105,7 @@ class Config(Settings):
 
 
 QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 1, "contact_time": 8e-4,
-         "steps_per_contact": 20}  # fmt: skip
+         "steps_per_contact": 20, "pictures": 12}  # fmt: skip
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -182,7 +194,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     )
     slices, shakes = table[table["what"] == "slice"], table[table["what"] == "shake"]
     style.save(_profiles(slices), out, "profiles")
-    style.save(_balance(shakes), out, "balance")
+    for phi, those in shakes.groupby("filling_fraction", sort=False):
+        style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""))
     summary = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()

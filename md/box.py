@@ -63,6 +63,15 @@ class Box:
                 pos[:, axis] = np.where(wrapped >= side, 0, wrapped)
         return pos
 
+    def nearest(self, apart: np.ndarray) -> np.ndarray:
+        """Differences of positions between the nearest periodic images: (p, dim) float64.
+
+        Args:
+            apart: (p, dim) in d, of positions inside the box.
+        """
+        apart = np.asarray(apart, np.float64)
+        return apart - np.where(self.periodic, np.round(apart / self.lengths) * self.lengths, 0)
+
     def outside(self, pos: np.ndarray) -> np.ndarray:
         """Whether each particle is outside the box.
 

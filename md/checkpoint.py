@@ -3,9 +3,9 @@
 What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
 it is; `config` is JSON, with the choices of the simulation (`md.choices`), box, step and energy of the start;
 `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
-`velocity_verlet` stands half a step behind); `reorder_*` is the memory of the reorder and its schedule. It
-holds no structure of a search, nor what it planned: saving makes the search forget (`Search.forget`), so that
-the run that goes on and the one that is loaded begin anew alike.
+`velocity_verlet` stands half a step behind); `reorder_*` is the memory of the reorder and its schedule,
+`integrator_*` that of the integrator. It holds no structure of a search, nor what it planned: saving makes
+the search forget (`Search.forget`), so that the run that goes on and the one that is loaded begin anew alike.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ import numpy as np
 from md.backend import BackendUnavailableError
 from md.box import Box
 from md.choices import made, told
+from md.integrate import integrator
 from md.reporter import checked
 from md.state import State
 from md.whole import write_whole
 
-FORMAT, VERSION = "spatial-locality checkpoint", 1
-MEMORY = "reorder_"
+FORMAT, VERSION = "spatial-locality checkpoint", 2
+MEMORIES = ("integrator", "reorder")
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
+    TypeError, AttributeError,
 )  # fmt: skip
 MOST_STEPS = 2**62
+FLAGS = ("fused", "allow_overlap")
 
 
 class CheckpointError(ValueError):
@@ -69,14 +72,14 @@ class Saved(NamedTuple):
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
         start_energy: of `md.watch.Watch`.
-        memory: of the reorder and of the integrator.
+        memory: of the integrator and of the reorder, by these words.
     """
 
     choices: dict[str, Any]
     state: State
     step: int
     start_energy: float | None
-    memory: dict[str, np.ndarray]
+    memory: dict[str, dict[str, np.ndarray]]
 
     def write(self, path: str | Path) -> None:
         """Put the file in its place, once it is whole and on the disk.
@@ -92,7 +95,8 @@ class Saved(NamedTuple):
             "start_energy": self.start_energy,
         }
         arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
-        arrays |= {MEMORY + name: array for name, array in self.memory.items()}
+        for whose in MEMORIES:
+            arrays |= {f"{whose}_{name}": array for name, array in self.memory[whose].items()}
         arrays |= {"format": FORMAT, "version": VERSION, "config": json.dumps(config)}
         write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
@@ -116,8 +120,11 @@ class Saved(NamedTuple):
             ) from error
         good = type(step) is int and 0 <= step < MOST_STEPS
         _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS}")
-        good = energy is None or (isinstance(energy, (int, float)) and 0 <= energy < np.inf)
+        good = energy is None or (type(energy) in (int, float) and 0 <= energy < np.inf)
         _require(path, "start_energy", energy, good, "null, or a number of at least 0")
+        for name in FLAGS:
+            flag = choices.get(name, False)
+            _require(path, name, flag, type(flag) is bool, "true or false")
         for name in ("pos", "vel"):
             kind = arrays[name].dtype
             _require(
@@ -131,7 +138,14 @@ class Saved(NamedTuple):
             state = State(arrays["pos"], arrays["vel"], box, arrays["id"])
         except ValueError as error:
             raise CheckpointError(f"{path}: {error}; the file is damaged") from error
-        memory = {name.removeprefix(MEMORY): arrays[name] for name in arrays if name.startswith(MEMORY)}
+        memory = {
+            whose: {
+                name.removeprefix(f"{whose}_"): arrays[name]
+                for name in arrays
+                if name.startswith(f"{whose}_")
+            }
+            for whose in MEMORIES
+        }
         return cls(choices, state, step, energy, memory)
 
     def choose(self, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,11 +166,19 @@ class Saved(NamedTuple):
                 raise ValueError(
                     f"{name} = {instead[name]!r} in place of what {path} says; allowed: {', '.join(free)}"
                 )
+        given = instead.get("integrator")
+        given = integrator(given) if isinstance(given, str) else given
+        theirs = self.choices.get("integrator")
+        if given is not None and "unknown" not in (theirs or {}) and not self.holds("integrator", given):
+            raise ValueError(
+                f"integrator = {given!r} in place of that of {path}: velocities and time are as theirs keeps "
+                "them; allowed: the same; for another begin a Simulation with the `state` of the one loaded"
+            )
         chosen = dict(instead)
         for slot in self.choices.keys() - instead.keys():
             try:
                 chosen[slot] = made(slot, self.choices[slot])
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
             except BackendUnavailableError as error:
                 raise BackendUnavailableError(
@@ -165,9 +187,9 @@ class Saved(NamedTuple):
                 ) from error
         return chosen
 
-    def remembers(self, slot: str, choice: Any) -> bool:
-        """Whether the memory is of such a choice."""
-        return choice is not None and told(slot, choice) == self.choices.get(slot)
+    def holds(self, slot: str, choice: Any) -> bool:
+        """Whether this is the choice that was saved."""
+        return told(slot, choice) == self.choices.get(slot)
 
 
 @contextmanager
@@ -179,7 +201,7 @@ def blamed_on(path: str | Path):
     """
     try:
         yield
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path} makes no simulation: {error}") from error
 
 
@@ -200,9 +222,12 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
             with np.load(raw, allow_pickle=False) as file:
                 _check_format(path, file)
                 names = {"config", "pos", "vel", "id"} | {
-                    name for name in file.files if name.startswith(MEMORY)
+                    name for name in file.files if name.startswith(tuple(f"{whose}_" for whose in MEMORIES))
                 }
-                return {name: file[name] for name in names}
+                arrays = {name: file[name] for name in names}
+                for name, array in arrays.items():
+                    _require(path, name, array, isinstance(array, np.ndarray), "an array")
+                return arrays
         except CheckpointError:
             raise
         except BROKEN as error:
@@ -215,10 +240,13 @@ def _check_format(path: str | Path, file: Mapping[str, np.ndarray]) -> None:
             f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no checkpoint; allowed: a file that "
             "Simulation.save wrote"
         )
-    version = int(file["version"])
-    if not 1 <= version <= VERSION:
+    version = file["version"]
+    good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
+    _require(path, "version", version, good, "an integer")
+    if version != VERSION:
         raise CheckpointError(
-            f"{path} is of version {version}; allowed: 1 to {VERSION}, which this package reads; update it"
+            f"{path} is of version {version}; allowed: {VERSION}, which this package reads; "
+            + ("update it" if version > VERSION else "go on with the package that wrote it")
         )
 
 

@@ -113,24 +113,28 @@ class ParticleEscaped(SimulationFault):
     def __init__(self, step: int, particle: int):
         super().__init__(
             f"step {step}: particle {particle} is outside the box; allowed in a step: at most one box length "
-            f"past a side on a periodic axis, nothing on any other; lower dt, or make the axis periodic",
+            f"past a side on a periodic axis, nothing on any other; lower dt, make the axis periodic, or "
+            "give it walls that are stiff enough (a shorter contact_time)",
             step,
             particle,
         )
 
 
 class OverlappingStart(SimulationFault):
-    """Two particles of the start are closer than the law's `closest_start`.
+    """Two particles of the start are closer than the law's `closest_start`, or one is so deep in a wall.
 
     Attributes:
-        other: id of the particle that `particle` overlaps; no two are closer.
-        distance: between their centres, in d.
+        other: id of the particle that `particle` overlaps; no two are closer. None where it is a wall.
+        distance: between their centres, or of a centre from the wall, in d.
     """
 
-    def __init__(self, particle: int, other: int, distance: float, pairs: int, allowed: float):
+    def __init__(self, particle: int, other: int | None, distance: float, pairs: int, allowed: float):
+        who, none = f"particles {particle} and {other}", "pair"
         there = "coincide: they have no direction to part along" if distance == 0 else "overlap deeply"
+        if other is None:
+            who, there, none = f"particle {particle}", "is deep in a wall", "other"
         super().__init__(
-            f"step 0: particles {particle} and {other} {there}, at {distance:.3g} d, and no pair is closer; "
+            f"step 0: {who} {there}, at {distance:.3g} d, and no {none} is closer; "
             f"{pairs} in all are closer than allowed: {allowed:.3g} d; start from md.scenes.granular_gas or "
             "md.scenes.shared_gas, push them apart with integrator='steepest_descent', or take "
             "allow_overlap=True",

@@ -5,7 +5,9 @@ by a good part of itself, and under half a unit the particle stands still: a gas
 freeze while its velocities say that it moves.
 """
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -48,6 +50,14 @@ def warn_if_frozen(step: int, stride: float, box: Box, precision: np.dtype) -> b
         f"a box of side {max(box.lengths):g} d; allowed: at least {least:.3g} d, {FEWEST_ULP} units in the "
         f"last place of the side; take {finer}a smaller box or a longer dt",
         FrozenPrecision,
-        stacklevel=2,
+        stacklevel=_levels_to_caller(),
     )
     return True
+
+
+def _levels_to_caller() -> int:
+    """How many calls lie between the function that asks and who called this package."""
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    return level

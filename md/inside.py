@@ -26,6 +26,7 @@ class Inside(NamedTuple):
             none, or they are not those that did.
         backend: where all this is.
         outside: what acts on the particles from outside, at the time of the positions.
+        integrator: name of that which takes the steps.
     """
 
     particles: Particles
@@ -37,3 +38,4 @@ class Inside(NamedTuple):
     drift: float
     backend: Backend
     outside: Outside
+    integrator: str

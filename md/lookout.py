@@ -19,6 +19,8 @@ from md.faults import EnergyExploded, ListOverflow, NonFiniteState, ParticleEsca
 from md.search.strategy import Search
 from md.watch import Watch
 
+STEPS = 2**31  # a word counts them up to here, and from 0 again
+
 
 class Look(NamedTuple):
     """What was looked at.
@@ -127,6 +129,7 @@ class Lookout:
         at, reported = step, None
         if word != NO_FAULT:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
+            at = step - (step - at) % STEPS  # of the steps of which a word tells, the last
             reported = (ParticleEscaped if escaped else NonFiniteState)(at, particle)
         # The energy may have been the reason; and a device has gone on since it was looked.
         self.fail(self._watch.look(at, now=True)() or exploded or reported, step)

@@ -80,7 +80,7 @@ class Outside:
         self.record = np.zeros(1, record_dtype(dim, grid.precision))
         self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
         if walls is not None:
-            walls.check(box, dt)
+            walls.check(box, law, dt)
             spring, damping = walls.contact(law)
             apart = ~np.array(box.periodic)
             self.record["spring"], self.record["damping"] = spring * apart, damping * apart
@@ -109,6 +109,24 @@ class Outside:
             self._dt, walls.frequency, omega * walls.speed, walls.speed if walls.wall_damping == "absolute"
             else 0.0, self.now,
         )  # fmt: skip
+
+    def overlaps(self, pos: np.ndarray) -> np.ndarray:
+        """How deep each sphere is in the walls along each axis: (n, dim), 0 where it touches none.
+
+        Args:
+            pos: (n, dim) on the host, in d.
+        """
+        sides = np.minimum(pos, np.array(self._particles.box.lengths) - pos)
+        return np.where(self.record["spring"][0] > 0, np.maximum(RADIUS - sides.astype(np.float64), 0), 0.0)
+
+    def potential(self, pos: np.ndarray) -> float:
+        """Energy in the springs of the walls, in m d^2 / time^2.
+
+        Args:
+            pos: (n, dim) on the host, in d.
+        """
+        spring = self.record["spring"][0].astype(np.float64)
+        return float((spring * np.square(self.overlaps(pos))).sum() / 2)
 
     def push(self, force: Array) -> None:
         """Add to the force on each particle; after `at`.

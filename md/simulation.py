@@ -95,16 +95,11 @@ class Simulation:
         self._particles = Particles(state, np.dtype(precision), self._backend)
         where = self._particles, self._grid, self._backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
-        self._search = (
-            chosen.bind(self._particles, self._grid, self._backend)
-            if reorder is None
-            else self._reorder.bind_search(chosen)
-        )
+        self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
         gas = self._particles, self._grid, self.dt, self._backend
         outside = self._outside = Outside(walls, gravity, law, *gas)
         self._integrator = mover.bind(*gas, outside)
-        self._watch = Watch(self._particles, law, self.dt, self._backend)
-        self._watch.on &= not (mover.relaxes or outside.drives)
+        self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self._backend)
         folder = post_mortem_folder(post_mortem)
         self._lookout = Lookout(self._search, self._watch, self.dt, self._backend, self.timings, folder)
         self._loop = Loop(
@@ -152,17 +147,20 @@ class Simulation:
             raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
         checked(reporters)
         self._loop.see()
-        if steps and self.step == 0 and self._watch.on:
+        if steps and not self._watch.begun:
             self._begin_watch()
-        last, ms = self.step + steps, 0.0
+        first, last, taken, ms = self.step, self.step + steps, 0, 0.0
         with tqdm(total=steps, unit="step", disable=not progress) as bar:
             if steps and self.step == 0:
                 report(reporters, self)
-            while self.step < last:
-                ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
-                report(reporters, self)
-        if steps:
-            self.timings.total.append((steps, ms))
+            try:
+                while self.step < last:
+                    ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
+                    taken = self.step - first
+                    report(reporters, self)
+            finally:
+                if taken:
+                    self.timings.total.append((taken, ms))
 
     @property
     def step(self) -> int:
@@ -197,7 +195,7 @@ class Simulation:
         drift = self._integrator.last_drift() if self.step else 0.0
         time = self._integrator.time(self.step)
         things = self._search, self.law, self.step, time, drift, self._backend, self._outside
-        return Inside(self._particles, vel, *things)
+        return Inside(self._particles, vel, *things, self._integrator.name)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
@@ -262,9 +260,10 @@ class Simulation:
         """
         self._loop.see()
         self._search.forget()
-        memory = dict(self._integrator.memory)
-        if self._reorder is not None:
-            memory |= self._reorder.memory
+        memory = {
+            "integrator": self._integrator.memory,
+            "reorder": {} if self._reorder is None else self._reorder.memory,
+        }
         state = self._particles.to_state()
         Saved(described(self._choices), state, self.step, self._watch.start, memory).write(path)
 
@@ -283,8 +282,8 @@ class Simulation:
             backend: as of the constructor; None for that of the file.
             post_mortem: as of the constructor; the file says nothing of it.
             instead: other arguments of the constructor, in place of what the file says: `law`, `search`,
-                `integrator`, `walls`, `gravity`, `reorder`, `fused`. Needed for an object of a class that is
-                in no registry.
+                `walls`, `gravity`, `reorder`, `fused`. Needed for an object of a class that is in no
+                registry, for which `integrator` may be given too: velocities and time are as it keeps them.
 
         Raises:
             OSError: no file, or one that cannot be read.
@@ -298,19 +297,21 @@ class Simulation:
         choices = saved.choose(path, instead)
         with blamed_on(path):
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
-            if saved.remembers("reorder", choices.get("reorder")):
-                simulation._reorder.remember(saved.memory)
-            if saved.remembers("integrator", choices.get("integrator")):
-                simulation._integrator.remember(saved.memory)
+            if choices.get("reorder") is not None and saved.holds("reorder", choices["reorder"]):
+                simulation._reorder.remember(saved.memory["reorder"])
+            simulation._integrator.remember(saved.memory["integrator"])
         simulation._loop.begin_at(saved.step)
-        simulation._watch.start, simulation._begun = saved.start_energy, saved.step
+        simulation._begun = saved.step
+        if all(saved.holds(slot, choices.get(slot)) for slot in ("law", "walls", "gravity")):
+            simulation._watch.take_up(saved.step, saved.start_energy)
         return simulation
 
     def _begin_watch(self) -> None:
         finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is
         finder.build()
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
-        if overlap is not None and not self._allow_overlap:
+        if self.step == 0 and overlap is not None and not self._allow_overlap:
+            self._watch.begun = False
             raise self._lookout.keep(overlap, self.step)
 
 

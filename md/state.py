@@ -16,6 +16,22 @@ MAX_ID = 2**31 - 1
 MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up
 
 
+def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray) -> np.ndarray:
+    """Distances between the centres of pairs, nearest images taken: (p,) float64, in d.
+
+    Args:
+        pos: (n, dim) positions in d.
+        id: (n,) names, in the same order.
+        box: the box.
+        pairs: (p, 2) ids.
+    """
+    order = np.argsort(id)
+    first, second = order[np.searchsorted(id, pairs.T, sorter=order)] if len(pairs) else ((), ())
+    first, second = np.asarray(first, np.intp), np.asarray(second, np.intp)
+    apart = box.nearest(pos[first].astype(np.float64) - pos[second])
+    return np.sqrt(np.square(apart).sum(axis=1))
+
+
 class State:
     """Positions and velocities of n spheres of diameter and mass 1 in a box, on the host.
 

@@ -55,6 +55,7 @@ def time_step(dt: float | None, law: PairLaw, walls: Walls | None) -> float:
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
             )
         return contact_time / STEPS_PER_CONTACT
-    if not (np.isfinite(dt) and dt > 0):
-        raise ValueError(f"dt = {dt}; allowed: positive and finite, in time units")
+    number = isinstance(dt, (int, float, np.number)) and not isinstance(dt, bool)
+    if not (number and np.isfinite(dt) and dt > 0):
+        raise ValueError(f"dt = {dt!r}; allowed: positive and finite, in time units")
     return float(dt)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,18 @@ from md.reporter import checked
 from md.state import State
 
 
+class StepTakenError(ValueError):
+    """A frame whose step is not after those of the file, and which is none of them.
+
+    Attributes:
+        frames: how many frames of the file are of earlier steps.
+    """
+
+    def __init__(self, message: str, frames: int):
+        super().__init__(message)
+        self.frames = frames
+
+
 class Trajectory:
     """Appends a frame to a trajectory at intervals; a reporter for `Simulation.run(reporters=[...])`.
 
@@ -32,7 +46,9 @@ class Trajectory:
         path: of the file, usually `.gsd`.
         interval: in steps, at least 1.
         append: go on with a file that is there, as a run does that is loaded from a checkpoint. A frame that
-            the file has already, to the last bit, is not written again.
+            the file has already, to the last bit, is not written again. Where the run does not repeat the
+            one before to the bit, its frames take the place of those of the same and later steps, and the
+            file as it was is kept beside it, as `<name>.before-<step>.gsd`; a warning says so.
 
     Raises:
         ValueError: an interval that is none.
@@ -40,7 +56,8 @@ class Trajectory:
     """
 
     def __init__(self, path: str | Path, interval: int, append: bool = False):
-        self.path, self.interval, self._appends = Path(path), interval, append
+        self.path, self.interval = Path(path), interval
+        self._appends = self._restarts = append
         checked([self])
         self._refuse_another()
 
@@ -53,7 +70,19 @@ class Trajectory:
     def report(self, simulation: Any) -> None:
         """Append a frame; see `append_frame`."""
         self._refuse_another()
-        append_frame(self.path, simulation.state, simulation.step)
+        state, step = simulation.state, simulation.step
+        try:
+            append_frame(self.path, state, step)
+        except StepTakenError as taken:
+            if not self._restarts:
+                raise
+            kept = _cut(self.path, taken.frames, step)
+            warnings.warn(
+                f"{self.path} held other frames from step {step} on; the file as it was is {kept}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            append_frame(self.path, state, step)
         self._appends = True
 
 
@@ -69,8 +98,9 @@ def append_frame(path: str | Path, state: State, step: int) -> None:
             bit, is not written again.
 
     Raises:
-        ValueError: another number of particles, other ids or another box than the file has, a step that is
-            not after its last frame, or a file that is no such trajectory.
+        StepTakenError: a step that is not after the file's last frame.
+        ValueError: another number of particles, other ids or another box than the file has, or a file that
+            is no such trajectory.
         OSError: the frame cannot be written.
     """
     path, frame = Path(path), _frame(state, step)
@@ -177,10 +207,36 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
         for name in ("position", "velocity")
     ):
         return False
-    raise ValueError(
+    raise StepTakenError(
         f"{path} holds frames up to step {last}, and this is another of step {step}; allowed: a later step; "
-        "give another name"
+        "give another name",
+        low,
     )
+
+
+def _cut(path: Path, frames: int, step: int) -> Path:
+    """Keep the first frames of a file, and the file as it was under a name of its own, which is returned."""
+    kept, partial = path.with_name(f"{path.stem}.before-{step}.gsd"), path.with_name(f".{path.name}.partial")
+    number = 1
+    while kept.exists():
+        number += 1
+        kept = path.with_name(f"{path.stem}.before-{step}-{number}.gsd")
+    try:
+        with _opened(path, "r") as file, gsd.hoomd.open(partial, "w") as other:
+            for index in range(frames):
+                frame = file[index]
+                if index:
+                    frame.log = {}
+                other.append(frame)
+        try:
+            os.link(path, kept)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, kept)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return kept
 
 
 def _step(file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:

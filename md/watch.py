@@ -1,9 +1,9 @@
-"""Watching the energy: a gas that nothing drives never has more than it started with.
+"""Watching the start and the energy: a gas that nothing drives never has more than it started with.
 
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
-to meeting without end. The same sum tells when the particles are too slow for their precision
-(`md.frozen`), under any law.
+to meeting without end. Where gravity or shaking drives the gas, there is no such bound. The same sum tells
+when the particles are too slow for their precision (`md.frozen`), driven or not and under any law.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from md.backend import Backend
 from md.backend.jit import kernel
 from md.faults import EnergyExploded, OverlappingStart, Remains
 from md.frozen import warn_if_frozen
+from md.integrate import Integrator
 from md.laws import PairLaw
-from md.state import Particles
+from md.laws.walls import RADIUS
+from md.outside import Outside
+from md.state import Particles, pair_distances
 
 GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
 SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
@@ -32,18 +35,31 @@ class Watch:
     Args:
         particles: the particles.
         law: their law; of one without a `potential` and a `closest_start` no energy is a fault.
-        dt: time step in time units.
+        integrator: bound to them; there is nothing to watch where it relaxes them.
+        outside: what acts on them from outside.
+        dt: time step in time units, the longest.
         backend: where they live.
 
     Attributes:
         on: whether there is something to watch.
-        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`, and of a law
-            that tells none.
+        begun: whether `begin` has been called, or need not be.
+        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`, of a law that
+            tells none, and of a gas that is driven.
     """
 
-    def __init__(self, particles: Particles, law: PairLaw, dt: float, backend: Backend):
-        self.on = len(particles.id) > 0
+    def __init__(
+        self,
+        particles: Particles,
+        law: PairLaw,
+        integrator: Integrator,
+        outside: Outside,
+        dt: float,
+        backend: Backend,
+    ):
+        self.on = len(particles.id) > 0 and not integrator.relaxes
+        self.begun = not self.on
         self._particles, self._law, self._dt, self._backend = particles, law, dt, backend
+        self._integrator, self._outside = integrator, outside
         self._energy = backend.zeros(1, np.float64)
         self._fastest = backend.zeros(1, np.uint64)
         self._interval = max(INTERVAL, 10 * backend.check_interval)
@@ -59,18 +75,31 @@ class Watch:
         Returns:
             The fault of the closest pair, where it is closer than the law's `closest_start`.
         """
+        self._next, self.begun = 1, True
         if not hasattr(self._law, "potential"):
             return None
-        distance = self._distances(pairs)
-        self.start = self._measure()()[0] + float(self._law.potential(distance).sum())
-        self._next = 1
+        p, down = self._particles, self._backend.download
+        pos, id = down(p.pos), down(p.id)
+        distance = pair_distances(pos, id, p.box, pairs)
+        self.start = None
+        if not self._outside.drives:
+            contacts = float(self._law.potential(distance).sum()) + self._outside.potential(pos)
+            self.start = self._measure()()[0] + contacts
         allowed = self._law.closest_start
         near = int(np.count_nonzero(distance < allowed))
+        if near:
+            closest = int(distance.argmin())
+            particle, other = pairs[closest].tolist()
+            return OverlappingStart(particle, other, float(distance[closest]), near, allowed)
+        depth = self._outside.overlaps(pos).max(axis=1, initial=0)
+        deepest, near = int(depth.argmax()), int(np.count_nonzero(depth > RADIUS - allowed / 2))
         if not near:
             return None
-        closest = int(distance.argmin())
-        particle, other = pairs[closest].tolist()
-        return OverlappingStart(particle, other, float(distance[closest]), near, allowed)
+        return OverlappingStart(int(id[deepest]), None, RADIUS - float(depth[deepest]), near, allowed / 2)
+
+    def take_up(self, step: int, start: float | None) -> None:
+        """Go on from a run that was saved, with the energy of its start."""
+        self.start, self.begun = start, self.begun or step > 0
 
     def look(self, step: int, now: bool = False) -> Callable[[], EnergyExploded | None]:
         """Look whether the energy of motion outgrew that of the start, or is nearly gone; waits for nothing.
@@ -82,7 +111,7 @@ class Watch:
         Returns:
             A function that waits for what was looked at, and gives the fault if there is one.
         """
-        begun = step > 0 or self.start is not None
+        begun = step > 0 or self.begun
         if not (self.on and begun and (now or step >= self._next)):
             return lambda: None
         self._next = step + min(step, self._interval)
@@ -92,14 +121,15 @@ class Watch:
         energy, speed, particle = measured()
         p = self._particles
         if not self._frozen:
-            stride = np.sqrt(2 * energy / p.n) * self._dt
+            stride = np.sqrt(2 * energy / p.n) * self._integrator.stride(speed)
             self._frozen = warn_if_frozen(step, stride, p.box, p.pos.dtype)
         if self.start is None:
             return None
-        fast = speed * self._dt > SLOW * self._law.cutoff
+        moves = speed * self._integrator.stride(speed)  # in a step
+        fast = moves > SLOW * self._law.cutoff
         if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
             return None
-        return EnergyExploded(step, particle, speed * self._dt, energy / p.n, self.start / p.n, self._dt)
+        return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._dt)
 
     def remains(self, step: int) -> Remains:
         """Copies of the arrays as they lie now, on the host; `step` as in `Remains`."""
@@ -120,18 +150,6 @@ class Watch:
             return float(energy()[0]), speed, int(word[0]) & 0xFFFFFFFF
 
         return measured
-
-    def _distances(self, pairs: np.ndarray) -> np.ndarray:
-        """Between the centres of each pair, nearest images taken: (p,) float64."""
-        if not len(pairs):
-            return np.empty(0)
-        p = self._particles
-        id, pos = self._backend.download(p.id), self._backend.download(p.pos)
-        order = np.argsort(id)
-        first, second = order[np.searchsorted(id, pairs.T, sorter=order)]
-        apart = pos[first].astype(np.float64) - pos[second]
-        apart -= np.where(p.box.periodic, np.round(apart / p.box.lengths) * p.box.lengths, 0)
-        return np.sqrt(np.square(apart).sum(axis=1))
 
 
 @kernel(parallel=True)

@@ -42,6 +42,10 @@ class AdaptiveEuler(Integrator):
         """Time passed, in time units."""
         return float(self._backend.download(self._elapsed)[0])
 
+    def stride(self, speed: float) -> float:
+        """As the step is found."""
+        return min(self._dt, RADIUS / speed) if speed > 0 else self._dt
+
     @property
     def memory(self) -> dict[str, np.ndarray]:
         """The time passed."""
@@ -87,9 +91,7 @@ class AdaptiveEuler(Integrator):
     def last_drift(self) -> float:
         """The last step; 0 where none was taken since the simulation was loaded."""
         most = float(self._backend.download(self._most)[0])
-        if math.isnan(most):
-            return 0.0
-        return float(self._real(min(self._dt, RADIUS / math.sqrt(most)) if most > 0 else self._dt))
+        return 0.0 if math.isnan(most) else float(self._real(self.stride(math.sqrt(most))))
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocities as they are."""

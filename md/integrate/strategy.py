@@ -58,6 +58,14 @@ class Integrator(ABC):
         """Time passed after so many steps, in time units."""
         return step * self._dt
 
+    def stride(self, speed: float) -> float:
+        """Time by which a step carries the particles, in time units.
+
+        Args:
+            speed: of the fastest of them, in d per time unit.
+        """
+        return self._dt
+
     @property
     def memory(self) -> dict[str, np.ndarray]:
         """What a run needs to go on, besides particles and step: name -> array on the host."""

@@ -20,6 +20,7 @@ from md.backend.prelude import add_scaled, dot, load, sub
 from md.laws.pair import interact, is_record_of, potential
 
 EFFECTIVE_MASS = 0.5
+SHORTEST = 1e-150  # contact time, in time units; the stiffness of a shorter one is no number
 FIELDS = "spring", "damping", "diameter"  # of the parameters
 
 
@@ -61,8 +62,8 @@ class SpringDashpot:
         """
         if not 0 < restitution <= 1:
             raise ValueError(f"restitution = {restitution}; allowed: 0 < e <= 1")
-        if not (math.isfinite(contact_time) and contact_time > 0):
-            raise ValueError(f"contact_time = {contact_time}; allowed: positive and finite")
+        if not SHORTEST < contact_time < math.inf:
+            raise ValueError(f"contact_time = {contact_time}; allowed: above {SHORTEST:g} and finite")
         g = -math.log(restitution) / contact_time
         w0_squared = (math.pi / contact_time) ** 2 + g**2
         return cls(stiffness=w0_squared * EFFECTIVE_MASS, damping=2 * EFFECTIVE_MASS * g)

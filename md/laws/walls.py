@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from md.box import Box
+from md.laws.contact import SHORTEST
 from md.laws.pair import PairLaw
 
 RADIUS = 0.5  # of a sphere, in d
 FASTEST = 0.1  # that the container may move in a step, in d
+DEEPEST = 0.15  # that a sphere at rest may be pressed into a wall, in d; one that flies meets it faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +43,10 @@ class Walls:
         if not 0 < self.restitution <= 1:
             raise ValueError(f"restitution = {self.restitution} of walls; allowed: 0 < e <= 1")
         time = self.contact_time
-        if time is not None and not (math.isfinite(time) and time > 0):
-            raise ValueError(f"contact_time = {time} of walls; allowed: positive and finite, or None")
+        if time is not None and not (SHORTEST < time < math.inf):
+            raise ValueError(
+                f"contact_time = {time} of walls; allowed: above {SHORTEST:g} and finite, or None"
+            )
 
     def duration(self, law: PairLaw) -> float:
         """How long a sphere touches the wall, in time units.
@@ -66,11 +70,12 @@ class Walls:
         g = -math.log(self.restitution) / time
         return (math.pi / time) ** 2 + g**2, 2 * g
 
-    def check(self, box: Box, dt: float) -> None:
+    def check(self, box: Box, law: PairLaw, dt: float) -> None:
         """Look whether they fit.
 
         Args:
             box: of the particles; walls stand at the ends of its axes that are not periodic.
+            law: between two spheres.
             dt: time step in time units.
 
         Raises:
@@ -142,15 +147,15 @@ class ShakenWalls(Walls):
         """
         return self.speed * math.sin(2 * math.pi * self.frequency * time)
 
-    def check(self, box: Box, dt: float) -> None:
+    def check(self, box: Box, law: PairLaw, dt: float) -> None:
         """Look whether they fit.
 
         Raises:
             ValueError: as for walls that stand; a periodic axis, or one that is not there; or a container
-                that moves too far in a step.
+                that moves too far in a step, or so fast that its walls are too soft to carry a sphere along.
         """
-        super().check(box, dt)
-        if isinstance(self.axis, bool) or not -box.dim <= self.axis < box.dim:
+        super().check(box, law, dt)
+        if type(self.axis) is not int or not -box.dim <= self.axis < box.dim:
             raise ValueError(f"axis = {self.axis!r} of shaken walls; allowed: {-box.dim} .. {box.dim - 1}")
         if box.periodic[self.axis]:
             raise ValueError(
@@ -162,4 +167,11 @@ class ShakenWalls(Walls):
                 f"amplitude = {self.amplitude} at frequency = {self.frequency}: the walls move by up to "
                 f"{self.speed * dt:.3g} d in a step of dt = {dt:.3g} and crush what is before them; allowed: "
                 f"up to {FASTEST} d; lower amplitude, frequency or dt"
+            )
+        pressed = self.speed * self.duration(law) / math.pi  # of a spring without a dashpot
+        if pressed > DEEPEST:
+            raise ValueError(
+                f"amplitude = {self.amplitude} at frequency = {self.frequency}: walls so soft press "
+                f"{pressed:.3g} d into a sphere before it follows them, and crush it; allowed: up to "
+                f"{DEEPEST} d; lower amplitude, frequency or contact_time"
             )

@@ -11,6 +11,7 @@ from md.backend.jit import kernel
 from md.laws import SpringDashpot
 from md.laws.measure import Measure
 from md.observe.sums import total
+from md.reporter import checked
 from md.simulation import Simulation
 
 COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
@@ -28,11 +29,13 @@ class EnergyBalance:
         interval: in steps, at least 1; a contact should be looked at ten times or more.
 
     Raises:
-        ValueError: (by `report`) another law than `SpringDashpot`.
+        ValueError: an interval that is none; (by `report`) another law than `SpringDashpot`, or another
+            integrator than `velocity_verlet`, which alone has its forces where one looks.
     """
 
     def __init__(self, interval: int = 1):
         self.interval = interval
+        checked([self])
         self._rows: list[dict[str, float]] = []
 
     def report(self, simulation: Simulation) -> None:
@@ -41,6 +44,8 @@ class EnergyBalance:
         law, p, backend = inside.law, inside.particles, inside.backend
         if type(law) is not SpringDashpot:
             raise ValueError(f"no energy balance of {law}; allowed: a SpringDashpot")
+        if inside.integrator != "velocity_verlet":
+            raise ValueError(f"no energy balance of {inside.integrator!r} steps; allowed: velocity_verlet")
         lost = p.spare[0]  # rows for a fold
         inside.search.force(replace(law, stiffness=0.0), lost)
         sums = backend.zeros(len(COLUMNS), np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from md.observe.look import Observation, look
 from md.observe.profile import Profile
+from md.reporter import checked
 from md.simulation import Simulation
 
 AXES = "xyz"
@@ -21,6 +22,9 @@ class Observer:
         profiles: a `Profile`, or several, to take at each look.
         cells: for `temperature_about_local_mean`; see `look`.
 
+    Raises:
+        ValueError: an interval that is none.
+
     Attributes:
         observations: what was seen, an `Observation` for each look, in order.
     """
@@ -32,6 +36,7 @@ class Observer:
         cells: int | tuple[int, ...] = 1,
     ):
         self.interval, self.cells = interval, cells
+        checked([self])
         self.profiles = (profiles,) if isinstance(profiles, Profile) else tuple(profiles)
         self.observations: list[Observation] = []
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from md.state import State
+from md.laws import SpringDashpot
+from md.state import State, pair_distances
 
 
 def kinetic_energy(state: State) -> float:
@@ -25,18 +26,14 @@ def momentum(state: State) -> np.ndarray:
     return state.vel.astype(np.float64).sum(axis=0)
 
 
-def contact_energy(state: State, pairs: np.ndarray, stiffness: float) -> float:
-    """Energy stored in the springs of touching pairs, per particle: K (d - r)^2 / (2 d) each.
+def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float:
+    """Energy stored in the springs of touching pairs, per particle; NaN for no particles.
 
     Args:
         state: the particles.
         pairs: (p, 2) ids of touching pairs, from `Simulation.pairs`.
-        stiffness: K of the law.
+        law: with a `potential`.
     """
-    ordered = state.by_id()
-    first, second = np.searchsorted(ordered.id, pairs.T)
-    pos = ordered.pos.astype(np.float64)
-    dr = pos[first] - pos[second]
-    dr -= np.where(state.box.periodic, np.round(dr / state.box.lengths) * state.box.lengths, 0)
-    overlap = 1 - np.sqrt(np.square(dr).sum(axis=1))
-    return float(0.5 * stiffness * np.square(overlap).sum() / len(state))
+    if not len(state):
+        return float("nan")
+    return float(law.potential(pair_distances(state.pos, state.id, state.box, pairs)).sum() / len(state))

@@ -175,9 +175,10 @@ class Verlet(Search):
         stride = self._stride + self._skin.slack
         if self._skin.reach < longest * stride:
             longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.reach / stride)))
-        if halted:
-            longest = min(longest, self._window - 1)
-        self._window = max(1, longest)
+        self._window = max(1, min(longest, self._window - 1) if halted else longest)
+        if int(signs[:2].max()) >> 63:  # their counter is half way to its end; before a build they may be 0
+            self.backend.fill(self._fastest, 0)
+            self._since = LONGEST
         return halted
 
     @property
@@ -249,9 +250,8 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, ro
     """List the partners of each particle within a distance, and drop anchor.
 
     The partners of particle i stand in `partners` from first[i] on (on a device otherwise, and `first` and
-    `count` are empty: see verlet.cu). Each part lists a stretch of the particles in a stretch of `partners`.
-    needed[0] is the room that all lists need; where there is less, some are cut short, and on a device `gone`
-    is set to infinity, which halts the steps (`md.pace`).
+    `count` are empty: see verlet.cu). Each part lists a stretch of the particles. needed[0] is the room that
+    all lists need; with less some are cut short, and on a device `gone` is infinite, which halts the steps.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):

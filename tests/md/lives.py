@@ -1,7 +1,7 @@
 """Runs that live until they are killed, and go on from their checkpoints; for `test_killed.py`.
 
-Called as `python -m tests.md.lives FOLDER LAST`: takes steps in turns until all runs have taken LAST, tells
-of every turn on stdout, and leaves what the runs ended with in the folder.
+Called as `python -m tests.md.lives BACKEND FOLDER LAST`: takes steps in turns until all runs that repeat on
+the backend have taken LAST, tells of every turn on stdout, and leaves what the runs ended with in the folder.
 """
 
 import sys
@@ -18,17 +18,23 @@ RUNS = {search: {"search": search} for search in md.search.SEARCHES} | {
 }
 
 
-def begun(**choices) -> md.Simulation:
+def repeats(name: str, backend: str) -> bool:
+    """Whether a run gives the same bits again."""
+    return backend in md.search.search(RUNS[name]["search"]).repeats_on
+
+
+def begun(backend: str, **choices) -> md.Simulation:
     gas = md.scenes.shared_gas(300, 0.3)
-    return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu", **choices)
+    return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend, **choices)
 
 
-def live(folder: Path, last: int) -> None:
+def live(backend: str, folder: Path, last: int) -> None:
     """Take up all runs where they were saved, or begin them."""
     runs = {}
     for name, choices in RUNS.items():
         path = folder / f"{name}.npz"
-        runs[name] = md.Simulation.load(path) if path.exists() else begun(**choices)
+        if repeats(name, backend):
+            runs[name] = md.Simulation.load(path) if path.exists() else begun(backend, **choices)
     reporters = {
         name: [
             md.Trajectory(folder / f"{name}.gsd", FRAMES, append=True),
@@ -41,15 +47,10 @@ def live(folder: Path, last: int) -> None:
             run.run(min(TURN, last - run.step), reporters=reporters[name])
         print("turn", flush=True)
     for name, run in runs.items():
-        particles = run._particles
-        np.savez(
-            folder / f"{name}-end.npz",
-            pos=particles.pos,
-            vel=particles.vel,
-            id=particles.id,
-            work=particles.work,
-        )
+        particles, down = run._particles, run._backend.download
+        arrays = {key: down(getattr(particles, key)) for key in ("pos", "vel", "id", "work")}
+        np.savez(folder / f"{name}-end.npz", **arrays)
 
 
 if __name__ == "__main__":
-    live(Path(sys.argv[1]), int(sys.argv[2]))
+    live(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -296,3 +296,22 @@ def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
     plain.run(120)
     assert simulation.step == 120
     np.testing.assert_allclose(simulation.state.by_id().pos, plain.state.by_id().pos, atol=1e-6)
+
+
+@pytest.mark.gpu
+def test_the_counter_of_the_words_begins_anew_before_it_ends(device):
+    ends = []
+    for late in (False, True):
+        simulation = md.Simulation(
+            md.scenes.shared_gas(1000, 0.3), md.scenes.SHARED_LAW, search="verlet",
+            dt=md.scenes.SHARED_DT, backend=device, fused=True,
+        )  # fmt: skip
+        simulation.run(60)
+        if late:
+            simulation._search._fastest += np.uint64(2**63)
+        simulation.run(300)
+        counters = device.download(simulation._search._fastest) >> np.uint64(32)
+        assert (0 < counters).all()
+        assert (counters < 400).all()
+        ends.append(simulation.state.by_id())
+    np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-9)

@@ -1,5 +1,7 @@
 """A run that goes on from a checkpoint is, to the last bit, the run that was saved."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -227,6 +229,56 @@ def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
         with pytest.raises(md.ParticleEscaped):
             loaded.save(tmp_path / "run.npz")
         assert md.Simulation.load(tmp_path / "run.npz").step == 60
+
+
+def test_a_fault_past_the_reach_of_its_word_tells_its_step(backend, tmp_path):
+    box = md.Box((40.0, 5, 5), periodic=(False, True, True))
+    state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
+    free = md.laws.SpringDashpot(0.0, 0.0)
+    for fused in (False, True):
+        simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
+        simulation.run(60)
+        simulation.save(tmp_path / "run.npz")
+        with np.load(tmp_path / "run.npz") as file:
+            arrays = dict(file)
+        config = json.loads(str(arrays["config"]))
+        for step in (2**31 - 70, 2**31 + 60, 2**33 + 5):
+            arrays["config"] = np.array(json.dumps(config | {"step": step}))
+            np.savez(tmp_path / "late.npz", **arrays)
+            with pytest.raises(md.ParticleEscaped) as caught:
+                md.Simulation.load(tmp_path / "late.npz").run(100, phases=False)
+            assert (caught.value.step, caught.value.particle) == (step + 39, 7)
+
+
+@pytest.mark.parametrize("other", ["position_verlet", "adaptive_euler"])
+def test_another_integrator_cannot_go_on(other, tmp_path):
+    simulation = md.Simulation(md.scenes.shared_gas(125, 0.2), LAW, backend="cpu")
+    simulation.run(2)
+    simulation.save(tmp_path / "run.npz")
+    with pytest.raises(ValueError, match="velocities and time are as theirs keeps them; allowed: the same"):
+        md.Simulation.load(tmp_path / "run.npz", integrator=other)
+    assert md.Simulation.load(tmp_path / "run.npz", integrator="velocity_verlet").step == 2
+
+
+def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_anew(backend, tmp_path):
+    """Shaken hot and then left alone it has more than at the start; left alone, it is watched again."""
+    box = md.Box((6.0, 6.0, 6.0), (True, True, False))
+    cold = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
+    still, shaken = md.laws.Walls(), md.laws.ShakenWalls(amplitude=0.5, frequency=10.0)
+    law = md.laws.SpringDashpot.from_restitution(0.9, 1e-2)
+    simulation = md.Simulation(cold, law, walls=still, backend=backend)
+    simulation.run(10)
+    cool = simulation._watch.start
+    simulation.save(tmp_path / "run.npz")
+    simulation = md.Simulation.load(tmp_path / "run.npz", walls=shaken)
+    simulation.run(1000)
+    assert simulation._watch.start is None
+    simulation.save(tmp_path / "run.npz")
+    simulation = md.Simulation.load(tmp_path / "run.npz", walls=still)
+    simulation.run(200)
+    assert simulation._watch.start > 100 * cool
+    simulation.save(tmp_path / "run.npz")
+    assert md.Simulation.load(tmp_path / "run.npz")._watch.start == simulation._watch.start
 
 
 def test_a_schedule_that_goes_by_times_starts_with_a_reorder(backend, tmp_path):

@@ -6,6 +6,7 @@ import os
 import pickle
 import resource
 import zipfile
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from md import whole
 from md.checkpoint import FORMAT
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+NESTED = reduce(lambda inner, _: [inner], range(500), [])
 
 
 def simulated(n: int = 125, **options) -> md.Simulation:
@@ -176,8 +178,27 @@ class TestReading:
         refused(path, "never was a checkpoint")
 
     def test_a_newer_version_asks_for_an_update(self, path):
-        changed(path, version=np.array(2))
-        refused(path, "version 2; allowed: 1 to 1", "update")
+        changed(path, version=np.array(3))
+        refused(path, "version 3; allowed: 2,", "update")
+
+    def test_an_older_version_asks_for_the_package_that_wrote_it(self, path):
+        changed(path, version=np.array(1))
+        refused(path, "version 1; allowed: 2,", "the package that wrote it")
+
+    @pytest.mark.parametrize("version", [[1, 2], 1j, np.inf, 2.5, True, "2"])
+    def test_a_version_that_is_no_number_is_refused(self, path, version):
+        changed(path, version=np.array(version))
+        refused(path, "version = ", "allowed: an integer")
+
+    @pytest.mark.parametrize("name", ["pos", "id", "version", "config", "reorder_home"])
+    def test_an_entry_that_is_no_array_is_refused(self, path, name):
+        with zipfile.ZipFile(path) as file:
+            held = {entry: file.read(entry) for entry in file.namelist()}
+        held[f"{name}.npy"] = b"no array"
+        with zipfile.ZipFile(path, "w") as file:
+            for entry, content in held.items():
+                file.writestr(entry, content)
+        refused(path, name)
 
     def test_another_format_is_refused(self, path):
         changed(path, format=np.array(FORMAT + "s"))
@@ -233,10 +254,14 @@ class TestReading:
             (("step",), 2**70, "step = 1180591620717411303424"),
             (("start_energy",), "much", "start_energy = 'much'"),
             (("start_energy",), float("nan"), "start_energy = nan"),
+            (("start_energy",), True, "start_energy = True"),
+            (("simulation", "fused"), "yes", "fused = 'yes'; allowed: true or false"),
+            (("simulation", "allow_overlap"), 1, "allow_overlap = 1; allowed: true or false"),
+            (("simulation", "gravity"), NESTED, "gravity"),
             (("box", "lengths"), [1, 2], "periodic"),
             (("box", "lengths"), None, "its config cannot be read"),
             (("simulation", "dt"), -1.0, "dt = -1.0; allowed: positive and finite"),
-            (("simulation", "dt"), "x", "makes no simulation"),
+            (("simulation", "dt"), "x", "dt = 'x'"),
             (("simulation", "dt"), {"what": 1}, "dt = {'what': 1}"),
             (("simulation", "precision"), "float16", "dtype of"),
             (("simulation", "law"), None, "law = None; known: spring_dashpot"),
@@ -267,7 +292,7 @@ class TestReading:
     def test_numbers_that_overflow_are_blamed_on_the_file(self, path):
         walls = {"name": "walls", "with": {"contact_time": 1e-200}}
         changed(path, [(("box", "periodic"), [False] * 3), (("simulation", "walls"), walls)])
-        refused(path, "makes no simulation", "out of range")
+        refused(path, "contact_time = 1e-200 of walls")
 
     def test_a_pickle_inside_runs_no_code(self, path):
         class Mischief:

@@ -60,7 +60,7 @@ def strays(steps_a_contact: int, backend: str) -> np.ndarray:
     found = []
     for k in range(41):
         simulation.run(250 if k else 0, phases=False)
-        stored = md.observe.contact_energy(simulation.state, simulation.pairs(), ELASTIC.stiffness)
+        stored = md.observe.contact_energy(simulation.state, simulation.pairs(), ELASTIC)
         found.append(md.observe.kinetic_energy(simulation.state) + stored)
     return np.array(found) / found[0] - 1
 
@@ -87,3 +87,38 @@ def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(
     """
     found = strays(steps_a_contact, backend)
     assert 1e-9 < np.abs(found).max() < limit
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_in_an_adaptive_step_the_fastest_goes_no_farther_than_its_radius(backend, precision):
+    vel = np.zeros((3, 3))
+    vel[:2] = [[3.0, 0.0, -4.0], [1.0, 2.0, 2.0]]
+    state = md.State([[1, 1, 1], [3, 5, 3], [6, 6, 6]], vel, md.Box((9.0, 9.0, 9.0)))
+    free = md.laws.SpringDashpot(0.0, 0.0)
+    run = md.Simulation(
+        state, free, dt=7.0, integrator="adaptive_euler", precision=precision, backend=backend
+    )
+    run.run(3)
+    assert run.time == pytest.approx(3 * 0.5 / 5.0, rel=1e-6)
+    moved = state.box.nearest(run.state.by_id().pos - state.pos)
+    assert moved == pytest.approx(vel * run.time, abs=1e-5)
+    still = md.State(state.pos, 0 * vel, state.box)
+    run = md.Simulation(still, free, dt=7.0, integrator="adaptive_euler", backend=backend)
+    run.run(2)
+    assert run.time == 14.0
+
+
+def test_adaptive_euler_is_of_first_order(backend):
+    """A pair held in contact, seen after a given time: half the step is half the error."""
+    state = md.State([[2.0, 2.0], [2.95, 2.0]], np.zeros((2, 2)), md.Box((5.0, 5.0)))
+    law = md.laws.SpringDashpot(stiffness=100.0, damping=0.0)
+    errors = []
+    for steps in (200, 400, 800):
+        dt = 0.1 / steps
+        run = md.Simulation(state, law, dt=dt, integrator="adaptive_euler", backend=backend)
+        run.run(steps, phases=False)
+        assert run.time == pytest.approx(0.1)
+        exact = 0.05 * np.cos(np.sqrt(200.0) * 0.1)  # of the overlap
+        errors.append(abs(1 - np.diff(run.state.by_id().pos[:, 0])[0] - exact))
+    assert errors[0] / errors[1] == pytest.approx(2, rel=0.05)
+    assert errors[1] / errors[2] == pytest.approx(2, rel=0.05)

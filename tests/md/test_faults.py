@@ -61,6 +61,30 @@ class TestOverlappingStart:
         ):
             near(0.0, backend=backend).run(1)
 
+    @pytest.mark.parametrize(
+        "driven",
+        [
+            {"gravity": (0.0, 0.0, -1e-9)},
+            {"walls": md.laws.ShakenWalls(amplitude=0.1, frequency=1.0), "gravity": (0.0, 0.0, -1.0)},
+        ],
+    )
+    def test_is_refused_where_something_drives_the_gas_too(self, driven, backend):
+        box = md.Box(BOX.lengths, (True, True, False))
+        state = md.State([[1, 1, 1], [1, 1, 1.001]], np.zeros((2, 3)), box)
+        simulation = md.Simulation(state, LAW, backend=backend, **driven)
+        with pytest.raises(md.OverlappingStart, match="particles 0 and 1 overlap deeply"):
+            simulation.run(1)
+
+    def test_deep_in_a_wall_is_refused_too(self, backend):
+        box = md.Box(BOX.lengths, (True, True, False))
+        for z, told in ((0.2, "0.2"), (6.9, "0.1")):
+            state = md.State([[1, 1, 3], [1, 1, z]], np.zeros((2, 3)), box, id=[2, 8])
+            simulation = md.Simulation(state, LAW, walls=md.laws.Walls(), backend=backend)
+            expected = rf"particle 8 is deep in a wall, at {told} d, .*allowed: 0\.25 d"
+            with pytest.raises(md.OverlappingStart, match=expected) as caught:
+                simulation.run(1)
+            assert caught.value.other is None
+
     def test_can_be_looked_at(self, backend):
         simulation = near(0.375, backend=backend)
         with pytest.raises(md.OverlappingStart):
@@ -147,6 +171,16 @@ class TestEnergy:
         simulation.run(300)
         assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
         assert simulation._watch.start == pytest.approx(1e4 * 0.25**2 / 2)
+
+    @pytest.mark.parametrize("z", [0.3, 0.45])
+    def test_of_a_start_in_a_wall_is_that_of_its_spring_too(self, z, backend):
+        box, walls = md.Box(BOX.lengths, (True, True, False)), md.laws.Walls()
+        state = md.State([[1, 1, z]], np.zeros((1, 3)), box)
+        simulation = md.Simulation(state, LAW, walls=walls, backend=backend)
+        simulation.run(100)
+        stiffness, _ = walls.contact(LAW)
+        assert simulation._watch.start == pytest.approx(stiffness * (0.5 - z) ** 2 / 2)
+        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(simulation._watch.start, rel=1e-2)
 
     @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_of_rounding_is_none(self, backend):

@@ -59,7 +59,7 @@ def gas(dim: int) -> md.State:
 
 def energy(simulation) -> float:
     state = simulation.state
-    stored = md.observe.contact_energy(state, simulation.pairs(), simulation.law.stiffness)
+    stored = md.observe.contact_energy(state, simulation.pairs(), simulation.law)
     return md.observe.kinetic_energy(state) + stored
 
 

@@ -109,3 +109,35 @@ def test_a_law_without_a_potential_is_looked_at_too(backend):
 def test_velocities_that_move_nobody_are_not_slow(backend):
     simulation = flying(1e-6, backend, integrator="steepest_descent")
     assert steps_warned(lambda: simulation.run(20)) == []
+
+
+@pytest.mark.parametrize("driven", [{"gravity": (0.0, 0.0, -1e-12)}, {"walls": "shaken"}])
+def test_a_driven_gas_is_looked_at_too(driven, backend):
+    box = md.Box(BOX.lengths, (True, True, False))
+    state = md.State([[1, 1, 1], [1, 100, 1]], [[1e-3, 0, 0], [0, 0, 0]], box)
+    if "walls" in driven:
+        driven = {"walls": md.laws.ShakenWalls(amplitude=1e-9, frequency=1e-3, contact_time=1.0)}
+    simulation = md.Simulation(state, IDEAL, dt=DT, precision="float32", backend=backend, **driven)
+    assert steps_warned(lambda: simulation.run(3)) == [1]
+
+
+def test_a_step_that_shrinks_is_judged_by_what_it_is(backend):
+    """One is so fast that the step is short, and all others hardly move in it."""
+    limit, n = least_stride(BOX, np.dtype("float32")), 10_000
+    vel = np.zeros((n, 3))
+    vel[0, 1] = 1.0
+    pos = np.stack([np.full(n, 3.0), 0.01 + 299.98 * np.arange(n) / n, np.full(n, 20.0)], axis=1)
+    state = md.State(pos, vel, BOX)
+    options = {"precision": "float32", "backend": backend, "integrator": "adaptive_euler"}
+    longest = 1000.0  # in which the typical one would move by 10 d
+    short = md.Simulation(state, IDEAL, dt=longest, **options)
+    assert limit < 0.5 / np.sqrt(n) < 1e3 * limit
+    assert steps_warned(lambda: short.run(2)) == []
+    far = md.State(state.pos, state.vel * 1e-2, md.Box((6.0, 1e5, 40.0)))
+    assert steps_warned(lambda: md.Simulation(far, IDEAL, dt=longest, **options).run(1)) == [1]
+
+
+def test_the_warning_points_at_who_called_this_package():
+    with pytest.warns(md.FrozenPrecision) as told:
+        flying(1e-6, "cpu").run(1)
+    assert told[0].filename == __file__

@@ -43,6 +43,17 @@ def test_the_energy_a_collision_takes_gives_the_time_of_cooling():
         )
 
 
+def test_the_numbers_are_those_of_the_papers():
+    # a_2 of van Noije and Ernst in 3D, 16 (1 - e) (1 - 2 e^2) / (81 - 17 e + 30 e^2 (1 - e)), worked by hand
+    assert kinetics.sonine_coefficient(0.8) == pytest.approx(-0.896 / 71.24)
+    assert kinetics.sonine_coefficient(0.5) == pytest.approx(4 / 76.25)
+    # in 2D, with 57 - 25 e in place of 81 - 17 e
+    assert kinetics.sonine_coefficient(0.5, 2) == pytest.approx(4 / 48.25)
+    # of Carnahan and Starling, and of Henderson, at 0.3
+    assert kinetics.contact_correlation(0.3) == pytest.approx(0.85 / 0.343)
+    assert kinetics.contact_correlation(0.3, 2) == pytest.approx(0.86875 / 0.49)
+
+
 @pytest.mark.parametrize(
     "call",
     [

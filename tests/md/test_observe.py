@@ -83,7 +83,7 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
     repeats = backend in md.search.SEARCHES[search].repeats_on  # else the two looks round differently
     summed = 1e-12 if repeats else tolerance
     assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state), rel=summed)
-    stored = md.observe.contact_energy(state, simulation.pairs(), LAW.stiffness)
+    stored = md.observe.contact_energy(state, simulation.pairs(), LAW)
     assert seen.contact_energy_per_particle == pytest.approx(stored, rel=tolerance)
     assert (seen.step, seen.time) == (20, 20 * DT)
     n = len(state)

@@ -240,7 +240,7 @@ class TestConservation:
         energies, stored = [], []
         for _ in range(11):
             state = simulation.state
-            stored.append(md.observe.contact_energy(state, simulation.pairs(), law.stiffness))
+            stored.append(md.observe.contact_energy(state, simulation.pairs(), law))
             energies.append(md.observe.kinetic_energy(state) + stored[-1])
             simulation.run(100, phases=False)
         assert max(stored) > 0.01 * energies[0]
@@ -251,7 +251,7 @@ class TestConservation:
         energies = []
         for _ in range(6):
             state = simulation.state
-            stored = md.observe.contact_energy(state, simulation.pairs(), md.scenes.SHARED_LAW.stiffness)
+            stored = md.observe.contact_energy(state, simulation.pairs(), md.scenes.SHARED_LAW)
             energies.append(md.observe.kinetic_energy(state) + stored)
             simulation.run(50)
         assert (np.diff(energies) < 0).all()

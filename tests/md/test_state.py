@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
+from md.laws import SpringDashpot
 from tests.strategies import boxes, clouds
 
 
@@ -67,13 +68,17 @@ def test_observables_are_those_of_the_definition():
     assert md.observe.kinetic_energy(state) == pytest.approx(26 / 2 / 2)
     assert md.observe.temperature(state) == pytest.approx(26 / 2 / 3)
     assert md.observe.momentum(state).tolist() == [3, 1, 4]
-    assert md.observe.contact_energy(state, np.array([[0, 1]]), 100.0) == pytest.approx(100 * 0.25 / 2 / 2)
-    assert md.observe.contact_energy(state, np.empty((0, 2), np.int32), 100.0) == 0
+    law, wide = SpringDashpot(100.0, 0.0), SpringDashpot(100.0, 0.0, diameter=1.5)
+    pairs = np.array([[0, 1]])
+    assert md.observe.contact_energy(state, pairs, law) == pytest.approx(100 * 0.25 / 2 / 2)
+    assert md.observe.contact_energy(state, pairs, wide) == pytest.approx(100 / 1.5 / 2 / 2)
+    assert md.observe.contact_energy(state, pairs[:0], law) == 0
 
 
 def test_contact_energy_follows_ids_and_the_nearest_image():
     state = md.State([[3.9, 1], [2, 2], [0.4, 1]], np.zeros((3, 2)), md.Box((4, 4)), id=[9, 5, 2])
-    assert md.observe.contact_energy(state, np.array([[2, 9]]), 8.0) == pytest.approx(8 * 0.25 / 2 / 3)
+    stored = md.observe.contact_energy(state, np.array([[2, 9]]), SpringDashpot(8.0, 0.0))
+    assert stored == pytest.approx(8 * 0.25 / 2 / 3)
 
 
 def test_float32_energies_are_summed_in_float64():
@@ -88,4 +93,5 @@ def test_an_empty_state_has_no_mean_energy():
     nothing = np.empty((0, 3))
     state = md.State(nothing, nothing, md.Box((4, 4, 4)))
     assert np.isnan(md.observe.kinetic_energy(state))
+    assert np.isnan(md.observe.contact_energy(state, np.empty((0, 2), np.int32), SpringDashpot(1.0, 0.0)))
     assert md.observe.momentum(state).tolist() == [0, 0, 0]

@@ -215,3 +215,41 @@ def test_a_folder_without_leave_to_write_is_told(tmp_path):
 def test_a_trajectory_without_a_proper_interval_is_refused(interval):
     with pytest.raises(ValueError, match=r"interval = .* of Trajectory; allowed: an integer of at least 1"):
         md.Trajectory("run.gsd", interval)
+
+
+class TestOneThatIsTakenUpByAnotherRun:
+    def report(self, path, state, step, append=True):
+        class Now:
+            pass
+
+        now = Now()
+        now.state, now.step = state, step
+        md.Trajectory(path, 5, append=append).report(now)
+
+    @pytest.mark.parametrize("step", [0, 7, 10])
+    def test_its_later_frames_give_way_and_are_kept(self, path, step):
+        before = path.read_bytes()
+        kept = path.with_name(f"run.before-{step}.gsd")
+        with pytest.warns(RuntimeWarning, match=f"other frames from step {step} on; .*{kept.name}") as told:
+            self.report(path, cloud(seed=99), step)
+        assert told[0].filename == __file__
+        read = frames(path)
+        assert [frame.configuration.step for frame in read] == [s for s in (0, 10) if s < step] + [step]
+        append_frame(path.with_name("alone.gsd"), cloud(seed=99), step)
+        (alone,) = frames(path.with_name("alone.gsd"))
+        assert np.array_equal(read[-1].particles.position, alone.particles.position)
+        assert np.array_equal(read[-1].particles.velocity, alone.particles.velocity)
+        assert set(read[-1].log) == {"periodic"}
+        assert kept.read_bytes() == before
+        with pytest.warns(RuntimeWarning, match=f"run.before-{step}-2.gsd"):
+            self.report(path, cloud(seed=98), step)
+
+    def test_a_run_that_repeats_changes_nothing(self, path):
+        before = path.read_bytes()
+        self.report(path, cloud(seed=10), 10)
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_another_system_is_refused_all_the_same(self, path):
+        with pytest.raises(ValueError, match="holds 40 particles"):
+            self.report(path, cloud(n=39), 10)

@@ -20,16 +20,21 @@ def lone(dim, pos, vel, length=10.0, **options):
 
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("restitution", [1.0, 0.9, 0.7])
+@pytest.mark.parametrize("restitution", [1.0, 0.9, 0.7, 0.5])
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_wall_gives_back_its_restitution(backend, dim, restitution, side, fused):
-    pos, vel = ((0.55, -2.0), (9.45, 2.0))[side]
+    dt, speed, parts = LAW.contact_time / 500, 2.0, 16
+    box = md.Box((2.0 * parts,) + (5.0,) * (dim - 2) + (10.0,), (True,) * (dim - 1) + (False,))
+    pos, vel = np.full((parts, dim), 2.5), np.full((parts, dim), 0.3)
+    pos[:, 0] = 2.0 * np.arange(parts)
+    gap = 0.55 + np.arange(parts) / parts * speed * dt  # they meet the wall at any moment of a step
+    pos[:, -1], vel[:, -1] = (gap, -speed) if side == 0 else (10 - gap, speed)
     walls = Walls(restitution=restitution)
-    run = lone(dim, pos, vel, walls=walls, dt=LAW.contact_time / 500, fused=fused, backend=backend)
+    run = md.Simulation(md.State(pos, vel, box), LAW, walls=walls, dt=dt, fused=fused, backend=backend)
     run.run(2500, phases=False)
-    found = run.state.vel[0]
-    assert found[-1] == pytest.approx(-restitution * vel, rel=1e-3)
-    assert found[:-1] == pytest.approx([0.3] * (dim - 1), abs=1e-12)
+    found = run.state.by_id().vel
+    assert -found[:, -1] / vel[:, -1] == pytest.approx(np.full(parts, restitution), abs=1e-3)
+    assert found[:, :-1] == pytest.approx(vel[:, :-1], abs=1e-12)
 
 
 @pytest.mark.parametrize("contact_time", [None, 4e-2])
@@ -168,8 +173,9 @@ PERIODIC = md.Box((5.0, 5.0, 5.0))
         (Walls, {"restitution": 1.2}, "0 < e <= 1"),
         (Walls, {"restitution": np.nan}, "restitution = nan"),
         (Walls, {"contact_time": 0.0}, "contact_time = 0.0"),
-        (Walls, {"contact_time": -1.0}, "positive"),
+        (Walls, {"contact_time": -1.0}, "contact_time = -1.0"),
         (ShakenWalls, {"amplitude": -0.1, "frequency": 1.0}, "amplitude = -0.1"),
+        (Walls, {"contact_time": 1e-200}, "above 1e-150"),
         (ShakenWalls, {"amplitude": 0.1, "frequency": np.inf}, "frequency = inf"),
         (ShakenWalls, {"amplitude": 0.1, "frequency": 1.0, "wall_damping": "none"}, "'relative', 'absolute'"),
     ],
@@ -185,7 +191,11 @@ def test_walls_that_cannot_be_are_refused(kind, values, said):
         (PERIODIC, LAW, {"walls": Walls()}, "an axis that is not"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=0)}, "axis 0, which is periodic"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=3)}, "-3 .. 2"),
+        (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=1.5)}, "axis = 1.5"),
+        (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis="z")}, "axis = 'z'"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=100.0, frequency=50.0)}, "crush"),
+        (BOX, LAW, {"dt": "x"}, "dt = 'x'; allowed: positive"),
+        (BOX, LAW, {"dt": True}, "dt = True"),
         (md.Box((5.0, 5.0, 0.9), (True, True, False)), LAW, {"walls": Walls()}, "0.9 d apart"),
         (BOX, IDEAL, {"walls": Walls(), "dt": 1e-3}, "contact_time = None of walls"),
         (BOX, LAW, {"gravity": (0.0, 1.0)}, "3 finite numbers"),
@@ -203,3 +213,24 @@ def test_the_shorter_contact_sets_the_time_step():
     run = md.Simulation(state, LAW, walls=Walls(contact_time=1e-3), backend="cpu")
     assert run.dt == pytest.approx(1e-3 / 50)
     assert md.Simulation(state, LAW, walls=Walls(), backend="cpu").dt == pytest.approx(1e-2 / 50)
+
+
+SOFT = 0.15 * np.pi / (2 * np.pi * 5.0 * LAW.contact_time)  # amplitude that presses as far as is allowed
+
+
+def test_walls_too_soft_for_their_speed_are_refused_whatever_the_step():
+    state = md.State([[1.0, 1.0, 2.0]], [[0.0, 0.0, 0.0]], BOX)
+    for dt in (2e-4, 2e-6):
+        walls = ShakenWalls(amplitude=1.001 * SOFT, frequency=5.0)
+        with pytest.raises(ValueError, match=r"press 0\.15 d into .*lower amplitude, frequency or contact_t"):
+            md.Simulation(state, LAW, walls=walls, dt=dt, backend="cpu")
+
+
+def test_walls_as_soft_as_is_allowed_carry_a_sphere_along(backend):
+    box = md.Box((5.0, 5.0, 2.5), (True, True, False))
+    state = md.State([[1.0, 1.0, 0.5]], [[0.0, 0.0, 0.0]], box)
+    walls = ShakenWalls(amplitude=0.999 * SOFT, frequency=5.0, restitution=0.9)
+    run = md.Simulation(state, LAW, walls=walls, dt=2e-5, backend=backend, fused=True)
+    for _ in range(40):
+        run.run(500, phases=False)  # two shakes in all
+        assert 0.1 < run.state.pos[0, 2] < 2.4
