@@ -1,7 +1,9 @@
 """Where a table comes from: configuration, code, packages, machine."""
 
+import os
 import platform
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -81,17 +83,35 @@ def cpu_name() -> str:
 
 
 def _commit(folder: Path) -> dict:
-    """Commit and dirty flag of the checkout; None where the code is not in one."""
+    """Commit and dirty flag of the checkout, and the tree of its files; None where the code is not in one.
 
-    def git(*arguments: str) -> str:
+    A dirty checkout has a tree as well: where it was committed later, or is the same files in a copy of an
+    older clone, `git log --format='%H %T'` finds the commit by it.
+    """
+
+    def git(*arguments: str, **environment: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | environment,
         ).stdout.strip()
 
     try:
-        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
-    except (OSError, subprocess.CalledProcessError):
-        return {"commit": None, "dirty": None}
+        top, objects = git("rev-parse", "--show-toplevel", "--git-path", "objects").splitlines()
+        with tempfile.TemporaryDirectory() as apart:  # the checkout's own index and objects stay as they are
+            away = {
+                "GIT_INDEX_FILE": str(Path(apart) / "index"),
+                "GIT_OBJECT_DIRECTORY": apart,
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(folder / objects),
+            }
+            git("-C", top, "add", "--all", **away)
+            tree = git("write-tree", **away)
+        commit, dirty = git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
+        return {"commit": commit, "dirty": dirty, "tree": tree}
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return {"commit": None, "dirty": None, "tree": None}
 
 
 def _version(package: str) -> str | None:
