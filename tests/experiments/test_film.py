@@ -2,7 +2,6 @@
 
 import subprocess
 
-import imageio_ffmpeg
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,6 +9,8 @@ import pytest
 from experiments.core import style
 from experiments.core.drawing.discs import Discs
 from experiments.core.film import film
+
+imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="films need the extra video")
 
 SHADES = (0.0, 0.5, 1.0)
 

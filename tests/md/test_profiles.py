@@ -53,7 +53,7 @@ def test_a_look_is_the_same_under_every_reorder(mode, backend):
 class TestProfiles:
     @every_case
     def test_are_what_numpy_makes_of_the_state(self, dim, precision, periodic, backend):
-        simulation = simulated(crowd(dim, periodic), backend, precision=precision)
+        simulation = simulated(crowd(dim, periodic), backend, search="scattered", precision=precision)
         simulation.run(3)
         asked = [Profile(axis, bins) for axis in range(dim) for bins in (1, 2, 13, 1000)]
         seen, state = look(simulation, asked), simulation.state
