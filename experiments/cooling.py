@@ -37,8 +37,6 @@ class Config(Settings):
     """Volume of the spheres over that of the box, up to 0.5."""
     restitution: tuple[float, ...] = (0.8,)
     """Share of its normal speed that a pair keeps, above 0 and below 1."""
-    repeats: int = 1
-    """Gases of each kind, each from a seed of its own."""
     decades: float = 3.0
     """Of energy that are lost."""
     observations: int = 60
@@ -50,7 +48,7 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        lowest = {"n": 10, "repeats": 1, "observations": 5, "steps_per_contact": 10}
+        lowest = {"n": 10, "observations": 5, "steps_per_contact": 10}
         for name, least in lowest.items():
             for value in values(getattr(self, name)):
                 if not value >= least:
@@ -81,38 +79,36 @@ def measure(case: Config) -> Iterator[dict]:
     dt = contact_time / case.steps_per_contact
     law = md.laws.SpringDashpot.from_restitution(e, contact_time)
     stepped = _stepped_restitution(e, case.steps_per_contact)
-    for repeat in range(case.repeats):
-        state = _thermalised(case, contact_time, dt, case.seed + repeat)
-        sim = _simulation(state, law, dt, case.backend)
-        start = md.observe.temperature(state)
-        tau = kinetics.cooling_time(phi, start, stepped)
-        end = tau * (10 ** (case.decades / 2) - 1)
-        times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
-        for steps in np.unique(np.rint(times / dt).astype(np.int64)):
-            sim.run(int(steps) - sim.step, phases=False)
-            temperature = md.observe.temperature(sim.state)
-            rate = kinetics.collision_rate(phi, temperature)
-            yield {
-                "repeat": repeat,
-                "time": sim.time,
-                "temperature": temperature,
-                "temperature_start": start,
-                "restitution_stepped": stepped,
-                "cooling_time_theory": tau,
-                "collision_rate_theory": rate,
-                "collision_rate": 2 * len(sim.pairs()) / (case.n * contact_time),
-                "rate_times_contact_time": rate * contact_time,
-            }
+    state = _thermalised(case, contact_time, dt)
+    sim = _simulation(state, law, dt, case.backend)
+    start = md.observe.temperature(state)
+    tau = kinetics.cooling_time(phi, start, stepped)
+    end = tau * (10 ** (case.decades / 2) - 1)
+    times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
+    for steps in np.unique(np.rint(times / dt).astype(np.int64)):
+        sim.run(int(steps) - sim.step, phases=False)
+        temperature = md.observe.temperature(sim.state)
+        rate = kinetics.collision_rate(phi, temperature)
+        yield {
+            "time": sim.time,
+            "temperature": temperature,
+            "temperature_start": start,
+            "restitution_stepped": stepped,
+            "cooling_time_theory": tau,
+            "collision_rate_theory": rate,
+            "collision_rate": 2 * len(sim.pairs()) / (case.n * contact_time),
+            "rate_times_contact_time": rate * contact_time,
+        }
 
 
 def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend: str) -> md.Simulation:
     return md.Simulation(state, law, search="verlet", dt=dt, backend=backend, fused=True)
 
 
-def _thermalised(case: Config, contact_time: float, dt: float, seed: int) -> md.State:
+def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
     """The gas in equilibrium at a temperature near 1."""
     state = md.scenes.cooling_gas(
-        case.n, case.filling_fraction, temperature=1.0, seed=seed, backend=case.backend
+        case.n, case.filling_fraction, temperature=1.0, seed=case.seed, backend=case.backend
     )
     law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
     sim = _simulation(state, law, dt, case.backend)
@@ -201,4 +197,4 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, spreads=True)

@@ -291,4 +291,4 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, spreads=True)

@@ -267,4 +267,4 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, spreads=True)

@@ -1,22 +1,25 @@
 """The command line of an experiment, made from its Config."""
 
 import argparse
+import contextlib
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import tyro
 
 import sfc
 from experiments.core import style
+from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.provenance import provenance
-from experiments.core.record import Record, read_provenance, read_table
+from experiments.core.record import JOURNAL, Record, read_provenance, read_table
+from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
-from experiments.core.sweep import Measure, sweep
+from experiments.core.sweep import sweep
 from md import BackendUnavailableError, SimulationFault
 
 Draw = Callable[[pd.DataFrame, Path], Any]
@@ -32,6 +35,16 @@ class Options:
     """Folder for results; the run makes <experiment>/<utc>-<hash> inside."""
     replot: Path | None = None
     """Draw the figures of an earlier run again, from its folder, and measure nothing."""
+    resume: Path | None = None
+    """Go on with a run that was interrupted, killed or failed, in its folder: only what is missing is
+    measured, with the settings it was begun with."""
+    from_run: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    """Do a run again, from its folder, in a new one; flags given beside it still hold."""
+    executor: str = SERIAL
+    """Where cases are measured: serial, processes, or on a Dask cluster by the address of its scheduler
+    (tcp://host:8786; the extra `cluster`). Not where rows are times."""
+    workers: int = 0
+    """Processes of `--executor processes`; 0 for one a core."""
     curve_file: tuple[Path, ...] = ()
     """Curves of your own: files with a grammar each (TOML, see the README); their names then stand beside the
     built-in ones in every flag that takes an ordering or a curve."""
@@ -43,6 +56,7 @@ def main(
     draw: Draw,
     quick: dict[str, Any],
     arguments: Sequence[str] | None = None,
+    spreads: bool = False,
 ) -> None:
     """Run an experiment from its command line, and exit.
 
@@ -55,6 +69,8 @@ def main(
         draw: figures of a table, into a folder.
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
+        spreads: whether rows are the same wherever, and beside whatever, they are measured; rows of times are
+            not.
     """
     module = sys.modules[config_type.__module__]
     experiment = Path(module.__file__).stem
@@ -63,62 +79,81 @@ def main(
         grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
         if options.replot is not None:
-            _draw(draw, _table_to_replot(options.replot, experiment), options.replot)
+            check_experiment(options.replot, "--replot", experiment)
+            _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)
         cases(config)  # refuse a bad value before anything is measured or written
+        executor = Executor(options.executor, options.workers, grammars)
+        if executor.where != SERIAL and not spreads:
+            raise UsageError(
+                f"--executor {executor.where}: rows of {experiment} are times, which cases measured side by "
+                f"side would spoil; allowed: {SERIAL}"
+            )
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
-        record = Record(options.results, experiment)
+        origin |= {"executor": options.executor}
+        if options.resume is None:
+            record = Record.begun(options.results, experiment)
+        else:
+            record, origin = Record.taken_up(options.resume), taken_up(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
     print(f"{experiment} on {origin['backend']['device']}; results in {record.folder}", flush=True)
     complete, failure = False, None
     try:
-        complete = sweep(config, measure, record, origin)
-    except (ValueError, BackendUnavailableError, SimulationFault, MemoryError) as error:
+        complete = sweep(config, measure, record, origin, executor)
+    except (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError) as error:
         failure = error
-        (record.folder / "error.txt").write_text(traceback.format_exc())
-    if len(record.table):
-        _draw(draw, record.table, record.folder)
-    elif complete:
-        _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
+        with contextlib.suppress(OSError):
+            (record.folder / "error.txt").write_text(traceback.format_exc())
+    go_on = f"the finished cases are in {record.folder}; --resume {record.folder} goes on"
+    try:
+        if len(record.table):
+            _draw(draw, record.table, record.folder)
+        elif complete:
+            _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
+    except OSError as error:
+        failure = failure or error
     if failure is not None:
-        _fail(f"{failure}\n(finished cases and error.txt are in {record.folder})", 1)
+        _fail(f"{failure}\n({go_on})" if (record.folder / JOURNAL).exists() else failure, 1)
     if not complete:
-        _fail(f"interrupted; the finished cases are in {record.folder}", 130)
-
-
-def _table_to_replot(run: Path, experiment: str) -> pd.DataFrame:
-    measured = read_provenance(run).get("experiment", experiment)
-    if measured != experiment:
-        raise UsageError(
-            f"--replot {run} is a run of {measured}; allowed: one of {experiment}; take "
-            f"python -m experiments.{measured} --replot {run}"
-        )
-    return read_table(run)
+        _fail(f"interrupted; {go_on}", 130)
 
 
 def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
-    """Make the curves of `--curve-file` and of a run to draw again known before the Config is checked.
+    """Make the curves of `--curve-file` and of a run that is named known before the Config is checked.
 
     Returns:
         Name -> text of each file.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--curve-file", "--curve_file", nargs="+", action="extend", type=Path, default=[])
-    parser.add_argument("--replot", type=Path)
+    for flag in ("--replot", "--resume", "--from"):
+        parser.add_argument(flag, type=Path, dest="runs", action="append", default=[])
     given, _ = parser.parse_known_args(list(arguments))
     grammars = {}
     for path in given.curve_file:
         curve = sfc.read_curve(path)
         sfc.register(curve)
         grammars[curve.name] = path.read_text(encoding="utf-8")
-    for name, text in read_provenance(given.replot).get("grammars", {}).items() if given.replot else ():
-        sfc.register(sfc.parse_curve(text, f"grammar {name!r} of {given.replot}"))
+    for run in given.runs:
+        for name, text in read_provenance(run).get("grammars", {}).items():
+            sfc.register(sfc.parse_curve(text, f"grammar {name!r} of {run}"))
+            grammars[name] = text
     return grammars
 
 
 def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:
+    """The command line; the defaults of its settings are those of a run that is named, if one is."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--from", "--resume"):
+        parser.add_argument(flag, type=Path)
+    named = {flag: run for flag, run in vars(parser.parse_known_args(arguments)[0]).items() if run}
+    alone = [*(f"--{flag}" for flag in named), *(["--quick"] if "--quick" in arguments else [])]
+    if len(alone) > 1:
+        raise UsageError(f"{' and '.join(alone)}; allowed: one of them, for each says what is measured")
     default = config_type(**(quick if "--quick" in arguments else {}))
+    for flag, run in named.items():
+        default = config_of(run, f"--{flag}", config_type, experiment)
     flat = tyro.conf.OmitArgPrefixes
     command_type = make_dataclass(
         "Command",
@@ -130,7 +165,13 @@ def _parse(config_type, quick, arguments, experiment, description) -> tuple[Sett
     command = tyro.cli(
         command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
     )
-    return replace(command.config), command.options
+    config = replace(command.config)
+    if "resume" in named and config != default:
+        raise UsageError(
+            f"--resume {named['resume']} beside other settings; allowed: alone, for it goes on with those it "
+            "was begun with; --from takes others"
+        )
+    return config, command.options
 
 
 def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:

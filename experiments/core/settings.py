@@ -1,12 +1,14 @@
 """What every experiment's Config starts from, and how a Config becomes the cases of a sweep.
 
 Contract. A Config is a frozen dataclass. A field annotated `tuple[T, ...]` is a swept axis; every other
-field is fixed. A case is the same Config with one value in the place of each axis.
+field is fixed. A case is the same Config with one value in the place of each axis, and one of the repeats'
+seeds: the cases of a repeat share it, so that what differs between them is not chance.
 """
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 
 class UsageError(ValueError):
@@ -23,11 +25,29 @@ class Settings:
     backend: str = "auto"
     """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of everything random; of the second repeat it is one more, and so on."""
+    repeats: int = 1
+    """How often every case is measured, each time from another seed."""
 
     def __post_init__(self):
         if self.seed < 0:
             raise ValueError(f"--seed {self.seed}; allowed: 0 or more")
+        if self.repeats < 1:
+            raise ValueError(f"--repeats {self.repeats}; allowed: 1 or more")
+
+
+class Case(NamedTuple):
+    """A case of a sweep.
+
+    Attributes:
+        number: its place among all, from 0.
+        place: what tells it from the others: number, repeat, and its value on each axis; column -> value.
+        config: what is measured.
+    """
+
+    number: int
+    place: dict[str, Any]
+    config: Settings
 
 
 def axes(config: Settings) -> dict[str, tuple]:
@@ -48,18 +68,21 @@ def axes(config: Settings) -> dict[str, tuple]:
     return swept
 
 
-def cases(config: Settings) -> list[Settings]:
-    """Every combination of the axes, the last axis running fastest.
+def cases(config: Settings) -> list[Case]:
+    """Every combination of the axes, the last axis running fastest, for one repeat after the other.
 
     Raises:
         UsageError: an axis without a value.
         ValueError: what the Config itself refuses.
     """
-    swept = axes(config)
-    return [
-        replace(config, **dict(zip(swept, values, strict=True)))
-        for values in itertools.product(*swept.values())
-    ]
+    swept, found = axes(config), []
+    for repeat in range(config.repeats):
+        for values in itertools.product(*swept.values()):
+            chosen = dict(zip(swept, values, strict=True))
+            place = {"case": len(found), "repeat": repeat} | chosen
+            one = replace(config, **chosen, seed=config.seed + repeat, repeats=1)
+            found.append(Case(len(found), place, one))
+    return found
 
 
 def values(field) -> Iterator:

@@ -1,45 +1,50 @@
-"""Measure the cases of a sweep one by one, keeping what is finished whatever happens."""
+"""Measure the cases of a sweep, keeping what is finished whatever happens."""
 
-from collections.abc import Callable, Iterable
+import contextlib
 from datetime import UTC, datetime
 
 from tqdm import tqdm
 
+from experiments.core.executor import Executor, Measure
 from experiments.core.record import Record
-from experiments.core.settings import Settings, axes, cases
-
-Measure = Callable[[Settings], Iterable[dict]]
+from experiments.core.settings import Settings, cases
 
 
-def sweep(config: Settings, measure: Measure, record: Record, provenance: dict) -> bool:
-    """Measure every case and record its rows.
+def sweep(
+    config: Settings, measure: Measure, record: Record, provenance: dict, executor: Executor | None = None
+) -> bool:
+    """Measure every case that is not in the record, and record its rows.
 
-    Every row begins with the case's value on each axis. The provenance is kept up to date with the number of
-    finished cases and with how the run ended.
+    Every row begins with what tells its case: its number, the repeat, and the case's value on each axis. The
+    provenance is kept up to date with the number of finished cases and with how the run ended.
 
     Args:
         config: the sweep.
         measure: rows of one case.
         record: where they go.
         provenance: of this run; completed here.
+        executor: who measures; None for this process.
 
     Returns:
         True when every case was measured, False when Ctrl-C ended the run early.
 
     Raises:
         Exception: what `measure` raised; the finished cases are on disk.
+        OSError: the rows of a case could not be kept; those before are.
     """
-    todo, swept = cases(config), axes(config)
-    outcome = {**provenance, "cases": len(todo), "finished": 0, "status": "running"}
+    every = cases(config)
+    todo = [case for case in every if case.number not in record.finished]
+    outcome = {**provenance, "cases": len(every), "finished": len(record.finished), "status": "running"}
     record.describe(outcome)
     try:
-        with tqdm(todo, unit="case", dynamic_ncols=True) as bar:
-            for case in bar:
-                place = {name: getattr(case, name) for name in swept}
-                bar.set_postfix_str(", ".join(f"{name}={value}" for name, value in place.items()))
-                record.add([place | row for row in measure(case)])
+        with tqdm(total=len(every), initial=len(record.finished), unit="case", dynamic_ncols=True) as bar:
+            for case, rows in (executor or Executor()).measured(measure, todo):
+                bar.set_postfix_str(", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case"))
+                record.add(case.number, [case.place | row for row in rows])
                 outcome["finished"] += 1
                 record.describe(outcome)
+                bar.update()
+        record.close()
         outcome["status"] = "complete"
     except KeyboardInterrupt:
         outcome["status"] = "interrupted"
@@ -48,5 +53,8 @@ def sweep(config: Settings, measure: Measure, record: Record, provenance: dict) 
         raise
     finally:
         outcome["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record.describe(outcome)
+        with contextlib.suppress(OSError):  # of a disk that is full, say: the journal tells what is finished
+            record.describe(outcome)
+            if outcome["status"] != "complete":
+                record.write_tables()
     return outcome["status"] == "complete"

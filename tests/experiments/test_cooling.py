@@ -19,7 +19,7 @@ def test_a_gas_cools_by_haffs_law_as_fast_as_enskog_says():
         steps_per_contact=20,
         backend="cpu",
     )
-    (case,) = cases(config)
+    case = cases(config)[0].config
     rows = pd.DataFrame(list(cooling.measure(case)))
     hard = rows[rows["rate_times_contact_time"] < cooling.SOFTEST]
     assert hard["temperature"].min() < 0.1 * rows["temperature_start"].iloc[0]

@@ -21,7 +21,7 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
         pictures=3,
         backend="cpu",
     )
-    (case,) = cases(config)
+    case = cases(config)[0].config
     table = pd.DataFrame(list(shaken.measure(case)))
     shake, slices = table[table["what"] == "shake"].iloc[0], table[table["what"] == "slice"]
     assert abs(shake["energy_missing"]) < 0.01 * shake["energy_in"]

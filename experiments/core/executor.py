@@ -1,0 +1,158 @@
+"""Where the cases of a sweep are measured: here one after the other, in processes, or on a Dask cluster.
+
+A case goes to another process as words and numbers, and the experiment is imported there, so that nothing
+depends on what this process has in memory. The rows are the same wherever they were measured.
+"""
+
+import importlib
+import multiprocessing
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent import futures
+from contextlib import closing
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import numba
+import psutil
+
+import sfc
+from experiments.core.settings import Case, Settings, UsageError
+
+Measure = Callable[[Settings], Iterable[dict]]
+SERIAL, PROCESSES = "serial", "processes"
+_one_at_a_time = threading.Lock()  # threads of one process would share Numba's
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Who measures.
+
+    Args:
+        where: "serial", "processes", or the address of a Dask scheduler, such as "tcp://host:8786".
+        workers: processes; 0 for as many as there are cores. Dask has its own.
+        grammars: name -> text of the curves that were registered by file.
+
+    Raises:
+        UsageError: another place, a number of workers that is none, or Dask without its package.
+    """
+
+    where: str = SERIAL
+    workers: int = 0
+    grammars: Mapping[str, str] | None = None
+
+    def __post_init__(self):
+        if self.where not in (SERIAL, PROCESSES) and "://" not in self.where:
+            raise UsageError(
+                f"--executor {self.where}; allowed: {SERIAL}, {PROCESSES}, or the address of a Dask "
+                "scheduler, such as tcp://host:8786"
+            )
+        if self.workers < 0:
+            raise UsageError(f"--workers {self.workers}; allowed: 0 or more; 0 is one a core")
+        if "://" in self.where:
+            try:
+                import distributed  # noqa: F401
+            except ImportError as error:
+                raise UsageError(
+                    f"--executor {self.where} needs dask.distributed, which is not installed; in the "
+                    "checkout: pip install -e '.[cluster]'"
+                ) from error
+
+    def measured(self, measure: Measure, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+        """The rows of each case, as they are finished.
+
+        Args:
+            measure: of the experiment, at the top of its module.
+            todo: the cases.
+
+        Raises:
+            UsageError: an experiment that cannot be imported elsewhere, or no scheduler at the address.
+            Exception: what `measure` raised.
+        """
+        if self.where == SERIAL:
+            for case in todo:
+                yield case, list(measure(case.config))
+            return
+        work = partial(
+            _measured_elsewhere, _module_of(measure), measure.__qualname__, dict(self.grammars or {})
+        )
+        elsewhere = self._in_processes if self.where == PROCESSES else self._on_a_cluster
+        with closing(elsewhere(work, todo)) as results:
+            yield from results
+
+    def _in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+        cores = psutil.cpu_count(logical=False) or 1
+        workers = min(self.workers or cores, max(1, len(todo)))
+        with futures.ProcessPoolExecutor(
+            workers, multiprocessing.get_context("spawn"), _begin_process, (max(1, cores // workers),)
+        ) as pool:
+            try:
+                given = {pool.submit(work, _told(case)): case for case in todo}
+                for done in futures.as_completed(given):
+                    yield given[done], done.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
+
+    def _on_a_cluster(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+        from distributed import Client, as_completed
+
+        try:
+            client = Client(self.where, timeout="10s", set_as_default=False)
+        except OSError as error:
+            raise UsageError(
+                f"--executor {self.where}: {error}; start one there with `dask scheduler`, and workers with "
+                "`dask worker`"
+            ) from error
+        with client:
+            given = {client.submit(work, _told(case), pure=False): case for case in todo}
+            try:
+                for done in as_completed(given):
+                    yield given[done], done.result()
+            except BaseException:
+                client.cancel(list(given))
+                raise
+
+
+def _module_of(measure: Measure) -> str:
+    """The name under which a worker can import the experiment.
+
+    Raises:
+        UsageError: there is none.
+    """
+    name = measure.__module__
+    if name == "__main__":
+        spec = sys.modules["__main__"].__spec__
+        name = spec.name if spec is not None else None
+    if name is None or "<" in measure.__qualname__:
+        raise UsageError(
+            f"{measure.__qualname__} cannot be imported by workers; run the experiment as "
+            "python -m experiments.<name>, or take --executor serial"
+        )
+    return name
+
+
+def _told(case: Case) -> tuple[str, dict[str, Any]]:
+    """A case's Config by the name of its class and its fields."""
+    config = case.config
+    return type(config).__qualname__, {f.name: getattr(config, f.name) for f in fields(config)}
+
+
+def _begin_process(threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+
+
+def _measured_elsewhere(module: str, name: str, grammars: dict[str, str], told) -> list[dict]:
+    """The rows of a case, in a worker."""
+    with _one_at_a_time:
+        for curve, text in grammars.items():
+            sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
+        experiment = importlib.import_module(module)
+        kind, settings = told
+        return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
