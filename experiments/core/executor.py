@@ -86,6 +86,7 @@ class Executor:
     def _in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
         cores = psutil.cpu_count(logical=False) or 1
         workers = min(self.workers or cores, max(1, len(todo)))
+        others = set(multiprocessing.active_children())
         with futures.ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), _begin_process, (max(1, cores // workers),)
         ) as pool:
@@ -95,7 +96,7 @@ class Executor:
                     yield given[done], done.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                for process in multiprocessing.active_children():
+                for process in set(multiprocessing.active_children()) - others:
                     process.terminate()
                 raise
 
@@ -109,7 +110,7 @@ class Executor:
                 f"--executor {self.where}: {error}; start one there with `dask scheduler`, and workers with "
                 "`dask worker`"
             ) from error
-        with client:
+        with client, client.as_current():
             given = {client.submit(work, _told(case), pure=False): case for case in todo}
             try:
                 for done in as_completed(given):

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -54,7 +53,7 @@ class Record:
         folder = results / experiment / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True)
-            tempfile.TemporaryFile(dir=folder).close()
+            (folder / JOURNAL).touch()
         except OSError as error:
             raise UsageError(
                 f"cannot write results to {results}: {error.strerror or error}; give a folder you may "
@@ -99,7 +98,7 @@ class Record:
         """
         rows = [{name: _plain(name, value) for name, value in row.items()} for row in rows]
         journal = self.folder / JOURNAL
-        before = journal.stat().st_size if journal.exists() else 0
+        before = journal.stat().st_size
         try:
             with open(journal, "a", encoding="utf-8") as file:
                 file.write(json.dumps([number, rows]) + "\n")
@@ -127,9 +126,8 @@ class Record:
         self._written = time.monotonic()
 
     def close(self) -> None:
-        """Write the tables of a complete run, of which the journal is not needed any more."""
-        self.write_tables()
-        (self.folder / JOURNAL).unlink(missing_ok=True)
+        """End a run that is complete, and told so: of its journal there is a table."""
+        (self.folder / JOURNAL).unlink()
 
     @property
     def table(self) -> pd.DataFrame:

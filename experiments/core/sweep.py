@@ -44,7 +44,7 @@ def sweep(
                 outcome["finished"] += 1
                 record.describe(outcome)
                 bar.update()
-        record.close()
+        record.write_tables()
         outcome["status"] = "complete"
     except KeyboardInterrupt:
         outcome["status"] = "interrupted"
@@ -55,6 +55,8 @@ def sweep(
         outcome["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         with contextlib.suppress(OSError):  # of a disk that is full, say: the journal tells what is finished
             record.describe(outcome)
-            if outcome["status"] != "complete":
+            if outcome["status"] == "complete":
+                record.close()
+            else:
                 record.write_tables()
     return outcome["status"] == "complete"

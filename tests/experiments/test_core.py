@@ -55,8 +55,20 @@ def only_run(results: Path, experiment: str = "test_core") -> Path:
 def test_every_case_is_the_config_with_one_value_an_axis_and_the_last_axis_runs_fastest():
     config = Config(size=(1, 2), colour=("red", "blue"))
     assert axes(config) == {"size": (1, 2), "colour": ("red", "blue")}
-    found = [(case.size, case.colour, case.weight) for case in cases(config)]
+    found = [(case.config.size, case.config.colour, case.config.weight) for case in cases(config)]
     assert found == [(1, "red", 0.5), (1, "blue", 0.5), (2, "red", 0.5), (2, "blue", 0.5)]
+    assert [case.place for case in cases(config)][2] == {"case": 2, "repeat": 0, "size": 2, "colour": "red"}
+
+
+def test_every_repeat_has_a_seed_that_its_cases_share():
+    found = cases(Config(size=(1, 2), colour=("red",), seed=5, repeats=3))
+    assert [case.number for case in found] == list(range(6))
+    assert [(case.place["repeat"], case.config.seed) for case in found] == [
+        (0, 5), (0, 5), (1, 6), (1, 6), (2, 7), (2, 7)
+    ]  # fmt: skip
+    assert {case.config.repeats for case in found} == {1}
+    with pytest.raises(ValueError, match="--repeats 0; allowed: 1 or more"):
+        Config(repeats=0)
 
 
 def test_an_empty_axis_is_refused_by_its_flag():
@@ -69,7 +81,7 @@ def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tm
     folder = only_run(tmp_path)
     table = pd.read_parquet(folder / "table.parquet")
     pd.testing.assert_frame_equal(table, pd.read_csv(folder / "table.csv"))
-    assert list(table.columns) == ["size", "colour", "area", "mass"]
+    assert list(table.columns) == ["case", "repeat", "size", "colour", "area", "mass"]
     assert len(table) == 8
     assert table["mass"].eq(2.5).all()
     origin = json.loads((folder / "provenance.json").read_text())

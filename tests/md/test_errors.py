@@ -26,7 +26,7 @@ class TestBox:
 
     @pytest.mark.parametrize(("side", "shown"), [(0, "0.0"), (-2, "-2.0"), (np.inf, "inf"), (np.nan, "nan")])
     def test_with_a_side_that_is_not_positive_and_finite(self, side, shown):
-        with refused(rf"lengths \(5\.0, {shown}, 5\.0\); allowed: above 1e-150 and finite"):
+        with refused(rf"lengths \(5\.0, {shown}, 5\.0\); allowed: positive and finite"):
             md.Box((5, side, 5))
 
     def test_with_flags_that_do_not_match(self):
@@ -94,7 +94,7 @@ class TestSimulation:
 
     @pytest.mark.parametrize("dt", [0, -1e-3, np.nan, np.inf])
     def test_with_a_step_that_is_not_positive_and_finite(self, dt, backend):
-        with refused(rf"dt = {dt}; allowed: above 1e-150 and finite"):
+        with refused(rf"dt = {dt}; allowed: positive and finite"):
             self.of(backend, dt=dt)
 
     @pytest.mark.parametrize("precision", ["float16", "double", "int32"])

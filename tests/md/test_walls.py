@@ -110,13 +110,17 @@ def seen_from_outside(amplitude, frequency, restitution, contact_time, absolute,
     return end[0] + amplitude * np.cos(omega * time), end[1] - amplitude * omega * np.sin(omega * time)
 
 
-@pytest.mark.parametrize("wall_damping", ["relative", "absolute"])
-@pytest.mark.parametrize("integrator", ["velocity_verlet", "position_verlet", "adaptive_euler"])
+@pytest.mark.parametrize(
+    ("integrator", "wall_damping"),
+    [("velocity_verlet", "relative"), ("velocity_verlet", "absolute"), ("position_verlet", "absolute"),
+     ("adaptive_euler", "relative")],
+)  # fmt: skip
 def test_shaken_walls_act_as_walls_that_move(backend, wall_damping, integrator):
+    dt = 5e-5 if integrator == "adaptive_euler" else 1e-4
     shake = {"amplitude": 0.3, "frequency": 2.0, "restitution": 0.9, "contact_time": 2e-2}
-    run = lone(2, 1.4, -0.7, 3.0, walls=ShakenWalls(**shake, wall_damping=wall_damping), dt=5e-5,
+    run = lone(2, 1.4, -0.7, 3.0, walls=ShakenWalls(**shake, wall_damping=wall_damping), dt=dt,
                integrator=integrator, backend=backend)  # fmt: skip
-    run.run(16_000, phases=False)
+    run.run(round(0.8 / dt), phases=False)
     pos, vel = seen_from_outside(
         **shake, absolute=wall_damping == "absolute", pos=1.4, vel=-0.7, length=3.0, time=run.time
     )

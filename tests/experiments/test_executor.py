@@ -1,0 +1,99 @@
+"""Cases measured by processes or by a cluster give the table of one process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.core.record import read_provenance
+from tests.experiments import toy
+from tests.experiments.test_survival import command, only, run, same_table
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    results = tmp_path_factory.mktemp("serial")
+    assert run("--results", results, "--repeats", 2) == 0
+    return only(results)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Address of a local cluster of two workers, each a process."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    local = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    )
+    with local:
+        yield local.scheduler_address
+
+
+def pids(log: Path) -> set[str]:
+    return {line.split()[-1] for line in log.read_text().splitlines()}
+
+
+def test_two_processes_give_the_table_of_one(whole, tmp_path):
+    log = tmp_path / "log"
+    flags = ("--results", tmp_path, "--repeats", 2, "--executor", "processes", "--workers", 2)
+    assert run(*flags, "--seconds", 0.05, "--log", log) == 0
+    same_table(only(tmp_path), whole)
+    assert len(pids(log)) == 2
+    assert read_provenance(only(tmp_path))["executor"] == "processes"
+
+
+def test_two_workers_of_a_cluster_give_the_table_of_one_process(whole, cluster, tmp_path):
+    log = tmp_path / "log"
+    done = subprocess.run(
+        command(
+            "--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.05, "--log", log
+        ),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    same_table(only(tmp_path), whole)
+    assert len(pids(log)) == 2
+
+
+@pytest.mark.parametrize("executor", ["processes", "cluster"])
+def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor, tmp_path, capsys, request):
+    where = request.getfixturevalue("cluster") if executor == "cluster" else executor
+    assert run("--results", tmp_path, "--executor", where, "--size", 1, 2, 13, "--workers", 1) == 1
+    assert "size 13 breaks" in capsys.readouterr().err
+    assert run("--resume", only(tmp_path), "--executor", where) == 1
+    assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--executor", "threads"), "--executor threads; allowed: serial, processes, or the address"),
+        (("--executor", "processes", "--workers", "-1"), "--workers -1; allowed: 0 or more"),
+        (("--executor", "nowhere://127.0.0.1:9"), "nowhere"),
+    ],
+)
+def test_an_executor_that_is_none_is_refused(arguments, told, tmp_path, capsys):
+    assert run("--results", tmp_path, *arguments) in (1, 2)
+    assert told in capsys.readouterr().err
+
+
+def test_rows_of_times_are_not_measured_side_by_side(tmp_path, capsys):
+    assert run("--results", tmp_path, "--executor", "processes", spreads=False) == 2
+    assert "rows of toy are times" in capsys.readouterr().err
+
+
+def test_what_workers_cannot_import_is_refused(tmp_path, capsys):
+    def local(case):
+        yield from toy.measure(case)
+
+    assert run("--results", tmp_path, "--executor", "processes", measure=local) in (1, 2)
+    assert "cannot be imported by workers" in capsys.readouterr().err
+
+
+def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert run("--results", tmp_path, "--executor", "tcp://127.0.0.1:9") == 2
+    assert "pip install -e '.[cluster]'" in capsys.readouterr().err

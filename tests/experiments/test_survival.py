@@ -1,0 +1,225 @@
+"""Runs that are killed, interrupted or out of room go on where they ended; and a run can be done again."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.core import main
+from experiments.core.record import JOURNAL, Record, read_table
+from experiments.core.settings import UsageError
+from tests.experiments import toy
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(*arguments) -> list[str]:
+    return [sys.executable, "-m", "tests.experiments.toy", "--backend", "cpu", *map(str, arguments)]
+
+
+def run(*arguments, measure=toy.measure, spreads=True) -> int:
+    """The toy's own command line in this process; its exit status."""
+    try:
+        main(toy.Config, measure, toy.draw, {}, ["--backend", "cpu", *map(str, arguments)], spreads)
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+def only(results: Path) -> Path:
+    (folder,) = (results / "toy").iterdir()
+    return folder
+
+
+def provenance(folder: Path) -> dict:
+    return json.loads((folder / "provenance.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run that nobody disturbed."""
+    results = tmp_path_factory.mktemp("whole")
+    assert run("--results", results, "--repeats", 2) == 0
+    return only(results)
+
+
+def same_table(folder: Path, other: Path) -> None:
+    for read, name in ((pd.read_parquet, "table.parquet"), (pd.read_csv, "table.csv")):
+        pd.testing.assert_frame_equal(read(folder / name), read(other / name))
+
+
+def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
+    log = tmp_path / "log"
+    flags = ("--seconds", 0.05, "--log", log)
+    moments = np.random.default_rng(3).uniform(0, 0.25, 10)
+    folder, done = None, [0]
+    for moment in moments:
+        begin = command("--results", tmp_path, "--repeats", 2, *flags)
+        more = begin if folder is None else command("--resume", folder)
+        measured = log.stat().st_size if log.exists() else 0
+        with subprocess.Popen(
+            more, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            while process.poll() is None and (not log.exists() or log.stat().st_size == measured):
+                time.sleep(0.005)
+            time.sleep(moment)
+            process.kill()
+        folder = only(tmp_path)
+        if provenance(folder)["status"] == "complete":
+            break
+        done.append(len(Record.taken_up(folder).finished))
+        assert done[-1] >= done[-2]
+        assert len(read_table(folder)) <= 2 * done[-1]
+    assert done[-1] > 3
+    if provenance(folder)["status"] != "complete":
+        subprocess.run(command("--resume", folder), cwd=ROOT, check=True, capture_output=True)
+    same_table(folder, whole)
+    assert provenance(folder)["status"] == "complete"
+    assert provenance(folder)["finished"] == 24
+    assert len(provenance(folder)["resumed"]) >= 1
+    assert not (folder / JOURNAL).exists()
+    assert len(log.read_text().splitlines()) <= 24 + len(done)  # what was finished was not measured again
+
+
+def test_a_disk_that_fills_up_and_is_freed(whole, tmp_path, capsys):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fills(case):
+        if case.size == 4:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (800, hard))
+        yield from toy.measure(case)
+
+    try:
+        assert run("--results", tmp_path, "--repeats", 2, measure=fills) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    folder = only(tmp_path)
+    errors = capsys.readouterr().err
+    assert "File too large" in errors
+    assert f"--resume {folder} goes on" in errors
+    assert Record.taken_up(folder).finished == set(range(6))
+    assert run("--resume", folder) == 0
+    same_table(folder, whole)
+    assert not list(folder.glob(".*"))
+
+
+def test_a_line_cut_short_is_of_a_case_that_is_measured_again(whole, tmp_path):
+    assert run("--results", tmp_path, "--repeats", 2, "--size", 1, 2, 3, 4, 5, 13) == 1
+    folder = only(tmp_path)
+    journal = (folder / JOURNAL).read_bytes()
+    for cut in (1, 30, len(journal.splitlines()[-1])):
+        (folder / JOURNAL).write_bytes(journal[:-cut])
+        assert len(read_table(folder)) == 14
+        assert Record.taken_up(folder).finished == set(range(9))
+        assert (folder / JOURNAL).read_bytes().endswith(b"\n")
+
+
+def test_what_failed_is_told_and_measured_again(tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    assert "size 13 breaks" in capsys.readouterr().err
+    assert provenance(folder)["status"] == "failed: ValueError: size 13 breaks"
+    assert len(pd.read_parquet(folder / "table.parquet")) == 4
+    assert run("--resume", folder) == 1
+    assert provenance(folder)["finished"] == 2
+    assert len(provenance(folder)["resumed"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--size", "9"), "beside other settings; allowed: alone"),
+        (("--quick",), "--resume and --quick; allowed: one of them"),
+        (("--from", "."), "allowed: one of them"),
+    ],
+)
+def test_resume_goes_on_with_its_own_settings_alone(arguments, told, tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    capsys.readouterr()
+    assert run("--resume", folder, *arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
+    assert run("--resume", whole) == 2
+    assert (
+        f"no {JOURNAL} in {whole}; allowed: the folder of a run that was interrupted"
+        in capsys.readouterr().err
+    )
+
+
+def test_rows_of_times_do_not_go_on_on_another_machine(tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13, spreads=False) == 1
+    folder = only(tmp_path)
+    told = provenance(folder)
+    told["machine"]["cpu"] = "Z80"
+    (folder / "provenance.json").write_text(json.dumps(told))
+    assert run("--resume", folder, spreads=False) == 2
+    assert "two machines do not belong in one table" in capsys.readouterr().err
+    assert run("--resume", folder) == 1  # predictions may
+
+
+def test_from_does_a_run_again(whole, tmp_path):
+    assert run("--from", whole, "--results", tmp_path) == 0
+    same_table(only(tmp_path), whole)
+    assert run("--from", whole, "--results", tmp_path / "other", "--size", 8, "--repeats", 1) == 0
+    table = read_table(only(tmp_path / "other"))
+    assert set(table["size"]) == {8}
+    assert table["colour"].tolist() == ["red", "red", "blue", "blue"]
+
+
+def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
+    for change, told in (
+        ({"config": {"weight": 1}}, "settings that are not known any more: weight"),
+        ({"experiment": "timing"}, "is a run of timing; allowed: one of toy"),
+        ({"config": None}, "settings"),
+    ):
+        folder = tmp_path / "run"
+        folder.mkdir(exist_ok=True)
+        held = provenance(whole) | change
+        if held["config"] is None:
+            del held["config"]
+        (folder / "provenance.json").write_text(json.dumps(held))
+        assert run("--from", folder, "--results", tmp_path) == 2
+        assert told in capsys.readouterr().err or change == {"config": None}
+    assert run("--from", tmp_path / "none", "--results", tmp_path) == 2
+    assert "has no provenance.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [(1, 2), [1.0], {"a": 1}, 1j, np.zeros(2)])
+def test_a_cell_of_the_table_holds_one_number_or_word(value, tmp_path, capsys):
+    def wrong(case):
+        yield {"fine": np.float32(1.5), "shape": value}
+
+    assert run("--results", tmp_path, measure=wrong) == 1
+    assert "column 'shape' has" in capsys.readouterr().err
+
+
+def test_numpy_numbers_become_plain_ones(tmp_path):
+    record = Record.begun(tmp_path, "toy")
+    record.add(1, [{"a": np.float32(0.5), "b": np.int64(2**40), "c": np.bool_(True), "d": np.str_("x")}])
+    record.add(0, [{"a": np.nan, "b": 1, "c": False, "d": None}])
+    record.write_tables()
+    record.close()
+    table = read_table(record.folder)
+    assert table["b"].tolist() == [1, 2**40]
+    assert table["c"].tolist() == [False, True]
+    with pytest.raises(UsageError, match="no table"):
+        read_table(tmp_path)
+
+
+def test_a_killed_run_can_be_drawn(tmp_path):
+    assert run("--results", tmp_path, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    for name in ("table.parquet", "table.csv", "toy.png"):
+        os.unlink(folder / name)
+    assert run("--replot", folder) == 0
+    assert (folder / "toy.png").read_text() == "4"

@@ -1,0 +1,44 @@
+"""An experiment for the tests of the core: what a case gives is known, and how long it takes can be told."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.core import Settings, main
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """A toy sweep."""
+
+    size: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    """Size of the toy."""
+    colour: tuple[str, ...] = ("red", "blue")
+    """Colour of the toy."""
+    seconds: float = 0.0
+    """That a case takes."""
+    log: str = ""
+    """File that is told of every case measured."""
+
+
+def measure(case):
+    """Two rows, but none of size 3; size 13 breaks."""
+    if case.log:
+        with open(case.log, "a") as file:
+            file.write(f"{case.size} {case.colour} {case.seed} {os.getpid()}\n")
+    time.sleep(case.seconds)
+    if case.size == 13:
+        raise ValueError("size 13 breaks")
+    if case.size != 3:
+        yield {"area": case.size**2, "share": case.size / 7, "part": None, "name": case.colour[0]}
+        yield {"area": -case.size, "share": float("nan"), "part": case.seed, "name": "x" * 20}
+
+
+def draw(table, out: Path) -> None:
+    """How many rows there are."""
+    (out / "toy.png").write_text(str(len(table)))
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick={"size": (7,)}, spreads=True)
