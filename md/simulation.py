@@ -193,9 +193,8 @@ class Simulation:
         if self.step:
             vel = self._integrator.velocity_now(force, self.step)
         drift = self._integrator.last_drift() if self.step else 0.0
-        time = self._integrator.time(self.step)
-        things = self._search, self.law, self.step, time, drift, self._backend, self._outside
-        return Inside(self._particles, vel, *things, self._integrator.name)
+        at, mover = (self.step, self._integrator.time(self.step), drift), self._integrator.name
+        return Inside(self._particles, vel, self._search, self.law, *at, self._backend, self._outside, mover)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
@@ -307,7 +306,9 @@ class Simulation:
         return simulation
 
     def _begin_watch(self) -> None:
-        finder = Scattered().bind(self._particles, self._grid, self._backend)  # leaves the search as it is
+        chosen = self._choices["search"]
+        finder = Scattered() if chosen.sorts_data else chosen  # bound anew: the search stays as it is
+        finder = finder.bind(self._particles, self._grid, self._backend)
         finder.build()
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
         if self.step == 0 and overlap is not None and not self._allow_overlap:

@@ -27,7 +27,7 @@ FLOORS = [
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it
     ("experiments.core",),
-    ("experiments.peers",),
+    ("experiments.peers", "experiments.prediction"),
     ("experiments.*",),
 ]
 SIDEWAYS = {("md.reorder", "md.schedule")}  # for the type of a schedule

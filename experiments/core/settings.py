@@ -1,14 +1,15 @@
 """What every experiment's Config starts from, and how a Config becomes the cases of a sweep.
 
-Contract. A Config is a frozen dataclass. A field annotated `tuple[T, ...]` is a swept axis; every other
-field is fixed. A case is the same Config with one value in the place of each axis, and one of the repeats'
-seeds: the cases of a repeat share it, so that what differs between them is not chance.
+Contract. A Config is a frozen dataclass. A field annotated `tuple[T, ...]` is a swept axis, unless the class
+names it in `TOGETHER`: then a case takes all its values at once. Every other field is fixed. A case is the
+same Config with one value in the place of each axis, and one of the repeats' seeds: the cases of a repeat
+share it, so that what differs between them is not chance.
 """
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 
 class UsageError(ValueError):
@@ -21,6 +22,8 @@ class Settings:
 
     A Config with checks of its own calls `super().__post_init__()` too.
     """
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ()
 
     backend: str = "auto"
     """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
@@ -56,16 +59,16 @@ def axes(config: Settings) -> dict[str, tuple]:
     Raises:
         UsageError: an axis without a value, or with one twice.
     """
-    swept = {
+    given = {
         f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
     }
-    for name, values in swept.items():
+    for name, values in given.items():
         flag = "--" + name.replace("_", "-")
         if not values:
             raise UsageError(f"{flag} has no value: an empty axis has no case; allowed: one value or more")
         if len(set(values)) < len(values):
             raise UsageError(f"{flag} {' '.join(map(str, values))}: a value stands twice; allowed: each once")
-    return swept
+    return {name: values for name, values in given.items() if name not in config.TOGETHER}
 
 
 def cases(config: Settings) -> list[Case]:

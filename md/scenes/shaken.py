@@ -23,8 +23,8 @@ def shaken_box(
     The state alone: what the walls do, and their shaking, is a force.
 
     Args:
-        filling_fraction: of the whole box, positive and at most 0.6; n is the nearest whole number of
-            spheres.
+        filling_fraction: of the whole box, positive and at most 0.6 (in 2D 0.8); n is the nearest whole
+            number of spheres.
         lengths: two or three sides in d, the last one from wall to wall.
         temperature: m <v^2> / dim in d^2 / time^2, 0 or more; met exactly, with zero total momentum.
         seed: of everything that is drawn.

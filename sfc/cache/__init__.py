@@ -6,7 +6,7 @@ to bytes.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses
-from sfc.cache.block import block
+from sfc.cache.block import block, block_hits
 from sfc.cache.lru import StackDistances, lru
 from sfc.cache.set_associative import set_associative
 from sfc.cache.stream import AccessStream, HitRatio
@@ -18,6 +18,7 @@ __all__ = [
     "StackDistances",
     "addresses",
     "block",
+    "block_hits",
     "lru",
     "set_associative",
 ]

@@ -1,6 +1,7 @@
 """The thesis's model of a cache: blocks of slots, each of which its own readers find at hand."""
 
 import numba
+import numpy as np
 
 from sfc.cache.checks import checked_integer
 from sfc.cache.stream import AccessStream, HitRatio
@@ -24,21 +25,35 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
     Raises:
         ValueError: no stream, or a capacity that is no integer of at least 1.
     """
+    return HitRatio(int(block_hits(stream, capacity).sum()), len(stream.reads))
+
+
+def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
+    """The same reader by reader: how many of each one's reads hit.
+
+    Args:
+        stream: reads grouped by reader.
+        capacity: slots per block, at least 1.
+
+    Returns:
+        (n,) int64, in the order of the readers.
+
+    Raises:
+        ValueError: as `block`.
+    """
     if not isinstance(stream, AccessStream):
         raise ValueError(f"a stream of type {type(stream).__name__}; allowed: AccessStream(offsets, reads)")
     capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
-    return HitRatio(
-        int(_block_hits(stream.offsets, stream.reads, stream.readers, capacity)), len(stream.reads)
-    )
+    hits = np.empty(len(stream.readers), np.int64)
+    _count(stream.offsets, stream.reads, stream.readers, capacity, hits)
+    return hits
 
 
 @kernel(parallel=True)
-def _block_hits(offsets, reads, readers, capacity):
-    hits = 0
+def _count(offsets, reads, readers, capacity, hits):
     for i in numba.prange(len(offsets) - 1):
         own = readers[i] // capacity
         count = 0
         for a in range(offsets[i], offsets[i + 1]):
             count += reads[a] // capacity == own
-        hits += count
-    return hits
+        hits[i] = count

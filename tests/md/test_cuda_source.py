@@ -114,8 +114,10 @@ def test_there_are_cuda_kernels_for_every_search():
     assert {kind.__module__ for kind in SEARCHES.values()} <= set(STEMS)
 
 
-@pytest.mark.parametrize(("stem", "kernel"), KERNELS)
-@pytest.mark.parametrize(("dim", "real", "layout"), CASES)
+@pytest.mark.parametrize(
+    ("stem", "kernel", "dim", "real", "layout"),
+    [(*kernel, *case) for k, kernel in enumerate(KERNELS) for case in CASES[2 * (k % 2) :][:2]],
+)
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
     for law, out in variants(stem, kernel):
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")

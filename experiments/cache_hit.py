@@ -1,0 +1,244 @@
+"""How many reads should a cache serve just after a reorder, and how much faster should that make them?
+
+The reads are those of a neighbour search, particle by particle in memory order; the models are those of
+`sfc.cache`, at every capacity from one stream. The systems are the thesis's: squares, and cuboids 10 d high,
+both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/geometry.py` says
+how they were read). A curve gets a grid of its own kind, a power of its base near the size that is asked for.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+import sfc
+from experiments.core import Settings, main, style, values
+from experiments.core.drawing.systems import draw_system
+from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
+from experiments.prediction.models import MODELS, check_models, predicted
+
+SHOWN = 320  # particles: the thesis's cache, which figures over other axes show
+_SPREAD = {"estimator": "median", "errorbar": ("pi", 100)}
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of predictions."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
+
+    geometry: tuple[str, ...] = ("squares", "cuboids", "cubes")
+    """squares (discs in a plane), cuboids (columns of a flat box), cubes."""
+    size: tuple[int, ...] = (64,)
+    """Boxes a side."""
+    filling_fraction: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    """Volume of the spheres over that of the box."""
+    ordering: tuple[str, ...] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
+    """Memory orders: any ordering of `sfc`, measured where it is known in as many dimensions; shuffled;
+    lattice, that of the sites the gas was made from."""
+    search: tuple[str, ...] = ("linked",)
+    """Whose reads: any search of `md.search` but naive."""
+    cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
+    """Capacities in particles; 320 in the thesis."""
+    model: tuple[str, ...] = MODELS
+    """block (the thesis's), lru, set_associative."""
+    gas: str = "granular"
+    """granular (no overlaps), ideal (anywhere)."""
+    height: int = 10
+    """Of the cuboids, in d."""
+    miss_cost: float = 100.0
+    """Time of a miss in units of a hit's."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {
+            "geometry": tuple(GEOMETRIES),
+            "ordering": (*UNORDERED, *sorted({*sfc.orderings(2), *sfc.orderings(3)})),
+            "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
+            "gas": GASES,
+        }
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        check_models(self.model, self.cache)
+        for name, least in {"size": 2, "height": 2}.items():
+            for value in values(getattr(self, name)):
+                if value < least:
+                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        for phi in values(self.filling_fraction):
+            for kind in values(self.geometry):
+                most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0
+                if not 0 < phi <= most:
+                    raise ValueError(
+                        f"--filling-fraction {phi} of {kind}, {self.gas}; allowed: above 0, up to {most:.3g}"
+                    )
+        if not 0 < self.miss_cost < math.inf:
+            raise ValueError(f"--miss-cost {self.miss_cost}; allowed: positive and finite")
+
+
+QUICK = {
+    "size": (64,),
+    "filling_fraction": (0.05, 0.2, 0.4),
+    "cache": (64, 256, 320, 1024, 4096),
+    "gas": "ideal",
+}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each model and capacity."""
+    geometry = GEOMETRIES[case.geometry]
+    if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
+        return
+    side = own_side(case.ordering, case.size, geometry.ordered)
+    state = _gas(case.geometry, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
+    seen = geometry.seen(geometry.in_order(state, case.ordering, case.seed))
+    stream = _search(case, seen).accesses()
+    nx, ny, nz = (*map(int, state.box.lengths), 1)[:3]
+    common = {
+        "nx": nx,
+        "ny": ny,
+        "nz": nz,
+        "particles": len(state),
+        "reads_per_particle": len(stream.reads) / len(state),
+    }
+    for row in predicted(stream, case.model, case.cache, case.miss_cost):
+        yield common | row
+
+
+@lru_cache(maxsize=4)
+def _gas(kind, side, height, filling_fraction, gas, seed, backend) -> md.State:
+    return GEOMETRIES[kind].gas(side, height, filling_fraction, gas, 1.0, seed, backend)
+
+
+def _search(case: Config, state: md.State) -> md.Simulation:
+    search = case.search
+    kind = md.search.SEARCHES[search]
+    if kind.sorts_data:  # by the cells of its own, which are wider than a box where lists have a skin
+        search = kind() if case.ordering in UNORDERED else kind(case.ordering)
+    return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Over filling fraction (5.3 to 5.6), over size (5.9), over capacity; the systems (5.2); a summary."""
+    style.save(_systems(), out, "systems")
+    for (kind, search), rows in table.groupby(["geometry", "search"], sort=False):
+        name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
+        style.save(_over_filling(rows), out, f"filling_{name}")
+        if rows["size"].nunique() > 1:
+            style.save(_over_size(rows), out, f"size_{name}")
+        if rows["cache_particles"].nunique() > 1:
+            style.save(_over_cache(rows), out, f"cache_{name}")
+    keys = ["geometry", "search", "size", "filling_fraction", "ordering", "model", "cache_particles"]
+    summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
+    summary.columns = ["_".join(column) for column in summary.columns]
+    summary.reset_index().to_csv(out / "summary.csv", index=False)
+
+
+def _nearest(column: pd.Series, wanted: float) -> float:
+    found = np.sort(column.unique())
+    return found[np.abs(np.log(found / wanted)).argmin()]
+
+
+def _names(rows: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(rows["ordering"]))
+
+
+def _over_filling(rows: pd.DataFrame) -> plt.Figure:
+    """Figures 5.3 and 5.4, or 5.5 and 5.6: hit ratio and speed-up of the thesis's model and cache."""
+    capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
+    model = rows["model"].iloc[0]
+    rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
+    figure, (ratio, gain) = plt.subplots(1, 2, figsize=(8.2, 3.4))
+    look = style.lines(_names(rows))
+    sns.lineplot(rows, x="filling_fraction", y="hit_ratio", ax=ratio, legend=False, **_SPREAD, **look)
+    sns.lineplot(rows, x="filling_fraction", y="speed_up", ax=gain, **_SPREAD, **look)
+    ratio.set(xlabel="filling fraction", ylabel="predicted hit ratio", ylim=(0, 1))
+    gain.set(xlabel="filling fraction", ylabel="speed-up of the reads over no hits", ylim=(0, None))
+    gain.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figure.suptitle(
+        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
+        "particles\nmedian and range over repeats",
+        fontsize=9,
+    )
+    return figure
+
+
+def _over_size(rows: pd.DataFrame) -> plt.Figure:
+    """Figure 5.9: hit ratio over the size, a line for each filling fraction, a panel for each ordering."""
+    capacity, model = _nearest(rows["cache_particles"], SHOWN), rows["model"].iloc[0]
+    rows = rows[(rows["cache_particles"] == capacity) & (rows["model"] == model)]
+    names = _names(rows)
+    columns = min(4, len(names))
+    lines = -(-len(names) // columns)
+    figure, panels = plt.subplots(
+        lines,
+        columns,
+        figsize=(2.4 * columns + 1.2, 2.4 * lines + 0.6),
+        squeeze=False,
+        sharey=True,
+        sharex=True,
+    )
+    rows = rows.assign(phi=[f"{phi:g}" for phi in rows["filling_fraction"]])
+    look = style.lines_in_turn(list(dict.fromkeys(rows["phi"])), "phi")
+    for panel, name in zip(panels.flat, names, strict=False):
+        part = rows[rows["ordering"] == name]
+        last = name == names[-1]
+        sns.lineplot(part, x="nx", y="hit_ratio", ax=panel, legend=last, **_SPREAD, **look)
+        panel.set(title=name, ylim=(0, 1), xlabel="boxes a side", ylabel="predicted hit ratio")
+        panel.set_xscale("log", base=2)
+        if last:
+            panel.legend(title="filling fraction", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    for panel in panels.flat[len(names) :]:
+        panel.set_axis_off()
+    figure.suptitle(
+        f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range",
+        fontsize=9,
+    )
+    return figure
+
+
+def _over_cache(rows: pd.DataFrame) -> plt.Figure:
+    """Hit ratio over the capacity, a panel for each model."""
+    phi, size = _nearest(rows["filling_fraction"], 0.2), rows["size"].max()
+    rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
+    models, look = list(dict.fromkeys(rows["model"])), style.lines(_names(rows))
+    figure, panels = plt.subplots(
+        1, len(models), figsize=(2.8 * len(models) + 1.4, 3.3), squeeze=False, sharey=True
+    )
+    for panel, model in zip(panels[0], models, strict=True):
+        part = rows[rows["model"] == model]
+        last = model == models[-1]
+        sns.lineplot(part, x="cache_particles", y="hit_ratio", ax=panel, legend=last, **_SPREAD, **look)
+        panel.set(xscale="log", ylim=(0, 1), xlabel="capacity (particles)", ylabel="predicted hit ratio")
+        panel.set_title(model.replace("_", "-"), fontsize=9)
+        if last:
+            panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figure.suptitle(
+        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range",
+        fontsize=9,
+    )
+    return figure
+
+
+def _systems() -> plt.Figure:
+    """Figure 5.2."""
+    figure = plt.figure(figsize=(7.2, 3.0), layout="none")
+    for place, (name, side, height) in enumerate((("squares", 6, 1), ("cuboids", 6, 10), ("cubes", 6, 6))):
+        panel = figure.add_subplot(1, 3, place + 1, projection="3d")
+        draw_system(panel, (side, side, height), columns=name == "cuboids")
+        panel.set_title(name, fontsize=9, y=0.98)
+    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.92, wspace=0.0)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK, spreads=True)

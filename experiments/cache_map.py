@@ -1,0 +1,152 @@
+"""Where in the system do reads hit? A map of the hit ratio for each memory order, in small and large caches.
+
+Squares, as in figure 5.13 of the thesis: discs in a plane, in unordered memory, in stripes (rows), and along
+Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256. Each tile has the mean over the
+particles in it; what is cached together is of one colour.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import md
+import sfc
+from experiments.core import Settings, main, style, values
+from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
+from experiments.prediction.models import check_models
+
+SQUARES = GEOMETRIES["squares"]
+MAP = "Blues"
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of maps."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
+
+    ordering: tuple[str, ...] = ("shuffled", "row", "hilbert")
+    """Memory orders: shuffled, lattice, and any 2D ordering of `sfc`."""
+    cache: tuple[int, ...] = (33125, 256)
+    """Capacities in particles: a CPU's and a GPU's in the thesis."""
+    filling_fraction: tuple[float, ...] = (0.4,)
+    """Volume of the spheres over that of the boxes, 1 d high."""
+    size: int = 512
+    """Boxes a side; a curve gets the power of its base that is nearest."""
+    tiles: int = 128
+    """Tiles of the map a side, at most as many as boxes."""
+    gas: str = "granular"
+    """granular (no overlaps), ideal (anywhere)."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {"ordering": (*UNORDERED, *sfc.orderings(2)), "gas": GASES}
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        check_models((), self.cache)
+        for phi in values(self.filling_fraction):
+            most = SQUARES.densest if self.gas == "granular" else 1.0
+            if not 0 < phi <= most:
+                raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to {most:.3g}")
+        if not 2 <= self.size:
+            raise ValueError(f"--size {self.size}; allowed: at least 2")
+        if not 1 <= self.tiles <= self.size:
+            raise ValueError(f"--tiles {self.tiles}; allowed: 1 to --size, {self.size}")
+
+
+QUICK = {"size": 64, "tiles": 32, "cache": (2048, 64), "gas": "ideal"}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each capacity and tile."""
+    side = own_side(case.ordering, case.size, 2)
+    state = SQUARES.in_order(
+        _gas(side, case.filling_fraction, case.gas, case.seed, case.backend), case.ordering, case.seed
+    )
+    sim = md.Simulation(state, md.scenes.SHARED_LAW, search="linked", backend=case.backend)
+    stream = sim.accesses()
+    tiles = min(case.tiles, side)
+    tile = np.minimum((state.pos * (tiles / side)).astype(int), tiles - 1)[stream.readers]
+    number = tile[:, 0] + tiles * tile[:, 1]
+    reads = np.bincount(number, np.diff(stream.offsets), tiles**2)
+    for capacity in case.cache:
+        hits = np.bincount(number, sfc.cache.block_hits(stream, capacity), tiles**2)
+        for k in range(tiles**2):
+            yield {
+                "nx": side,
+                "ny": side,
+                "nz": 1,
+                "particles": len(state),
+                "model": "block",
+                "cache_particles": capacity,
+                "tile_x": k % tiles,
+                "tile_y": k // tiles,
+                "reads": int(reads[k]),
+                "hit_ratio": hits[k] / reads[k] if reads[k] else float("nan"),
+            }
+
+
+@lru_cache(maxsize=2)
+def _gas(side: int, filling_fraction: float, kind: str, seed: int, backend: str) -> md.State:
+    return SQUARES.gas(side, 1, filling_fraction, kind, 1.0, seed, backend)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """The maps, a row of panels for each capacity; the means as a table."""
+    first = table[table["repeat"] == 0]
+    for phi, rows in first.groupby("filling_fraction", sort=False):
+        several = first["filling_fraction"].nunique() > 1
+        style.save(_maps(rows), out, "map" + (f"_{phi:g}".replace(".", "_") if several else ""))
+    keys = ["filling_fraction", "ordering", "cache_particles", "repeat"]
+    served = table.assign(hits=(table["hit_ratio"] * table["reads"]).fillna(0))
+    sums = served.groupby(keys, sort=False)[["hits", "reads"]].sum()
+    mean = (sums["hits"] / sums["reads"]).groupby(keys[:-1], sort=False).agg(["median", "min", "max"])
+    mean.add_prefix("hit_ratio_").reset_index().to_csv(out / "summary.csv", index=False)
+
+
+def _maps(rows: pd.DataFrame) -> plt.Figure:
+    capacities, names = rows["cache_particles"].unique(), rows["ordering"].unique()
+    figure, panels = plt.subplots(
+        len(capacities),
+        len(names),
+        figsize=(2.5 * len(names) + 0.9, 2.5 * len(capacities) + 0.6),
+        squeeze=False,
+    )
+    for (a, b), panel in np.ndenumerate(panels):
+        part = rows[(rows["cache_particles"] == capacities[a]) & (rows["ordering"] == names[b])]
+        side = int(part["nx"].iloc[0])
+        picture = part.pivot(index="tile_y", columns="tile_x", values="hit_ratio").to_numpy()
+        image = panel.imshow(
+            picture,
+            origin="lower",
+            extent=(0, side, 0, side),
+            cmap=MAP,
+            vmin=0,
+            vmax=1,
+            interpolation="nearest",
+        )
+        mean = np.average(part["hit_ratio"].fillna(0), weights=part["reads"])
+        panel.set_title(f"{names[b]}, cache {capacities[a]}: {mean:.0%}", fontsize=8)
+        panel.set(xlabel="x (d)", ylabel="y (d)")
+        panel.tick_params(labelsize=7)
+        for spine in panel.spines.values():
+            spine.set_visible(True)
+    bar = figure.colorbar(image, ax=panels, shrink=0.7, aspect=30)
+    bar.set_label("predicted hit ratio (block model)", fontsize=8)
+    n, phi = rows["particles"].iloc[0], rows["filling_fraction"].iloc[0]
+    figure.suptitle(
+        f"{n:,} particles, {phi:.0%} filled; capacity in particles, mean over all reads", fontsize=9
+    )
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK, spreads=True)

@@ -1,0 +1,279 @@
+"""How fast does an order wear out, once the particles move?
+
+The particles are put in order once, and then move: freely, or in elastic or inelastic collisions. At looks
+ever farther apart the hit ratio of the search's reads is predicted. What is left of the gain over
+shuffled memory falls as exp(-ln 2 (t / t_half)^b); a straight line through log(-log(excess)) over log(steps)
+gives the half-life and b. A step lasts one time unit, so speeds are in d per step. Positions are float64
+unless told otherwise, so that no freezing is numerical.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+import sfc
+from experiments.core import Settings, main, style, values
+from experiments.prediction.geometry import GEOMETRIES, own_side
+from experiments.prediction.models import check_models, predicted
+from md.laws import SpringDashpot
+
+INTERACTIONS = ("ideal", "elastic", "inelastic")
+DEEPEST = 0.15  # d: how deep two particles of the typical speed may meet, head on
+LEAST_STEPS, MOST_STEPS = 10, 50  # in a contact
+SHOWN = 320
+FITTED = (0.02, 0.98)  # share of the excess between which it is fitted
+_SPREAD = {"estimator": "median", "errorbar": ("pi", 100)}
+_CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering", "repeat"]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of orders that wear out."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
+
+    geometry: tuple[str, ...] = ("cubes",)
+    """squares (discs in a plane), cubes."""
+    size: tuple[int, ...] = (32,)
+    """Boxes a side."""
+    filling_fraction: tuple[float, ...] = (0.1, 0.25, 0.5)
+    """Volume of the spheres over that of the box."""
+    interaction: tuple[str, ...] = INTERACTIONS
+    """ideal (particles fly through each other), elastic, inelastic."""
+    speed: tuple[float, ...] = (0.003, 0.01)
+    """Root mean square of a particle's speed at the start, in d per step."""
+    ordering: tuple[str, ...] = ("hilbert",)
+    """Memory orders: any ordering of `sfc`."""
+    cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
+    """Capacities in particles."""
+    model: tuple[str, ...] = ("block", "lru")
+    """block (the thesis's), lru, set_associative."""
+    steps: int = 2000
+    """Steps after the reorder."""
+    looks: int = 30
+    """Looks, equally far apart in the logarithm of the steps."""
+    restitution: float = 0.8
+    """Of inelastic collisions."""
+    precision: str = "float64"
+    """float64, float32."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {
+            "geometry": ("squares", "cubes"),
+            "interaction": INTERACTIONS,
+            "ordering": tuple(sorted({*sfc.orderings(2), *sfc.orderings(3)})),
+            "precision": ("float64", "float32"),
+        }
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        check_models(self.model, self.cache)
+        for name, least in {"size": 2, "steps": 1, "looks": 3}.items():
+            for value in values(getattr(self, name)):
+                if value < least:
+                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        for phi in values(self.filling_fraction):
+            for kind in values(self.geometry):
+                most = GEOMETRIES[kind].densest
+                if not 0 < phi <= most:
+                    raise ValueError(
+                        f"--filling-fraction {phi} of {kind}; allowed: above 0, up to {most:.3g}"
+                    )
+        for speed in values(self.speed):
+            most = 1.0 if set(values(self.interaction)) == {"ideal"} else _fastest()
+            if not 0 < speed <= most:
+                raise ValueError(
+                    f"--speed {speed} d per step; allowed: above 0, up to {most:.3g} (1 where the only "
+                    "interaction is ideal), for a contact has to last some steps"
+                )
+        if not 0 < self.restitution < 1:
+            raise ValueError(f"--restitution {self.restitution}; allowed: above 0 and below 1")
+
+
+QUICK = {
+    "size": (16,),
+    "filling_fraction": (0.25,),
+    "speed": (0.01,),
+    "cache": (64, SHOWN),
+    "steps": 400,
+    "looks": 12,
+}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each look, model and capacity."""
+    geometry = GEOMETRIES[case.geometry]
+    if case.ordering not in sfc.orderings(geometry.ordered):
+        return
+    side = own_side(case.ordering, case.size, geometry.ordered)
+    gas = geometry.gas(
+        side, 1, case.filling_fraction, "granular", case.speed**2 / geometry.dim, case.seed, case.backend
+    )
+    law, contact = _law(case)
+    common = {"nx": side, "ny": side, "nz": side if geometry.dim == 3 else 1, "particles": len(gas)}
+    common |= {"contact_steps": contact}
+    shuffled = {
+        (row["model"], row["cache_particles"]): row["hit_ratio"]
+        for row in predicted(_simulation(case, gas, law).accesses(), case.model, case.cache)
+    }
+    sim = _simulation(case, geometry.in_order(gas, case.ordering, case.seed), law)
+    looks = np.unique(np.rint(np.geomspace(1, case.steps, case.looks)).astype(int))
+    for step in (0, *looks.tolist()):
+        sim.run(step - sim.step, phases=False)
+        state = sim.state
+        speed = math.sqrt(2 * md.observe.kinetic_energy(state))
+        for row in predicted(sim.accesses(), case.model, case.cache):
+            place = row["model"], row["cache_particles"]
+            yield common | {
+                "step": step,
+                "speed_d_per_step": speed,
+                **row,
+                "hit_ratio_shuffled": shuffled[place],
+            }
+
+
+def _law(case: Config) -> tuple[SpringDashpot, float]:
+    """The law, and the steps of a contact."""
+    if case.interaction == "ideal":
+        return SpringDashpot(0.0, 0.0), 0.0
+    contact = min(MOST_STEPS, DEEPEST * math.pi / case.speed)
+    e = 1.0 if case.interaction == "elastic" else case.restitution
+    return SpringDashpot.from_restitution(e, contact_time=contact), contact
+
+
+def _fastest() -> float:
+    return DEEPEST * math.pi / LEAST_STEPS
+
+
+def _simulation(case: Config, state: md.State, law: SpringDashpot) -> md.Simulation:
+    return md.Simulation(
+        state, law, search="linked", dt=1.0, backend=case.backend, precision=case.precision, fused=True
+    )
+
+
+def excess(rows: pd.DataFrame) -> pd.Series:
+    """What is left of the gain over shuffled memory: 1 just after the reorder; NaN where there was none."""
+    first = rows.groupby([*_CASE, "model", "cache_particles"])["hit_ratio"].transform("first")
+    gain = (first - rows["hit_ratio_shuffled"]).where(lambda gain: gain > 0)
+    return (rows["hit_ratio"] - rows["hit_ratio_shuffled"]) / gain
+
+
+def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float]:
+    """Half-life in steps and exponent b of exp(-ln 2 (t / t_half)^b); NaN for fewer than three looks.
+
+    Args:
+        steps: (m,) since the reorder.
+        left: (m,) of the excess.
+
+    Kohlrausch's stretched exponential, fitted by least squares in log(-log(left)) over log(steps).
+    """
+    use = (steps > 0) & (left > FITTED[0]) & (left < FITTED[1])
+    if use.sum() < 3:
+        return math.nan, math.nan
+    b, offset = np.polyfit(np.log(steps[use]), np.log(-np.log2(left[use])), 1)
+    return float(np.exp(-offset / b)), float(b)
+
+
+def half_lives(table: pd.DataFrame) -> pd.DataFrame:
+    """Half-life and exponent of every case, model and capacity."""
+    table = table.assign(left=excess(table))
+    rows = []
+    for key, looks in table.groupby([*_CASE, "model", "cache_particles"], sort=False):
+        half, b = fit(looks["step"].to_numpy(), looks["left"].to_numpy())
+        rows.append(
+            dict(zip([*_CASE, "model", "cache_particles"], key, strict=True))
+            | {
+                "hit_ratio_first": looks["hit_ratio"].iloc[0],
+                "hit_ratio_last": looks["hit_ratio"].iloc[-1],
+                "hit_ratio_shuffled": looks["hit_ratio_shuffled"].iloc[0],
+                "left_last": looks["left"].iloc[-1],
+                "half_life_steps": half,
+                "exponent": b,
+                "half_life_path_d": half * looks["speed_d_per_step"].iloc[0],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Hit ratio over steps: by speed (5.7, 5.8), by interaction (5.10, 5.11), by size (5.12); half-lives."""
+    table = table.assign(left=excess(table))
+    gains = table.loc[table["left"].notna(), "cache_particles"].unique()
+    capacities = gains if len(gains) else table["cache_particles"].unique()
+    capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
+    rows = table[(table["cache_particles"] == capacity) & (table["model"] == table["model"].iloc[0])]
+    what = f"model {rows['model'].iloc[0]}, cache of {capacity} particles"
+    for column in ("speed", "interaction", "size", "ordering"):
+        if rows[column].nunique() > 1:
+            _by(rows, column, what, out)
+    if all(rows[column].nunique() == 1 for column in ("speed", "interaction", "size", "ordering")):
+        _by(rows, "filling_fraction", what, out)
+    half_lives(table).to_csv(out / "half_lives.csv", index=False)
+
+
+_TITLES = {
+    "speed": "speed (d per step)",
+    "interaction": "interaction",
+    "size": "boxes a side",
+    "ordering": "memory order",
+    "filling_fraction": "filling fraction",
+}
+
+
+def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
+    """A figure for each geometry and what else there is, with a line for each value of the column."""
+    others = [name for name in ("geometry", "speed", "interaction", "size", "ordering") if name != column]
+    shown = rows.assign(line=[f"{value:g}" if column != "interaction" and column != "ordering" else value
+                              for value in rows[column]])  # fmt: skip
+    for key, part in shown.groupby(others, sort=False):
+        if part["line"].nunique() < 2 and rows[column].nunique() > 1:
+            continue
+        fractions = [None] if column == "filling_fraction" else sorted(part["filling_fraction"].unique())
+        figure, panels = plt.subplots(
+            2,
+            len(fractions),
+            figsize=(2.9 * len(fractions) + 1.6, 5.0),
+            squeeze=False,
+            sharex=True,
+            sharey="row",
+        )
+        look = style.lines_in_turn(list(dict.fromkeys(part["line"])), "line") | {"markersize": 4}
+        for (above, below), phi in zip(panels.T, fractions, strict=True):
+            those = part if phi is None else part[part["filling_fraction"] == phi]
+            last = phi == fractions[-1]
+            sns.lineplot(those, x="step", y="hit_ratio", ax=above, legend=last, **_SPREAD, **look)
+            sns.lineplot(those, x="step", y="left", ax=below, legend=False, **_SPREAD, **look)
+            above.set(ylim=(0, 1), ylabel="predicted hit ratio")
+            below.set(
+                xlim=(0, None),
+                xscale="symlog",
+                ylabel="left of the gain over shuffled",
+                xlabel="steps after the reorder",
+            )
+            below.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+            if phi is not None:
+                above.set_title(f"{phi:.0%} filled", fontsize=9)
+            if last:
+                above.legend(title=_TITLES[column], fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+        told = ", ".join(
+            f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
+            for name, value in zip(others, key, strict=True)
+        )
+        figure.suptitle(f"{told}\n{what}; median and range over repeats", fontsize=9)
+        varied = [value for name, value in zip(others, key, strict=True) if rows[name].nunique() > 1]
+        parts = [str(value).replace(".", "_") for value in varied]
+        style.save(figure, out, "_".join(["by", column, *parts]))
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK, spreads=True)

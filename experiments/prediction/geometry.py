@@ -1,0 +1,123 @@
+"""The systems of the thesis's chapter 5, and their particles in the memory order of an ordering.
+
+Our reading. Boxes have a base of 1 d x 1 d, and partners are the particles of the same and of adjacent boxes.
+`squares` are N x N boxes 1 d high, in which spheres stand in a plane: discs. `cuboids` are N x N boxes of a
+height, whose gas is three-dimensional and whose boxes are ordered by a curve in the plane. `cubes` are
+N x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import md
+import sfc
+from md.state import sphere_volume
+
+GASES = ("granular", "ideal")
+UNORDERED = ("shuffled", "lattice")
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A kind of system.
+
+    Attributes:
+        name: of it.
+        dim: of the gas.
+        ordered: axes along which the boxes are ordered.
+        densest: filling fraction of volume beyond which a granular gas cannot be made.
+    """
+
+    name: str
+    dim: int
+    ordered: int
+    densest: float
+
+    def box(self, side: int, height: int) -> md.Box:
+        """The box of `side` boxes a side; `height` is that of the cuboids."""
+        if self.dim == 2:
+            return md.Box((side, side))
+        return md.Box((side, side, height if self.ordered == 2 else side))
+
+    def gas(
+        self, side: int, height: int, filling_fraction: float, kind: str, temperature: float, seed: int,
+        backend: str,
+    ) -> md.State:  # fmt: skip
+        """The gas, in shuffled memory.
+
+        Args:
+            side: boxes a side.
+            height: of the cuboids, in d.
+            filling_fraction: of volume.
+            kind: "granular", without overlaps, or "ideal", anywhere.
+            temperature: m <v^2> / dim.
+            seed: of all that is random.
+            backend: where a granular gas is made.
+
+        Raises:
+            ValueError: a filling fraction that cannot be packed.
+        """
+        box = self.box(side, height)
+        volume = box.volume  # in 2D the boxes are 1 d high
+        if kind == "ideal":
+            generator = np.random.default_rng(seed)
+            n = max(1, round(filling_fraction * volume / sphere_volume(3)))
+            pos = box.wrap(generator.random((n, self.dim)) * box.lengths)
+            return md.State(pos, md.scenes.maxwell_velocities(n, self.dim, temperature, generator), box)
+        own = filling_fraction * sphere_volume(self.dim) / sphere_volume(3)  # in 2D of area
+        return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
+
+    def boxes(self, state: md.State) -> tuple[int, ...]:
+        """Boxes along each ordered axis."""
+        return tuple(int(length) for length in state.box.lengths[: self.ordered])
+
+    def in_order(self, state: md.State, order: str, seed: int) -> md.State:
+        """The particles in the memory order of an ordering of their boxes, or in none.
+
+        Args:
+            state: shuffled.
+            order: "shuffled", "lattice" (of the ids), or one of `sfc.orderings`, laid over the boxes.
+            seed: of the ordering `random`.
+
+        Raises:
+            ValueError: an unknown ordering.
+        """
+        if order == "shuffled":
+            return state
+        if order == "lattice":
+            return state.by_id()
+        shape = self.boxes(state)
+        options = {"seed": seed} if order == "random" else {}
+        ranks = sfc.covering(order, shape, **options).rank(self.cells(state))
+        return state.take(np.argsort(ranks, kind="stable"))
+
+    def cells(self, state: md.State) -> np.ndarray:
+        """The box of each particle: (n, ordered) int64."""
+        cells = state.pos[:, : self.ordered].astype(np.int64)
+        return np.minimum(cells, np.array(self.boxes(state)) - 1)
+
+    def seen(self, state: md.State) -> md.State:
+        """The state as its search sees it: of cuboids from above, for they are boxes of the plane."""
+        if self.dim == self.ordered:
+            return state
+        flat = md.Box(state.box.lengths[: self.ordered])
+        return md.State(state.pos[:, : self.ordered], state.vel[:, : self.ordered], flat, state.id)
+
+
+GEOMETRIES = {
+    "squares": Geometry("squares", dim=2, ordered=2, densest=0.8 * 2 / 3),
+    "cuboids": Geometry("cuboids", dim=3, ordered=2, densest=0.6),
+    "cubes": Geometry("cubes", dim=3, ordered=3, densest=0.6),
+}
+
+
+def own_side(order: str, side: int, dim: int) -> int:
+    """The power of a curve's base nearest to a side, by their ratio; the side itself for a scan."""
+    if order not in sfc.curves(dim):
+        return side
+    base = sfc.curve(order, dim).base
+    return base ** max(1, round(math.log(side, base)))

@@ -1,0 +1,66 @@
+"""The hit ratios that the models of `sfc.cache` predict of a stream, at many capacities.
+
+A capacity is in particles. `block` is the thesis's model. `lru` is a fully associative cache with a particle
+a line. `set_associative` is hardware's: positions of 16 bytes (four float32) in lines of 128 bytes, 16 ways,
+so that it has capacities that are multiples of 128 particles only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sfc import cache
+
+MODELS = ("block", "lru", "set_associative")
+BYTES, LINE, WAYS = 16, 128, 16
+_SET = LINE * WAYS // BYTES  # particles
+
+
+def predicted(
+    stream: cache.AccessStream, models: Sequence[str], capacities: Sequence[int], miss_cost: float = 100.0
+) -> Iterator[dict]:
+    """A row for each model and capacity: the hit ratio, and the speed-up over a cache without a hit.
+
+    Args:
+        stream: the reads.
+        models: some of `MODELS`.
+        capacities: in particles, at least 1.
+        miss_cost: time of a miss in units of a hit's.
+    """
+    distances = cache.lru(stream) if "lru" in models else None
+    loads = None
+    for model in models:
+        for capacity in capacities:
+            if model == "block":
+                found = cache.block(stream, capacity)
+            elif model == "lru":
+                found = distances.hits(capacity)
+            elif capacity % _SET:
+                continue
+            else:
+                if loads is None:
+                    n = int(max(stream.reads.max(initial=0), stream.readers.max(initial=0))) + 1
+                    loads = cache.addresses(stream, "aos4", 3, BYTES // 4, n)
+                found = cache.set_associative(loads, capacity * BYTES, LINE, WAYS)
+            yield {
+                "model": model,
+                "cache_particles": capacity,
+                "hit_ratio": found.ratio,
+                "speed_up": found.speed_up(miss_cost) if found.reads else np.nan,
+            }
+
+
+def check_models(models: Sequence[str], capacities: Sequence[int]) -> None:
+    """Look at what is asked for.
+
+    Raises:
+        ValueError: an unknown model, or a capacity below 1.
+    """
+    for model in models:
+        if model not in MODELS:
+            raise ValueError(f"unknown model {model!r}; known: {', '.join(MODELS)}")
+    for capacity in capacities:
+        if capacity < 1:
+            raise ValueError(f"--cache {capacity}; allowed: at least 1, in particles")
