@@ -37,10 +37,10 @@ class Config(Settings):
 
     n: tuple[int, ...] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
-    place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (where there is a GPU)."""
     memory: tuple[str, ...] = MEMORY
     """Before the reorder: shuffled, worn, ordered."""
+    place: tuple[str, ...] = (*THREADS, *GPU)
+    """one thread, all threads (of the CPU); device, host and back (where there is a GPU)."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
     precision: tuple[str, ...] = ("float64",)
@@ -122,7 +122,7 @@ class _Schedule:
         return step == 0
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int) -> md.State:
     state = md.scenes.shared_gas(n, filling_fraction, seed=seed)
     if memory == "shuffled":

@@ -10,7 +10,7 @@ from md.watch import GROWTH
 
 LAW, DT = md.laws.SpringDashpot(stiffness=1e4, damping=5.0), 4.4e-4
 PERIODIC = {2: (True, True), 3: (True, True, True)}
-CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise, layouts apart: they compile long
+CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise but for layouts, slow to compile
     ("naive", 3, "float64", "aos", False, True, md.Reorder("row", md.Every(7))),
     ("naive", 2, "float32", "aos", True, False, None),
     ("linked", 3, "float64", "aos4", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
