@@ -196,7 +196,10 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
         panel.set(title=name, ylim=(0, 1), xlabel="boxes a side", ylabel="predicted hit ratio")
         panel.set_xscale("log", base=2)
         if last:
-            panel.legend(title="filling fraction", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+            figure.legend(
+                *panel.get_legend_handles_labels(), title="filling fraction", fontsize=7, loc="outside right"
+            )
+            panel.get_legend().remove()
     for panel in panels.flat[len(names) :]:
         panel.set_axis_off()
     figure.suptitle(

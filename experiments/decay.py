@@ -198,6 +198,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
                 "hit_ratio_shuffled": looks["hit_ratio_shuffled"].iloc[0],
                 "left_last": looks["left"].iloc[-1],
                 "half_life_steps": half,
+                "is_extrapolated": bool(half > looks["step"].iloc[-1]),
                 "exponent": b,
                 "half_life_path_d": half * looks["speed_d_per_step"].iloc[0],
             }
