@@ -131,7 +131,15 @@ class TestCacheHit:
     @pytest.mark.parametrize("search", ["scattered", "coherent", "tiles", "verlet"])
     def test_other_searches_read_too(self, search):
         (row,) = cache_hit.measure(
-            one(cache_hit, geometry=("cubes",), size=(8,), search=(search,), model=("block",), cache=(64,))
+            one(
+                cache_hit,
+                geometry=("cubes",),
+                size=(8,),
+                filling_fraction=(0.3,),
+                search=(search,),
+                model=("block",),
+                cache=(64,),
+            )
         )
         assert 0 < row["hit_ratio"] <= 1
 

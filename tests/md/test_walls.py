@@ -130,7 +130,7 @@ def test_shaken_walls_act_as_walls_that_move(backend, wall_damping, integrator):
     assert run.state.vel[0, -1] == pytest.approx(vel, abs=2e-2)
 
 
-@pytest.mark.parametrize(("search", "dim"), zip(md.search.SEARCHES, cycle([3, 2]), strict=False))
+@pytest.mark.parametrize(("search", "dim"), list(zip(md.search.SEARCHES, cycle([3, 2]), strict=False)))
 def test_every_search_fused_or_not_feels_the_same_from_outside(backend, search, dim):
     box = md.Box((9.0, 8.0, 7.0)[:dim], (True, False, False)[3 - dim :])
     generator = np.random.default_rng(4)
