@@ -133,7 +133,8 @@ def _maps(rows: pd.DataFrame) -> plt.Figure:
             vmax=1,
             interpolation="nearest",
         )
-        mean = np.average(part["hit_ratio"].fillna(0), weights=part["reads"])
+        reads = part["reads"].sum()
+        mean = (part["hit_ratio"].fillna(0) * part["reads"]).sum() / reads if reads else np.nan
         panel.set_title(f"{names[b]}, cache {capacities[a]}: {mean:.0%}", fontsize=8)
         panel.set(xlabel="x (d)", ylabel="y (d)")
         panel.tick_params(labelsize=7)

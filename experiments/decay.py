@@ -116,8 +116,9 @@ def measure(case: Config) -> Iterator[dict]:
     if case.ordering not in sfc.orderings(geometry.ordered):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
+    kind = "ideal" if case.interaction == "ideal" else "granular"  # that of its equilibrium
     gas = geometry.gas(
-        side, 1, case.filling_fraction, "granular", case.speed**2 / geometry.dim, case.seed, case.backend
+        side, 1, case.filling_fraction, kind, case.speed**2 / geometry.dim, case.seed, case.backend
     )
     law, contact = _law(case)
     common = {"nx": side, "ny": side, "nz": side if geometry.dim == 3 else 1, "particles": len(gas)}
@@ -198,7 +199,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
                 "hit_ratio_shuffled": looks["hit_ratio_shuffled"].iloc[0],
                 "left_last": looks["left"].iloc[-1],
                 "half_life_steps": half,
-                "is_extrapolated": bool(half > looks["step"].iloc[-1]),
+                "is_extrapolated": None if math.isnan(half) else bool(half > looks["step"].iloc[-1]),
                 "exponent": b,
                 "half_life_path_d": half * looks["speed_d_per_step"].iloc[0],
             }

@@ -14,15 +14,19 @@ import tyro
 
 import sfc
 from experiments.core import style
-from experiments.core.executor import SERIAL, Executor, Measure
+from experiments.core.executor import SERIAL, Executor, Measure, WorkerDied
 from experiments.core.provenance import provenance
 from experiments.core.record import JOURNAL, Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from md import BackendUnavailableError, SimulationFault
+from md import backend as backends
 
 Draw = Callable[[pd.DataFrame, Path], Any]
+FAILURES = (
+    ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError, WorkerDied,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ def main(
             check_experiment(options.replot, "--replot", experiment)
             _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)
+        # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
+        config = replace(config, backend=backends.get(config.backend).name)
         cases(config)  # refuse a bad value before anything is measured or written
         executor = Executor(options.executor, options.workers, grammars)
         if executor.where != SERIAL and not spreads:
@@ -101,7 +107,7 @@ def main(
     complete, failure = False, None
     try:
         complete = sweep(config, measure, record, origin, executor)
-    except (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError) as error:
+    except FAILURES as error:
         failure = error
         with contextlib.suppress(OSError):
             (record.folder / "error.txt").write_text(traceback.format_exc())

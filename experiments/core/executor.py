@@ -24,6 +24,12 @@ from experiments.core.settings import Case, Settings, UsageError
 
 Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
+
+
+class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
+    """A worker was killed, for want of memory perhaps, with the case it was at."""
+
+
 _one_at_a_time = threading.Lock()  # threads of one process would share Numba's
 
 
@@ -70,6 +76,7 @@ class Executor:
 
         Raises:
             UsageError: an experiment that cannot be imported elsewhere, or no scheduler at the address.
+            WorkerDied: one was killed.
             Exception: what `measure` raised.
         """
         if self.where == SERIAL:
@@ -94,14 +101,16 @@ class Executor:
                 given = {pool.submit(work, _told(case)): case for case in todo}
                 for done in futures.as_completed(given):
                     yield given[done], done.result()
-            except BaseException:
+            except BaseException as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in set(multiprocessing.active_children()) - others:
                     process.terminate()
+                if isinstance(error, futures.BrokenExecutor):
+                    raise WorkerDied(f"{error}; fewer --workers take less memory") from error
                 raise
 
     def _on_a_cluster(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
-        from distributed import Client, as_completed
+        from distributed import Client, KilledWorker, as_completed
 
         try:
             client = Client(self.where, timeout="10s", set_as_default=False)
@@ -115,8 +124,10 @@ class Executor:
             try:
                 for done in as_completed(given):
                     yield given[done], done.result()
-            except BaseException:
+            except BaseException as error:
                 client.cancel(list(given))
+                if isinstance(error, (KilledWorker, futures.CancelledError)):
+                    raise WorkerDied(f"{error}; see the logs of the workers") from error
                 raise
 
 

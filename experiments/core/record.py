@@ -85,6 +85,25 @@ class Record:
         """Numbers of the cases that are."""
         return set(self._rows)
 
+    def check(self, places: dict[int, dict]) -> None:
+        """Look whether the finished cases are those of a sweep.
+
+        Args:
+            places: number of each case -> what tells it from the others; column -> value.
+
+        Raises:
+            UsageError: one is another.
+        """
+        for number, rows in self._rows.items():
+            wanted = {name: _plain(name, value) for name, value in places.get(number, {}).items()}
+            for row in rows[:1]:
+                found = {name: row.get(name) for name in wanted}
+                if not wanted or found != wanted:
+                    raise UsageError(
+                        f"case {number} of {self.folder} is of {found}, and by the settings of {wanted}: the "
+                        "experiment has changed since; take --from to measure all of it again"
+                    )
+
     def add(self, number: int, rows: list[dict]) -> None:
         """Keep the rows of a finished case.
 

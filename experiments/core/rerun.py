@@ -61,7 +61,7 @@ def taken_up(run: Path, origin: dict, spreads: bool) -> dict:
         spreads: whether its rows are the same wherever they are measured.
 
     Raises:
-        UsageError: rows that are times, and another machine.
+        UsageError: rows that are times, and another machine or other code.
     """
     own = read_provenance(run)
     machines = [
@@ -71,6 +71,12 @@ def taken_up(run: Path, origin: dict, spreads: bool) -> dict:
         raise UsageError(
             f"--resume {run} was begun on {machines[0]}, and this is {machines[1]}: rows of times of two "
             "machines do not belong in one table; go on there, or take --from to measure all of it here"
+        )
+    trees = [told.get("code", {}).get("tree") for told in (own, origin)]
+    if not spreads and trees[0] != trees[1]:
+        raise UsageError(
+            f"--resume {run} was begun with code of tree {trees[0]}, and this is {trees[1]}: times of two "
+            "programs do not belong in one table; take --from to measure all of it again"
         )
     told = {name: origin[name] for name in ("started", "code", "packages", "backend", "machine")}
     return own | {"resumed": [*own.get("resumed", []), told]}

@@ -29,10 +29,12 @@ def sweep(
         True when every case was measured, False when Ctrl-C ended the run early.
 
     Raises:
+        UsageError: the record is of other cases.
         Exception: what `measure` raised; the finished cases are on disk.
         OSError: the rows of a case could not be kept; those before are.
     """
     every = cases(config)
+    record.check({case.number: case.place for case in every})
     todo = [case for case in every if case.number not in record.finished]
     outcome = {**provenance, "cases": len(every), "finished": len(record.finished), "status": "running"}
     record.describe(outcome)

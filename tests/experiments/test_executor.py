@@ -67,6 +67,14 @@ def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor,
     assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1, 2}
 
 
+def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
+    assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
+    told = capsys.readouterr().err
+    assert "fewer --workers take less memory" in told
+    assert f"--resume {only(tmp_path)} goes on" in told
+    assert run("--resume", only(tmp_path), "--executor", "processes") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

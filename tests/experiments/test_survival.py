@@ -189,7 +189,7 @@ def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
             del held["config"]
         (folder / "provenance.json").write_text(json.dumps(held))
         assert run("--from", folder, "--results", tmp_path) == 2
-        assert told in capsys.readouterr().err or change == {"config": None}
+        assert (told if held.get("config") else "no provenance.json with a config") in capsys.readouterr().err
     assert run("--from", tmp_path / "none", "--results", tmp_path) == 2
     assert "has no provenance.json" in capsys.readouterr().err
 
@@ -223,3 +223,30 @@ def test_a_killed_run_can_be_drawn(tmp_path):
         os.unlink(folder / name)
     assert run("--replot", folder) == 0
     assert (folder / "toy.png").read_text() == "4"
+
+
+def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
+    lines[1][1][0]["colour"] = "green"
+    (folder / JOURNAL).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run("--resume", folder) == 1
+    assert "case 1 of" in (told := capsys.readouterr().err)
+    assert "the experiment has changed since; take --from" in told
+
+
+def test_times_of_other_code_do_not_go_on(tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13, spreads=False) == 1
+    folder = only(tmp_path)
+    told = provenance(folder)
+    told["code"]["tree"] = "0" * 40
+    (folder / "provenance.json").write_text(json.dumps(told))
+    assert run("--resume", folder, spreads=False) == 2
+    assert "times of two programs do not belong in one table" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:running on the CPU")
+def test_the_backend_that_auto_finds_is_that_of_every_case(tmp_path):
+    main(toy.Config, toy.measure, toy.draw, {}, ["--results", str(tmp_path), "--size", "1"], True)
+    assert provenance(only(tmp_path))["config"]["backend"] in ("cpu", "cuda")

@@ -23,11 +23,13 @@ class Config(Settings):
 
 
 def measure(case):
-    """Two rows, but none of size 3; size 13 breaks."""
+    """Two rows, but none of size 3; size 13 breaks, and 99 kills."""
     if case.log:
         with open(case.log, "a") as file:
             file.write(f"{case.size} {case.colour} {case.seed} {os.getpid()}\n")
     time.sleep(case.seconds)
+    if case.size == 99:
+        os.kill(os.getpid(), 9)
     if case.size == 13:
         raise ValueError("size 13 breaks")
     if case.size != 3:
