@@ -214,14 +214,19 @@ def test_an_energy_that_explodes_after_a_restart_is_seen(backend, tmp_path):
     assert not hasattr(simulation, "post_mortem")
 
 
-def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
+def leaving(backend: str, fused: bool) -> md.Simulation:
+    """A run at step 60 whose particle 7 leaves the box at step 99."""
     box = md.Box((40.0, 5, 5), periodic=(False, True, True))
     state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
     free = md.laws.SpringDashpot(0.0, 0.0)
+    simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
+    simulation.run(60)
+    return simulation
+
+
+def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
     for fused in (False, True):
-        simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
-        simulation.run(60)
-        simulation.save(tmp_path / "run.npz")
+        leaving(backend, fused).save(tmp_path / "run.npz")
         loaded = md.Simulation.load(tmp_path / "run.npz")
         with pytest.raises(md.ParticleEscaped) as caught:
             loaded.run(100, phases=False)
@@ -232,13 +237,8 @@ def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
 
 
 def test_a_fault_past_the_reach_of_its_word_tells_its_step(backend, tmp_path):
-    box = md.Box((40.0, 5, 5), periodic=(False, True, True))
-    state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
-    free = md.laws.SpringDashpot(0.0, 0.0)
     for fused in (False, True):
-        simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
-        simulation.run(60)
-        simulation.save(tmp_path / "run.npz")
+        leaving(backend, fused).save(tmp_path / "run.npz")
         with np.load(tmp_path / "run.npz") as file:
             arrays = dict(file)
         config = json.loads(str(arrays["config"]))
