@@ -51,7 +51,7 @@ class Simulation:
         layout: how particles lie in memory, one of `md.backend.LAYOUTS`; None for what suits the device.
         fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
             pass over memory; the phase `force` then holds the integration too.
-        allow_overlap: begin a run although centres are closer than the law's `closest_start`.
+        allow_overlap: begin though centres are closer than the law's `closest_start`, half that to a wall.
         post_mortem: folder, made at once, in which a fault saves what is left as `fault-<step>.npz`
             (`md.faults.Remains`); None keeps it in the error's `state` alone.
 

@@ -73,7 +73,8 @@ class Watch:
             pairs: (p, 2) ids of the pairs within the law's cutoff.
 
         Returns:
-            The fault of the closest pair, where it is closer than the law's `closest_start`.
+            The fault of the closest pair, where it is closer than the law's `closest_start`; or else of the
+            particle deepest in a wall, where it is closer than half of that to it.
         """
         self._next, self.begun = 1, True
         if not hasattr(self._law, "potential"):

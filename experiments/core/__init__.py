@@ -1,8 +1,8 @@
-"""What every experiment is given: command line, sweep, record, provenance, plot style.
+"""What every experiment is given: command line, sweep, executors, record, provenance, plot style, films.
 
 An experiment is a Config (a frozen dataclass that extends `Settings`), `measure(case)` that yields the
 rows of one case, `draw(table, out)` that makes figures of the table, and `main(Config, measure, draw,
-quick=...)`.
+quick=...)`, with `spreads=True` where rows are no times.
 """
 
 from experiments.core import style

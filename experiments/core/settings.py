@@ -23,7 +23,7 @@ class Settings:
     A Config with checks of its own calls `super().__post_init__()` too.
     """
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ()
+    TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
 
     backend: str = "auto"
     """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
