@@ -4,8 +4,9 @@ A reorder ranks the cell of each particle, sorts by it, and moves position, velo
 mode "data"). `shuffled` memory is in no order before; `ordered` memory was reordered a moment ago; `worn`
 memory was, and the particles have moved by a tenth of a diameter since. `one thread` and `all threads` are
 the CPU's; `device` is the GPU's own, and `host and back` copies the particles to the CPU, reorders them there
-on all threads, and copies them back, as the thesis's program does. Before it is timed, the order that came
-out is checked against a sort of the cells' ranks by numpy.
+on all threads, and copies them back, as the thesis's program does. Every reorder of a case is of the same
+particles in the same memory, restored before each. Before they are timed, the order that comes out is checked
+against a sort of the cells' ranks by numpy.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,9 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, style, values
-from md.scenes import SHARED_DT, SHARED_LAW
+from md.grid import Grid
+from md.scenes import SHARED_LAW
+from md.state import Particles
 
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")
@@ -82,47 +85,32 @@ def measure(case: Config) -> Iterator[dict]:
     used = 1 if case.place == "one thread" else numba.config.NUMBA_NUM_THREADS
     numba.set_num_threads(used)
     try:
-        _check(case)
-        for sample in range(case.samples + 1):
-            ms = _reordered(case, sample).timings.milliseconds["reorder"][-1]
-            if sample:  # the first compiles
-                yield {
-                    "sample": sample - 1,
-                    "threads": used,
-                    "time_ms": ms,
-                    "time_ns_per_particle": 1e6 * ms / case.n,
-                }
+        state = _gas(case.n, case.filling_fraction, case.memory, case.ordering, case.seed)
+        backend = md.backend.get(case.backend if case.place in GPU else "cpu")
+        precision, timings = np.dtype(case.precision), md.backend.Timings()
+        particles = Particles(state, precision, backend)
+        before = particles.on(backend)
+        grid = Grid(state.box, SHARED_LAW.cutoff, precision, backend)
+        via = "host" if case.place == "host and back" else "device"
+        reorder = md.Reorder(case.ordering, md.Every(1), via=via).bind(particles, grid, backend, timings)
+        reorder.apply(0)  # compiles, and is checked
+        _check(case, state, particles.to_state())
+        for sample in range(case.samples):
+            particles.take_from(before)
+            with backend.phase(timings, "reorder", sample):
+                reorder.apply(sample)
+        for sample, ms in enumerate(timings.milliseconds["reorder"]):
+            yield {
+                "sample": sample,
+                "threads": used,
+                "time_ms": ms,
+                "time_ns_per_particle": 1e6 * ms / case.n,
+            }
     finally:
         numba.set_num_threads(threads)
 
 
-def _reordered(case: Config, sample: int) -> md.Simulation:
-    """A simulation whose last reorder was from the memory asked for."""
-    backend = case.backend if case.place in GPU else "cpu"
-    reorder = md.Reorder(
-        case.ordering, _Schedule(), via="host" if case.place == "host and back" else "device"
-    )
-    sim = md.Simulation(
-        _gas(case.n, case.filling_fraction, case.memory, case.ordering, case.seed + sample),
-        SHARED_LAW,
-        search="scattered",
-        dt=SHARED_DT,
-        reorder=reorder,
-        backend=backend,
-        precision=case.precision,
-    )
-    sim.run(1)
-    return sim
-
-
-class _Schedule:
-    """At the first step alone."""
-
-    def __call__(self, step: int) -> bool:
-        return step == 0
-
-
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int) -> md.State:
     state = md.scenes.shared_gas(n, filling_fraction, seed=seed)
     if memory == "shuffled":
@@ -144,16 +132,14 @@ def _ranks(state: md.State, ordering: str) -> np.ndarray:
     return sfc.covering(ordering, tuple(shape.tolist())).rank(cells)
 
 
-def _check(case: Config) -> None:
+def _check(case: Config, before: md.State, after: md.State) -> None:
     """Compare the order that comes out with numpy's, so that nothing wrong is timed."""
-    gas = _gas(case.n, case.filling_fraction, case.memory, case.ordering, case.seed)
     rounded = md.State(
-        gas.pos.astype(case.precision).astype(float) % gas.box.lengths, gas.vel, gas.box, gas.id
+        before.box.wrap(before.pos.astype(case.precision)).astype(float), before.vel, before.box, before.id
     )
-    sim = _reordered(case, 0)
     place = np.empty(case.n, np.int64)
-    place[gas.id] = _ranks(rounded, case.ordering)
-    ranks = place[sim.state.id]
+    place[before.id] = _ranks(rounded, case.ordering)
+    ranks = place[after.id]
     wrong = float((ranks[1:] < ranks[:-1]).mean())
     if wrong > (0.0 if case.precision == "float64" else 1e-4):  # a coordinate on a cell's face may round over
         raise ValueError(

@@ -43,6 +43,10 @@ class Geometry:
             return md.Box((side, side))
         return md.Box((side, side, height if self.ordered == 2 else side))
 
+    def own_fraction(self, filling_fraction: float) -> float:
+        """The filling fraction of volume as the gas has it: in 2D of area."""
+        return filling_fraction * sphere_volume(self.dim) / sphere_volume(3)
+
     def gas(
         self, side: int, height: int, filling_fraction: float, kind: str, temperature: float, seed: int,
         backend: str,
@@ -68,7 +72,7 @@ class Geometry:
             n = max(1, round(filling_fraction * volume / sphere_volume(3)))
             pos = box.wrap(generator.random((n, self.dim)) * box.lengths)
             return md.State(pos, md.scenes.maxwell_velocities(n, self.dim, temperature, generator), box)
-        own = filling_fraction * sphere_volume(self.dim) / sphere_volume(3)  # in 2D of area
+        own = self.own_fraction(filling_fraction)
         return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
 
     def boxes(self, state: md.State) -> tuple[int, ...]:
