@@ -1,4 +1,4 @@
-"""Pictures of every curve, grammar and ordering, and how well each keeps neighbours together.
+"""Which ordering keeps neighbours together, by which measure, and what does each look like?
 
 The first orders of each curve are drawn in 2D as the path through its grid (figures 4.1 to 4.3 of the
 thesis) and in 3D as a tube (4.5); a grammar of the plane as the boxes that it replaces (4.4); the Hilbert

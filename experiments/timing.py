@@ -1,4 +1,4 @@
-"""Time per phase of a granular gas under each memory order, and the speed-up over no reorder.
+"""What is a memory order worth in time, phase by phase, and was it foreseen?
 
 The gas starts in shuffled memory, or in the order of the lattice it was made from. Two entries of the
 `ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. Every other entry starts shuffled

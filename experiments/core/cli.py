@@ -82,7 +82,7 @@ def main(
     try:
         grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
-        if options.replot is not None:
+        if options.replot is not None and options.resume is None:
             check_experiment(options.replot, "--replot", experiment)
             _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)
@@ -95,6 +95,7 @@ def main(
                 f"--executor {executor.where}: rows of {experiment} are times, which cases measured side by "
                 f"side would spoil; allowed: {SERIAL}"
             )
+        executor.check(measure)
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
         origin |= {"executor": options.executor}
         if options.resume is None:
@@ -172,12 +173,17 @@ def _parse(config_type, quick, arguments, experiment, description) -> tuple[Sett
         command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
     )
     config = replace(command.config)
-    if "resume" in named and config != default:
+    if "resume" in named and (config != default or _elsewhere(command.options)):
         raise UsageError(
-            f"--resume {named['resume']} beside other settings; allowed: alone, for it goes on with those it "
-            "was begun with; --from takes others"
+            f"--resume {named['resume']} beside other settings or folders; allowed: alone, for it goes on "
+            "with those it was begun with, in its folder; --from takes others"
         )
     return config, command.options
+
+
+def _elsewhere(options: Options) -> bool:
+    """Whether another folder is named too."""
+    return options.replot is not None or options.results != Options().results
 
 
 def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:

@@ -24,6 +24,7 @@ from experiments.core.settings import Case, Settings, UsageError
 
 Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
+WAIT = 30  # s, for the first worker of a cluster
 
 
 class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
@@ -67,6 +68,18 @@ class Executor:
                     "checkout: pip install -e '.[cluster]'"
                 ) from error
 
+    def check(self, measure: Measure) -> None:
+        """Look whether the experiment can be measured there, before anything is.
+
+        Args:
+            measure: of the experiment.
+
+        Raises:
+            UsageError: it cannot be imported elsewhere.
+        """
+        if self.where != SERIAL:
+            _module_of(measure)
+
     def measured(self, measure: Measure, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
         """The rows of each case, as they are finished.
 
@@ -75,7 +88,8 @@ class Executor:
             todo: the cases.
 
         Raises:
-            UsageError: an experiment that cannot be imported elsewhere, or no scheduler at the address.
+            UsageError: an experiment that cannot be imported elsewhere, no scheduler at the address, or one
+                without workers.
             WorkerDied: one was killed.
             Exception: what `measure` raised.
         """
@@ -120,6 +134,13 @@ class Executor:
                 "`dask worker`"
             ) from error
         with client, client.as_current():
+            try:
+                client.wait_for_workers(1, timeout=WAIT)
+            except TimeoutError as error:
+                raise UsageError(
+                    f"--executor {self.where}: no worker came within {WAIT} s; allowed: a scheduler with "
+                    f"workers; start one with `dask worker {self.where}`"
+                ) from error
             given = {client.submit(work, _told(case), pure=False): case for case in todo}
             try:
                 for done in as_completed(given):

@@ -6,10 +6,13 @@ where the table comes from, and how far the run has got.
 """
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import secrets
 import time
+import weakref
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,17 +30,25 @@ SECONDS = 5.0  # from one writing of the tables to the next
 class Record:
     """The folder of one run; `begun` makes one, `taken_up` goes on with one.
 
+    A record holds its journal until `release`, or as long as it lives: nobody else can go on meanwhile.
+
     Args:
-        folder: the run's own folder.
-        rows: of the cases that are finished, by number.
+        folder: the run's own folder, with a journal.
 
     Attributes:
         folder: the run's own folder.
         finished: numbers of the cases that are.
+        release: let others go on with the run.
+
+    Raises:
+        UsageError: somebody else is at it.
     """
 
-    def __init__(self, folder: Path, rows: dict[int, list[dict]]):
-        self.folder, self._rows, self._written = folder, rows, time.monotonic()
+    def __init__(self, folder: Path):
+        self.release = weakref.finalize(self, os.close, _held(folder / JOURNAL))
+        self._rows, whole = _read_journal(folder / JOURNAL)
+        os.truncate(folder / JOURNAL, whole)  # a line cut short is of a case that is measured again
+        self.folder, self._written = folder, time.monotonic()
 
     @classmethod
     def begun(cls, results: Path, experiment: str) -> "Record":
@@ -59,7 +70,7 @@ class Record:
                 f"cannot write results to {results}: {error.strerror or error}; give a folder you may "
                 "write to with --results"
             ) from error
-        return cls(folder, {})
+        return cls(folder)
 
     @classmethod
     def taken_up(cls, run: Path) -> "Record":
@@ -69,16 +80,15 @@ class Record:
             run: the folder.
 
         Raises:
-            UsageError: a folder without a journal, which is none, or of a run that is complete.
+            UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
+                somebody else is at.
         """
         journal = run / JOURNAL
         if not journal.is_file():
             raise UsageError(
                 f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
             )
-        rows, whole = _read_journal(journal)
-        os.truncate(journal, whole)  # a line that was cut short is of a case that is measured again
-        return cls(run, rows)
+        return cls(run)
 
     @property
     def finished(self) -> set[int]:
@@ -203,6 +213,28 @@ def _read_journal(path: Path) -> tuple[dict[int, list[dict]], int]:
             rows[number] = those
             whole += len(line)
     return rows, whole
+
+
+def _held(journal: Path) -> int:
+    """The journal opened, and locked until it is closed, where the file system has locks.
+
+    Raises:
+        UsageError: somebody else holds it.
+    """
+    opened = os.open(journal, os.O_RDWR)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(opened)
+        raise UsageError(
+            f"{journal.parent} is being measured by another process; allowed: a run that nobody is at; wait "
+            "for it, or end it first"
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+            os.close(opened)
+            raise
+    return opened
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -61,4 +61,5 @@ def sweep(
                 record.close()
             else:
                 record.write_tables()
+        record.release()
     return outcome["status"] == "complete"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from experiments.core import executor
 from experiments.core.record import read_provenance
 from tests.experiments import toy
 from tests.experiments.test_survival import command, only, run, same_table
@@ -26,7 +27,7 @@ def cluster():
     """Address of a local cluster of two workers, each a process."""
     distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
     local = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
     )
     with local:
         yield local.scheduler_address
@@ -39,7 +40,7 @@ def pids(log: Path) -> set[str]:
 def test_two_processes_give_the_table_of_one(whole, tmp_path):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--repeats", 2, "--executor", "processes", "--workers", 2)
-    assert run(*flags, "--seconds", 0.05, "--log", log) == 0
+    assert run(*flags, "--seconds", 0.15, "--log", log) == 0
     same_table(only(tmp_path), whole)
     assert len(pids(log)) == 2
     assert read_provenance(only(tmp_path))["executor"] == "processes"
@@ -49,7 +50,7 @@ def test_two_workers_of_a_cluster_give_the_table_of_one_process(whole, cluster, 
     log = tmp_path / "log"
     done = subprocess.run(
         command(
-            "--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.05, "--log", log
+            "--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.15, "--log", log
         ),
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -97,8 +98,17 @@ def test_what_workers_cannot_import_is_refused(tmp_path, capsys):
     def local(case):
         yield from toy.measure(case)
 
-    assert run("--results", tmp_path, "--executor", "processes", measure=local) in (1, 2)
+    assert run("--results", tmp_path, "--executor", "processes", measure=local) == 2
     assert "cannot be imported by workers" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scheduler_without_workers_is_not_waited_for_for_ever(tmp_path, capsys, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    monkeypatch.setattr(executor, "WAIT", 1)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", host="127.0.0.1") as empty:
+        assert run("--results", tmp_path, "--executor", empty.scheduler_address) == 1
+    assert "no worker came within 1 s" in capsys.readouterr().err
 
 
 def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):

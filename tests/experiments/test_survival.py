@@ -57,8 +57,8 @@ def same_table(folder: Path, other: Path) -> None:
 
 def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
     log = tmp_path / "log"
-    flags = ("--seconds", 0.05, "--log", log)
-    moments = np.random.default_rng(3).uniform(0, 0.25, 10)
+    flags = ("--seconds", 0.1, "--log", log)
+    moments = np.random.default_rng(3).uniform(0, 0.3, 10)
     folder, done = None, [0]
     for moment in moments:
         begin = command("--results", tmp_path, "--repeats", 2, *flags)
@@ -72,19 +72,19 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
             time.sleep(moment)
             process.kill()
         folder = only(tmp_path)
-        if provenance(folder)["status"] == "complete":
-            break
+        assert provenance(folder)["status"] != "complete"
         done.append(len(Record.taken_up(folder).finished))
         assert done[-1] >= done[-2]
         assert len(read_table(folder)) <= 2 * done[-1]
+    assert len(done) == 1 + 10
     assert done[-1] > 3
-    if provenance(folder)["status"] != "complete":
-        subprocess.run(command("--resume", folder), cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command("--resume", folder), cwd=ROOT, check=True, capture_output=True)
     same_table(folder, whole)
     assert provenance(folder)["status"] == "complete"
     assert provenance(folder)["finished"] == 24
     assert len(provenance(folder)["resumed"]) >= 1
     assert not (folder / JOURNAL).exists()
+    assert not list(folder.glob(".*"))
     assert len(log.read_text().splitlines()) <= 24 + len(done)  # what was finished was not measured again
 
 
@@ -135,7 +135,9 @@ def test_what_failed_is_told_and_measured_again(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--size", "9"), "beside other settings; allowed: alone"),
+        (("--size", "9"), "beside other settings or folders; allowed: alone"),
+        (("--results", "elsewhere"), "beside other settings or folders; allowed: alone"),
+        (("--replot", "elsewhere"), "beside other settings or folders; allowed: alone"),
         (("--quick",), "--resume and --quick; allowed: one of them"),
         (("--from", "."), "allowed: one of them"),
     ],
@@ -146,6 +148,16 @@ def test_resume_goes_on_with_its_own_settings_alone(arguments, told, tmp_path, c
     capsys.readouterr()
     assert run("--resume", folder, *arguments) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_run_that_somebody_is_at_cannot_be_resumed(tmp_path, capsys):
+    assert run("--results", tmp_path, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    holder = Record.taken_up(folder)
+    assert run("--resume", folder) == 2
+    assert f"{folder} is being measured by another process" in capsys.readouterr().err
+    del holder
+    assert run("--resume", folder) == 1
 
 
 def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
