@@ -91,7 +91,7 @@ class Lookout:
         if self.failed is not None:
             raise self.failed.with_traceback(None)
         self._raise(look, step)
-        self._timings.resolve()
+        self._timings.resolve(look.step)  # those are done, so this waits for nothing
         before, self._before = self._before, look
         if not self._search.heed(look.signs(), self._dt):
             if self._search.tunes and before is not None and before.step < look.step:

@@ -111,11 +111,11 @@ class Loop:
 
     def advance(self, phases: bool, most: int) -> None:
         """Take a step, or some that can be given to a device in one piece."""
-        if self._reorder is not None:
-            phases = phases or self._reorder.needs_times
-            if self._reorder.schedule(self.step):
-                self._timed(phases, "reorder", self._reorder.apply, self.step)
+        watched = self._reorder is not None and self._reorder.needs_times
+        if self._reorder is not None and self._reorder.schedule(self.step):
+            self._timed(phases or watched, "reorder", self._reorder.apply, self.step)
         if not self._fused:
+            phases = phases or watched
             mover, fault = self._integrator, self._lookout.fault
             if mover.prepares:
                 self._timed(phases, "integrate", mover.prepare, self.step, fault)
@@ -129,8 +129,9 @@ class Loop:
             most = min(plan.steps, most, LENGTHS[0])
             if self._reorder is not None:
                 most = self._reorder.steps_to_next(self.step, most)
-            plan = self.pieces.take(plan._replace(steps=most), self.step)
+            plan = self._timed_piece(watched, plan._replace(steps=most))
         else:
+            phases = phases or watched
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.renew if plan.build else _nothing)
             self._timed(phases, "force", self._fused_step, self.step)
@@ -156,6 +157,15 @@ class Loop:
             if plan.rebuild or (plan.build and k == 0):
                 self._search.renew()
             self._fused_step(step + k)
+
+    def _timed_piece(self, watched: bool, plan: Plan) -> Plan:
+        """Take a piece, and its time if somebody goes by it."""
+        first = self._backend.mark() if watched else None
+        plan = self.pieces.take(plan, self.step)
+        if watched and self.pieces.launched:
+            last = self._backend.mark()
+            self._timings.add_piece(self.step, plan.steps, lambda: self._backend.between(first, last))
+        return plan
 
     def _timed(self, phases: bool, name: str, work, *arguments) -> None:
         if phases:

@@ -38,6 +38,10 @@ class Pieces:
         particles, search: of the run.
         backend: of both.
         take: takes the steps of a plan by launches alone, the first of them being the given one.
+
+    Attributes:
+        launched: whether the last piece was launched as it had been recorded before, so that its time is that
+            of its steps alone.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Pieces:
     ):
         self._particles, self._search, self._backend, self._steps = particles, search, backend, take
         self._records: dict[tuple, Record] = {}
+        self.launched = False
         self._replaced = search.replaced
         self._compiled: set[tuple[bool, bool]] = set()
 
@@ -65,6 +70,7 @@ class Pieces:
         kind = plan.build, plan.rebuild
         if kind not in self._compiled:  # only kernels that have been called can be recorded
             self._compiled.add(kind)
+            self.launched = False
             self._steps(plan, step)
             return plan
         replaced = self._search.replaced
@@ -73,7 +79,8 @@ class Pieces:
             self._replaced = replaced
         before = (*self._particles.arrays, *replaced)
         key = plan, step % 2, *map(id, before)
-        if key not in self._records:
+        self.launched = key in self._records
+        if not self.launched:
             if len(self._records) == MOST_RECORDS:
                 self._records.clear()
             try:

@@ -10,10 +10,11 @@ import numpy as np
 from md.backend import Backend, Cpu, Timings
 from md.cellsort import CellSort
 from md.grid import Grid
-from md.schedule import Run, Schedule, Watching
+from md.schedule import Schedule
 from md.search.strategy import Search
 from md.shadow import Shadow
 from md.state import Particles
+from md.watching import Run, Watching
 from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
@@ -90,7 +91,7 @@ class Reorder:
             most: no more than so many; it is asked for each of them.
         """
         if isinstance(self.schedule, Watching):
-            return 1
+            return self.schedule.steps_to_next(step, most)
         return next((k for k in range(1, most) if self.schedule(step + k)), most)
 
     def bind_search(self, search: Search) -> Search:

@@ -39,24 +39,46 @@ class Timings:
 
     def __init__(self):
         self._times: dict[str, list[tuple[int, float]]] = {}
-        self._pending: list[tuple[str, int, Callable[[], float]]] = []
+        self._pieces: list[tuple[int, int, float]] = []
+        self._pending: list[tuple[str | None, int, int, Callable[[], float]]] = []
         self.total: list[tuple[int, float]] = []
 
     def add(self, phase: str, step: int, ms: float | Callable[[], float]) -> None:
         """Record that a phase took some time at a step."""
-        self._pending.append((phase, step, ms if callable(ms) else lambda: ms))
+        self._pending.append((phase, step, 1, ms if callable(ms) else lambda: ms))
 
-    def resolve(self) -> None:
-        """Take the times of all that was added; waits for the device where it is not done yet."""
-        for phase, step, ms in self._pending:
+    def add_piece(self, step: int, steps: int, ms: Callable[[], float]) -> None:
+        """Record that some steps in a row, from one on, took some time together."""
+        self._pending.append((None, step, steps, ms))
+
+    def resolve(self, before: int | None = None) -> None:
+        """Take the times of what was added; waits for the device where it is not done yet.
+
+        Args:
+            before: of steps before this one alone; None for all.
+        """
+        pending = self._pending
+        taken = len(pending)
+        if before is not None:
+            later = (k for k, (_, step, steps, _) in enumerate(pending) if step + steps > before)
+            taken = next(later, taken)
+        for phase, step, steps, ms in pending[:taken]:
+            if phase is None:
+                self._pieces.append((step, steps, ms()))
+                continue
             times = self._times.setdefault(phase, [])
-            before = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
-            times.append((step, before + ms()))
-        self._pending.clear()
+            held = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
+            times.append((step, held + ms()))
+        del pending[:taken]
 
     def known(self, phase: str) -> list[tuple[int, float]]:
         """(step, ms) of a phase, as far as they have been resolved; waits for nothing."""
         return self._times.get(phase, [])
+
+    @property
+    def known_pieces(self) -> list[tuple[int, int, float]]:
+        """(first step, steps, ms) of what was timed together, likewise."""
+        return self._pieces
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
@@ -73,6 +95,7 @@ class Timings:
     def clear(self) -> None:
         """Forget everything; call it after the warm-up."""
         self._times.clear()
+        self._pieces.clear()
         self._pending.clear()
         self.total.clear()
 

@@ -1,11 +1,14 @@
 """Schedules that look at the run: when particles have moved, when the force phase has become slower."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import md
 from md.backend import Timings
-from md.schedule import Run
+from md.foresight import Foresight
+from md.watching import Run
 
 LAW = md.laws.SpringDashpot(0.0, 0.0)
 
@@ -80,6 +83,98 @@ def test_decayed_auto_fires_when_the_loss_has_cost_a_reorder():
     first = int(np.argmax(lost > 10.0)) + 1
     assert Clock(md.Decayed("auto", window=10), times).reorders()[:2] == [0, first]
     assert Clock(md.Decayed("auto", window=10), times, cost=1e9).reorders() == [0]
+
+
+class Late:
+    """A device that does steps of times known only some steps later, reordered as foreseen."""
+
+    def __init__(self, time, cost, late=100, noise=0.0):
+        self.foresight, self.cost = Foresight(), cost
+        self.time, self.late, self.noise = time, late, np.random.default_rng(1).normal(0, noise, 10**6)
+
+    def intervals(self, reorders: int) -> list[int]:
+        foresight, waiting, step, found = self.foresight, [], 0, []
+        for _ in range(reorders):
+            while waiting and waiting[0][0] + waiting[0][1] + self.late <= step:
+                foresight.timed(*waiting.pop(0))
+            foresight.costs(self.cost)
+            foresight.reordered(step)
+            found.append(foresight.interval)
+            for begin in range(0, foresight.interval, 16):
+                steps = min(16, foresight.interval - begin)
+                ms = sum(self.time(begin + k) + self.noise[step + begin + k] for k in range(steps))
+                waiting.append((step + begin, steps, ms))
+            step += foresight.interval
+        return found
+
+
+@pytest.mark.parametrize("slope", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_the_best_interval_is_foreseen_from_times_that_come_late(slope, noise):
+    found = Late(lambda age: 1.0 + slope * age, cost=2.0, noise=noise).intervals(60)
+    best = np.sqrt(2 * 2.0 / slope)
+    assert np.array(found[30:]) == pytest.approx(np.full(30, best), rel=0.25 if noise else 0.1)
+    assert all(1 / 3 <= after / before <= 2 for after, before in zip(found[1:], found, strict=False))
+
+
+def test_an_order_that_does_not_wear_out_is_made_ever_more_seldom():
+    assert Late(lambda age: 1.0, cost=2.0).intervals(12)[-1] >= 2**14
+    assert Foresight().interval == 64
+
+
+def test_times_of_pieces_are_taken_when_the_device_has_done_them():
+    timings = Timings()
+    timings.add("reorder", 0, 3.0)
+    for step in (0, 16, 32):
+        timings.add_piece(step, 16, lambda step=step: 1.0 + step)
+    timings.resolve(before=33)
+    assert timings.known("reorder") == [(0, 3.0)]
+    assert timings.known_pieces == [(0, 16, 1.0), (16, 16, 17.0)]
+    timings.resolve()
+    assert len(timings.known_pieces) == 3
+    timings.clear()
+    assert timings.known_pieces == []
+
+
+def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
+    timings = Timings()
+    backend = SimpleNamespace(runs_ahead=True)
+    schedule = md.Decayed("auto").bind(Run(None, None, backend, timings))
+    step, found = 0, []
+    while len(found) < 40:
+        assert schedule(step)
+        timings.add("reorder", step, 2.0)
+        schedule.reordered(step)
+        begun, steps = step, 0
+        while not schedule(step):
+            steps = schedule.steps_to_next(step, 16)
+            assert 1 <= steps <= 16
+            age = step - begun
+            timings.add_piece(
+                step, steps, lambda age=age, steps=steps: sum(1 + 1e-2 * (age + k) for k in range(steps))
+            )
+            step += steps
+            timings.resolve(step - 50)
+        found.append(step - begun)
+    assert found[-10:] == pytest.approx([20] * 10, abs=1)
+
+
+@pytest.mark.gpu
+def test_decayed_gives_a_device_its_steps_in_pieces():
+    if md.backend.why_not() is not None:
+        pytest.skip(md.backend.why_not())
+    gas = md.scenes.shared_gas(2**15, 0.2)
+    reorder = md.Reorder("hilbert", md.Decayed("auto"))
+    simulation = md.Simulation(
+        gas, md.scenes.SHARED_LAW, search="linked", dt=md.scenes.SHARED_DT, reorder=reorder, backend="cuda",
+        precision="float32", fused=True,
+    )  # fmt: skip
+    simulation.run(2000, phases=False)
+    assert len(simulation.timings.steps["reorder"]) > 2
+    pieces = simulation.timings.known_pieces
+    assert sum(steps for _, steps, _ in pieces) > 1000
+    assert all(ms > 0 for _, _, ms in pieces)
+    assert {steps for _, steps, _ in pieces} >= {16}
 
 
 @pytest.mark.parametrize("schedule", [md.Decayed("auto", window=10), md.Decayed(0.5, window=10)])

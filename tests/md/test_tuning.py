@@ -101,7 +101,7 @@ def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
     options = {"dt": DT, "backend": backend, "fused": fused}
     tuned = md.Simulation(state, LAW, search=md.search.Verlet(skin="auto"), **options)
     plain = md.Simulation(state, LAW, search="linked", **options)
-    skins = set()
+    skins = {tuned._search._skin.width}
     for _ in range(12):
         for simulation in (tuned, plain):
             simulation.run(25, phases=False)

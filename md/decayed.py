@@ -1,0 +1,113 @@
+"""Reordering when the force phase has become slower, as `md.schedule` has it by the name decayed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from typing import Literal
+
+import numpy as np
+
+from md.foresight import Foresight
+from md.watching import Run, Watching, require_count
+
+
+class Decayed(Watching):
+    """When the force phase has become slower than it was just after the last reorder.
+
+    Args:
+        loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
+            is the best moment while the loss grows in proportion to the steps.
+        window: steps to average over.
+
+    Raises:
+        ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
+
+    On a device the times become known when the faults are read: a loss is seen up to that many steps late,
+    and "auto" foresees the best moment from earlier reorders instead (`md.foresight`). No two runs take the
+    same times: none with it repeats another, and one that is loaded starts with a reorder.
+    """
+
+    times = True
+
+    def __init__(self, loss: float | Literal["auto"] = "auto", window: int = 10):
+        if loss != "auto" and not (isinstance(loss, (int, float)) and 0 < loss < np.inf):
+            raise ValueError(f"Decayed({loss!r}); allowed: a positive share of the force phase, or 'auto'")
+        require_count(f"Decayed(window={window!r})", window)
+        self.loss, self.window = loss, window
+
+    def __repr__(self) -> str:
+        return f"Decayed(loss={self.loss!r}, window={self.window})"
+
+    def bind(self, run: Run) -> Decayed:
+        """A copy that watches a run."""
+        bound = super().bind(run)
+        bound._cost = np.inf
+        bound._foresight = Foresight() if run.backend.runs_ahead and self.loss == "auto" else None
+        bound._next = 0
+        bound._begin(0)
+        return bound
+
+    def reordered(self, step: int) -> None:
+        """Begin anew."""
+        super().reordered(step)
+        if self._foresight is not None:
+            self._foresight.reordered(step)
+        else:
+            self._begin(step)
+
+    def steps_to_next(self, step: int, most: int) -> int:
+        """As many as there are, where nothing is known of them before; else 1."""
+        if self._foresight is not None and self._last is not None:
+            return max(1, min(most, self._last + self._foresight.interval - step))
+        return most if self._run.backend.runs_ahead else 1
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """None: what is fresh has to be timed just after a reorder."""
+        return {}
+
+    def _begin(self, step: int) -> None:
+        self._next = step  # the first step whose time is not counted yet
+        self._first: list[float] = []
+        self._latest: deque[float] = deque(maxlen=self.window)
+        self._excess = 0.0
+
+    def _is_due(self, step: int) -> bool:
+        timings = self._run.timings
+        if not self._run.backend.runs_ahead:
+            timings.resolve()
+        costs = timings.known("reorder")
+        if costs:
+            self._cost = costs[-1][1]
+        if self._foresight is not None:
+            if costs:
+                self._foresight.costs(self._cost)
+            for at, steps, ms in self._new_times():
+                self._foresight.timed(at, steps, ms)
+            return step - self._last >= self._foresight.interval
+        for _, steps, together in self._new_times():
+            ms = together / steps
+            for _ in range(steps):
+                if len(self._first) < self.window:
+                    self._first.append(ms)
+                    self._fresh = float(np.median(self._first))
+                else:
+                    self._latest.append(ms)
+                    self._excess += ms - self._fresh
+        if len(self._latest) < self.window:
+            return False
+        if self.loss == "auto":
+            return self._excess > self._cost
+        return float(np.mean(self._latest)) > (1 + self.loss) * self._fresh
+
+    def _new_times(self) -> list[tuple[int, int, float]]:
+        """(first step, steps, ms) of what became known since it was last asked."""
+        pieces, steps = self._run.timings.known_pieces, self._run.timings.known("force")
+        if pieces:
+            times = pieces[bisect_left(pieces, (self._next,)) :]
+        else:
+            times = [(at, 1, ms) for at, ms in steps[bisect_left(steps, (self._next,)) :]]
+        if times:
+            self._next = times[-1][0] + times[-1][1]
+        return times

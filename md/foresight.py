@@ -1,0 +1,63 @@
+"""When the next reorder should come, foreseen from the times of steps that become known late.
+
+A device is given steps before the host knows how long earlier ones took, so who waits until a loss is seen is
+late by as many. What one cycle from reorder to reorder shows holds for the next, though.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+
+FIRST = 64  # steps, before anything is known
+MOST = 2**20
+KEPT = 0.8  # of what was learned, from one reorder to the next
+
+
+class Foresight:
+    """The best number of steps between two reorders, learned while the run goes on.
+
+    The time of a step is taken to grow in proportion to its age, the steps since the reorder before it; the
+    line is fitted by least squares to what is known, the past counting ever less. Where it rises by `slope` a
+    step, the mean time of a step with a reorder of cost C every k is least at k = sqrt(2 C / slope).
+
+    Attributes:
+        interval: steps from a reorder to the next; at most doubled or halved from one reorder to the next.
+    """
+
+    def __init__(self):
+        self.interval = FIRST
+        self._starts: list[int] = []
+        self._cost = math.nan
+        self._sums = [0.0] * 5  # of weight, age, age^2, time, age * time
+
+    def costs(self, ms: float) -> None:
+        """Take note of what a reorder takes, in ms."""
+        self._cost = ms
+
+    def timed(self, step: int, steps: int, ms: float) -> None:
+        """Take note of how long some steps in a row took; ignored where no reorder was before them.
+
+        Args:
+            step: the first.
+            steps: how many; no reorder among them but before the first.
+            ms: of all together.
+        """
+        place = bisect_right(self._starts, step)
+        if not place:
+            return
+        age = step - self._starts[place - 1] + (steps - 1) / 2
+        terms = 1.0, age, age * age, ms / steps, age * ms / steps
+        self._sums = [held + steps * term for held, term in zip(self._sums, terms, strict=True)]
+
+    def reordered(self, step: int) -> None:
+        """Take note of a reorder just before a step, and find the interval anew."""
+        self._starts = [*self._starts[-64:], step]
+        weight, age, square, time, product = self._sums
+        spread = weight * square - age * age
+        if spread > 0 and not math.isnan(self._cost):
+            slope = (weight * product - age * time) / spread
+            best = math.sqrt(2 * self._cost / slope) if slope > 0 else math.inf
+            least, most = self.interval // 2, self.interval * 2
+            self.interval = max(1, round(min(max(best, least), most, MOST)))
+            self._sums = [KEPT * held for held in self._sums]
