@@ -28,7 +28,7 @@ FLOORS = [
     ("md.scenes", "md.observe"),
     ("=md",),  # the package itself, for what stands above it
     ("experiments.core",),
-    ("experiments.peers", "experiments.prediction"),
+    ("experiments.peers", "experiments.prediction", "experiments.measured"),
     ("experiments.*",),
 ]
 SIDEWAYS = {("md.reorder", "md.schedule")}  # for the type of a schedule

@@ -8,7 +8,7 @@ kernels and know no backend.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -220,6 +220,11 @@ class Backend(ABC):
     @abstractmethod
     def between(self, first: Any, second: Any) -> float:
         """Milliseconds from one mark to a later one; waits for it."""
+
+    @contextmanager
+    def profiled(self):
+        """What is done inside is seen by a profiler that was told to wait; nothing where none can be told."""
+        yield
 
     @abstractmethod
     def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager:

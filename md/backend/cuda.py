@@ -184,6 +184,18 @@ class Cuda(Backend):
         return self._elapsed(first, second)
 
     @contextmanager
+    def profiled(self):
+        """Between cudaProfilerStart and cudaProfilerStop, the device idle before and done after."""
+        runtime = self._cupy.cuda.runtime
+        self._cupy.cuda.Device().synchronize()
+        runtime.profilerStart()
+        try:
+            yield
+            self._cupy.cuda.Device().synchronize()
+        finally:
+            runtime.profilerStop()
+
+    @contextmanager
     def phase(self, timings: Timings, name: str, step: int):
         """Device time between two events; the host does not wait."""
         start = self.mark()

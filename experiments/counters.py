@@ -1,0 +1,274 @@
+"""Which model of a cache foresees what a chip does: the order of the memory orders, and their hit ratios?
+
+For every memory order of a gas three things are laid side by side: the time of the force kernel just after a
+reorder; what hardware counted in it (Nsight Compute on a device, perf on a CPU that counts, else cachegrind's
+simulation of one); and what the models of `sfc.cache` predict of the same reads with the caches of the chip:
+`block`, `lru` and `set_associative`. Predictions know the reads of partners' positions alone, one particle
+after the other; a chip also reads heads, links and velocities, and has many at a time. `L1` is the share of
+loads that the first level serves, `chip` the share that needs no memory outside. Rank correlations over the
+orders say who foresees the order, mean differences who foresees the rate. Before anything is timed, the
+forces are compared with those of another search.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import md
+import sfc
+from experiments.core import Settings, main, style, values
+from experiments.measured.caches import Cache, caches
+from experiments.measured.checked import check_forces
+from experiments.measured.counted import COUNTERS, CannotCountError, counted, counter_for
+from experiments.measured.pace import BASELINES
+from experiments.measured.probe import Job, gas, ordered
+from experiments.prediction.models import MODELS
+from md.simulation import PRECISIONS
+from sfc import cache
+
+NO_CURVE = (*BASELINES, "random")
+LEVELS = ("L1", "chip")
+_KEYS = ["n", "filling_fraction", "search", "precision", "repeat"]
+RESAMPLES = 2000
+
+
+def _all() -> tuple[str, ...]:
+    return (*BASELINES, *sfc.orderings(3))
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of gases; each is measured in every memory order."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "model")
+
+    n: tuple[int, ...] = (2**20,)
+    """Particles."""
+    filling_fraction: tuple[float, ...] = (0.2,)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    search: tuple[str, ...] = ("linked",)
+    """linked, scattered: searches that leave the memory as it is."""
+    precision: tuple[str, ...] = ("float32",)
+    """float32, float64."""
+    ordering: tuple[str, ...] = _all()
+    """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`."""
+    model: tuple[str, ...] = MODELS
+    """block (the thesis's), lru, set_associative."""
+    samples: int = 20
+    """Force calculations timed."""
+    counter: str = "auto"
+    """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one that is here."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {
+            "ordering": (*BASELINES, *sfc.orderings(3)),
+            "search": ("linked", "scattered"),
+            "precision": PRECISIONS,
+            "model": MODELS,
+            "counter": (*COUNTERS, "auto", "none"),
+        }
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        for phi in values(self.filling_fraction):
+            if not 0 < phi <= 0.5:
+                raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to 0.5")
+        for name, least in {"n": 64, "samples": 1}.items():
+            for value in values(getattr(self, name)):
+                if value < least:
+                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+
+
+QUICK = {"n": (2**15,), "samples": 5, "counter": "none"}
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """Rows of kinds: `time` of a force calculation, `predicted` and `counted` hit ratios of a level."""
+    job = Job(
+        case.n, case.filling_fraction, case.search, case.precision, case.backend, case.seed, case.ordering
+    )
+    state, levels = gas(job), caches(md.backend.get(case.backend))
+    right = ordered(job._replace(search="coherent"), state, "lattice").forces()
+    with ThreadPoolExecutor() as pool:
+        waiting = []
+        for ordering in case.ordering:
+            sim = ordered(job, state, ordering)
+            check_forces(sim, right, case.precision)
+            common = {"particles": len(sim), "ordering": ordering}
+            for sample, ms in enumerate(_force_ms(sim, case.samples)):
+                yield common | {"what": "time", "sample": sample, "time_ms": ms}
+            stream, layout = sim.accesses(), md.backend.get(case.backend).layout
+            del sim
+            for model in case.model:
+                work = (stream, model, levels, layout, case)
+                if model == "block":  # on all cores by itself
+                    yield from (common | {"what": "predicted"} | row for row in _predicted(*work))
+                else:
+                    waiting.append((common, pool.submit(_predicted, *work)))
+        for common, found in waiting:
+            for row in found.result():
+                yield common | {"what": "predicted"} | row
+    yield from _counted(case, job)
+
+
+def _force_ms(simulation: md.Simulation, samples: int) -> list[float]:
+    """Times of the force phase."""
+    simulation.timings.clear()
+    simulation.run(samples)
+    return simulation.timings.milliseconds["force"]
+
+
+def _predicted(stream, model: str, levels: tuple[Cache, ...], layout: str, case: Config) -> list[dict]:
+    """What a model says of the first and of the last level."""
+    itemsize, rows = np.dtype(case.precision).itemsize, []
+    width = itemsize * (4 if layout == "aos4" else 3)
+    distances = cache.lru(stream) if model == "lru" else None
+    loads = cache.addresses(stream, layout, 3, itemsize, case.n) if model == "set_associative" else None
+    for name, level in zip(LEVELS, (levels[0], levels[-1]), strict=True):
+        if model == "block":
+            found = cache.block(stream, level.bytes // width)
+        elif model == "lru":
+            found = distances.hits(level.bytes // width)
+        else:
+            found = cache.set_associative(loads, level.usable, level.line, level.ways)
+        place = {"model": model, "level": name, "cache_bytes": level.bytes}
+        rows.append(place | {"hit_ratio": found.ratio})
+    return rows
+
+
+def _counted(case: Config, job: Job) -> Iterator[dict]:
+    """Rows of what was counted; where nothing can be, a word instead."""
+    counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
+    if counter in (None, "none"):
+        print("nothing is counted: " + ("as was asked" if counter else "no ncu, perf or valgrind that can"))
+        return
+    try:
+        for row in counted(counter, job):
+            common = {"what": "counted", "counter": counter, "ordering": row["ordering"], "particles": case.n}
+            bytes_read = row.get("dram_read")
+            yield common | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
+            yield common | {
+                "level": "chip",
+                "hit_ratio": row["on_chip"],
+                "dram_bytes_per_particle": None if bytes_read is None else bytes_read / case.n,
+            }
+    except CannotCountError as error:
+        if case.counter != "auto":
+            raise ValueError(
+                f"--counter {counter}: {error}; allowed: one that works here, or none"
+            ) from error
+        print(f"nothing is counted: {error}")
+
+
+def correlations(table: pd.DataFrame) -> pd.DataFrame:
+    """How well each model foresees times and counted ratios, over all orders, and over curves alone.
+
+    Spearman's rank correlation of a predicted hit ratio with the time (the better, the nearer to -1) or with
+    the counted ratio (to 1), its 95 % interval by resampling the orders, and the mean absolute difference of
+    the ratios.
+    """
+    found = []
+    for key, rows in table.groupby(_KEYS, sort=False):
+        predicted = rows[rows["what"] == "predicted"]
+        against = {("time", ""): rows[rows["what"] == "time"].groupby("ordering")["time_ms"].median()}
+        for level, part in rows[rows["what"] == "counted"].groupby("level"):
+            against["counted", level] = part.set_index("ordering")["hit_ratio"]
+        for (model, level), part in predicted.groupby(["model", "level"], sort=False):
+            ratio = part.set_index("ordering")["hit_ratio"]
+            for (what, of_level), other in against.items():
+                if what == "counted" and of_level != level:
+                    continue
+                for among in ("all", "curves"):
+                    names = [name for name in ratio.index if among == "all" or name not in NO_CURVE]
+                    pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
+                    off = np.abs(pair[0] - pair[1]).mean() if what == "counted" else np.nan
+                    found.append(
+                        dict(zip(_KEYS, key, strict=True))
+                        | {"model": model, "level": level, "against": what, "among": among}
+                        | _spearman(*pair)
+                        | {"orders": len(names), "mean_difference": off}
+                    )
+    return pd.DataFrame(found)
+
+
+def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
+    if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return {"rank_correlation": np.nan, "from": np.nan, "to": np.nan}
+    ranked = stats.bootstrap(
+        (first, second), _correlation, paired=True, vectorized=False, n_resamples=RESAMPLES,
+        method="percentile", rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return {"rank_correlation": _correlation(first, second), "from": ranked.low, "to": ranked.high}
+
+
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:  # a sample of one order alone says nothing
+        return 0.0
+    return float(stats.spearmanr(first, second).statistic)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Time of the forces over each model's prediction; counted over predicted; correlations as a table."""
+    correlations(table).to_csv(out / "correlations.csv", index=False)
+    keys = ["what", "ordering", "model", "level"]
+    present = [*_KEYS[:-1], *(name for name in keys if name in table)]
+    columns = [name for name in ("time_ms", "hit_ratio", "dram_bytes_per_particle") if name in table]
+    table.groupby(present, sort=False, dropna=False)[columns].median().reset_index().to_csv(
+        out / "summary.csv", index=False
+    )
+    for key, rows in table.groupby(_KEYS[:-1], sort=False):
+        several = [table[name].nunique() > 1 for name in _KEYS[:-1]]
+        name = "_".join(
+            ["", *(f"{v}".replace(".", "_") for v, told in zip(key, several, strict=True) if told)]
+        )
+        style.save(_scatter(rows, "time"), out, f"time{name}")
+        if (rows["what"] == "counted").any():
+            style.save(_scatter(rows, "counted"), out, f"counted{name}")
+
+
+def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
+    """Panels by model and level; a mark for each memory order."""
+    models, names = rows["model"].dropna().unique(), list(dict.fromkeys(rows["ordering"]))
+    figure, panels = plt.subplots(
+        len(LEVELS), len(models), figsize=(2.7 * len(models) + 1.6, 2.6 * len(LEVELS) + 0.5), squeeze=False,
+        sharey=True if what == "time" else "row",
+    )  # fmt: skip
+    for (a, b), panel in np.ndenumerate(panels):
+        level, model = LEVELS[a], models[b]
+        for name in names:
+            own = rows[rows["ordering"] == name]
+            x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
+            look = {"marker": style.marker(name), "color": style.colour(name), "linestyle": "none"}
+            if what == "time":
+                low, y, high = own[own["what"] == "time"]["time_ms"].quantile([0.25, 0.5, 0.75])
+                panel.errorbar(x, y, yerr=[[y - low], [high - y]], markersize=5, **look, label=name)
+            else:
+                y = own[(own["what"] == "counted") & (own["level"] == level)]["hit_ratio"].median()
+                panel.plot(x, y, markersize=5, **look, label=name)
+        where = {"L1": "first level", "chip": "last level"}[level]
+        panel.set_title(f"{model.replace('_', '-')}, {where}", fontsize=9)
+        panel.set_xlabel("predicted hit ratio")
+        panel.set_ylabel("time of the forces (ms)" if what == "time" else "counted share of loads served")
+        if what == "time":
+            panel.set_yscale("log")
+        else:
+            panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
+            panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    panels[0][-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    first = rows.iloc[0]
+    told = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
+    figure.suptitle(f"{told}, {first['precision']}; medians and quartiles", fontsize=9)
+    return figure
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)

@@ -1,0 +1,188 @@
+"""What the hardware counts while forces are found: by Nsight Compute, by perf, or simulated by cachegrind.
+
+On a CPU the counters are of the whole process: a run that finds the forces more often, less one that finds
+them once, leaves those of the search's build and its forces.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.measured.probe import Job
+
+COUNTERS = ("nsight", "perf", "cachegrind")
+MORE = 4  # findings that the second run has more
+MOST = 2**17  # particles under cachegrind
+_LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
+_READS = "lts__t_sectors_srcunit_tex_op_read"
+_METRICS = {
+    "l1_loads": f"{_LOADS}.sum",
+    "l1_hits": f"{_LOADS}_lookup_hit.sum",
+    "l2_reads": f"{_READS}.sum",
+    "l2_hits": f"{_READS}_lookup_hit.sum",
+    "dram_read": "dram__bytes_read.sum",
+    "dram_written": "dram__bytes_write.sum",
+    "time_ns": "gpu__time_duration.sum",
+}
+_EVENTS = ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-load-misses")
+_PLAIN = {"NUMBA_NUM_THREADS": "1", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+_UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "sector": 1, "ns": 1, "us": 1e3, "ms": 1e6}
+
+
+class CannotCountError(RuntimeError):
+    """The counter is not here or does not work; the message says why."""
+
+
+def counter_for(backend: str, n: int) -> str | None:
+    """The counter to be taken, or None: Nsight Compute on a device; perf where it counts, else cachegrind.
+
+    Args:
+        backend: "cpu" or "cuda".
+        n: particles; cachegrind takes few.
+    """
+    if backend == "cuda":
+        return "nsight" if shutil.which("ncu") else None
+    if shutil.which("perf") and _perf_counts():
+        return "perf"
+    return "cachegrind" if shutil.which("valgrind") and n <= MOST else None
+
+
+def counted(counter: str, job: Job) -> Iterator[dict]:
+    """For each ordering of the job what was counted; nothing is asked of the caller's own process.
+
+    Args:
+        counter: one of `COUNTERS`.
+        job: what is found.
+
+    Returns:
+        A dict for each ordering: `ordering`, `l1_loads` and `l1_hits` (sectors of 32 bytes on a device, loads
+        on a CPU), `on_chip` (the share of them that needs no memory outside the chip), and on a device
+        `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes).
+
+    Raises:
+        CannotCountError: the program is missing, fails, or tells something else than it should.
+    """
+    if counter == "nsight":
+        yield from _by_nsight(job)
+        return
+    tool = _by_perf if counter == "perf" else _by_cachegrind
+    for ordering in job.orderings:
+        once, often = (tool(job._replace(orderings=[ordering], times=times)) for times in (1, 1 + MORE))
+        loads, first, last = (b - a for a, b in zip(once, often, strict=True))
+        if loads <= 0:
+            raise CannotCountError(f"{counter} counted {loads} loads of the forces of {job.n} particles")
+        yield {
+            "ordering": ordering,
+            "l1_loads": loads / MORE,
+            "l1_hits": (loads - first) / MORE,
+            "on_chip": 1 - last / loads,
+        }
+
+
+def _by_nsight(job: Job) -> Iterator[dict]:
+    told = ["--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw"]
+    told += ["--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
+    rows = list(read_nsight(_told("ncu", told, job).stdout))
+    if len(rows) != len(job.orderings):
+        raise CannotCountError(f"ncu told of {len(rows)} force kernels; allowed: {len(job.orderings)}")
+    for ordering, row in zip(job.orderings, rows, strict=True):
+        missed = row["l2_reads"] - row["l2_hits"]
+        yield {"ordering": ordering, **row, "on_chip": 1 - missed / row["l1_loads"]}
+
+
+def read_nsight(text: str) -> Iterator[dict[str, float]]:
+    """What Nsight Compute tells of each kernel, by our names, in sectors, bytes and ns.
+
+    Args:
+        text: its raw page as CSV, whatever else stands around it.
+
+    Raises:
+        CannotCountError: it has no such page, or a metric is missing.
+    """
+    table = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+    if len(table) < 2 or not set(_METRICS.values()) <= set(table[0]):
+        raise CannotCountError(f"ncu told no such counters: {text.strip()[-300:]!r}")
+    units = dict(zip(table[0], table[1], strict=True))
+    for line in table[2:]:
+        row = dict(zip(table[0], line, strict=True))
+        yield {
+            name: float(row[metric].replace(",", "")) * _UNITS[units[metric]]
+            for name, metric in _METRICS.items()
+        }
+
+
+def _by_perf(job: Job) -> tuple[float, float, float]:
+    return read_perf(_told("perf", ["stat", "-x,", "-e", ",".join(_EVENTS)], job).stderr)
+
+
+def read_perf(text: str) -> tuple[float, float, float]:
+    """Loads, misses of the first and of the last level, as `perf stat -x,` tells them.
+
+    Raises:
+        CannotCountError: one is not counted.
+    """
+    found = {}
+    for line in text.splitlines():
+        parts = line.split(",")
+        if len(parts) > 2 and parts[2].split(":")[0] in _EVENTS and parts[0].strip().isdigit():
+            found[parts[2].split(":")[0]] = float(parts[0])
+    if set(found) != set(_EVENTS):
+        raise CannotCountError(f"perf does not count {', '.join(sorted(set(_EVENTS) - set(found)))}")
+    return tuple(found[name] for name in _EVENTS)
+
+
+def _perf_counts() -> bool:
+    done = subprocess.run(
+        ["perf", "stat", "-x,", "-e", ",".join(_EVENTS), "true"], capture_output=True, text=True, check=False
+    )
+    try:
+        read_perf(done.stderr)
+    except CannotCountError:
+        return False
+    return True
+
+
+def _by_cachegrind(job: Job) -> tuple[float, float, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        flags = ["--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={path}"]
+        _told("valgrind", flags, job)
+        return read_cachegrind(path.read_text())
+
+
+def read_cachegrind(text: str) -> tuple[float, float, float]:
+    """Loads, misses of the first and of the last level, from the file that cachegrind leaves.
+
+    Raises:
+        CannotCountError: it has no such sums.
+    """
+    lines = {line.split(":")[0]: line.split(":")[1].split() for line in text.splitlines() if ":" in line}
+    try:
+        sums = dict(zip(lines["events"], map(float, lines["summary"]), strict=True))
+        return sums["Dr"], sums["D1mr"], sums["DLmr"]
+    except (KeyError, ValueError) as error:
+        raise CannotCountError(f"cachegrind left no sums of loads: {text[-200:]!r}") from error
+
+
+def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProcess:
+    """Run the probe under a program."""
+    if shutil.which(program) is None:
+        raise CannotCountError(f"{program} is not installed")
+    command = [program, *flags, sys.executable, "-m", "experiments.measured.probe", json.dumps(job._asdict())]
+    env = os.environ | ({} if program == "ncu" else _PLAIN)
+    if program == "valgrind":  # which knows no newer processor; what is compiled for an old one is kept
+        subprocess.run(command[len(flags) + 1 :], capture_output=True, check=False, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode:
+        raise CannotCountError(
+            f"{program} ended with {done.returncode}: {(done.stderr or done.stdout)[-500:]}"
+        )
+    return done

@@ -1,0 +1,86 @@
+"""A program for profilers: the forces of a gas are found in one memory order after the other.
+
+`python -m experiments.measured.probe JOB`, the job as JSON. On a device only the last finding of each order
+is seen by a profiler that was told to wait.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import md
+from experiments.measured.pace import BASELINES, FromStep
+
+NEVER_AGAIN = 2**40
+
+
+class Job(NamedTuple):
+    """What is to be found.
+
+    Attributes:
+        n: particles.
+        filling_fraction: of the gas.
+        search: name of the search.
+        precision: "float32" or "float64".
+        backend: "cpu" or "cuda".
+        seed: of the gas.
+        orderings: memory orders.
+        times: how often the forces are found, 1 or more.
+    """
+
+    n: int
+    filling_fraction: float
+    search: str
+    precision: str
+    backend: str
+    seed: int
+    orderings: Sequence[str]
+    times: int = 1
+
+
+def gas(job: Job) -> md.State:
+    """The gas, in shuffled memory."""
+    box = md.scenes.box_for(job.n, job.filling_fraction)
+    return md.scenes.granular_gas(
+        job.filling_fraction, box, seed=job.seed, memory_order="shuffled", backend=job.backend
+    )
+
+
+def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
+    """The gas just after a reorder, or in a memory order that is none.
+
+    Args:
+        job: what is to be found.
+        state: of `gas`.
+        ordering: "shuffled", "lattice", or a 3D ordering of `sfc`.
+    """
+    simulation = md.Simulation(
+        state.by_id() if ordering == "lattice" else state,
+        md.scenes.SHARED_LAW,
+        search=job.search,
+        dt=md.scenes.SHARED_DT,
+        reorder=None if ordering in BASELINES else md.Reorder(ordering, FromStep(NEVER_AGAIN)),
+        backend=job.backend,
+        precision=job.precision,
+    )
+    simulation.run(FromStep.WARM_UP)
+    return simulation
+
+
+def main() -> None:
+    """Do the job that the command line tells."""
+    job = Job(**json.loads(sys.argv[1]))
+    state = gas(job)
+    for ordering in job.orderings:
+        simulation = ordered(job, state, ordering)
+        for _ in range(job.times - 1):
+            simulation.forces()
+        with md.backend.get(job.backend).profiled():
+            simulation.forces()
+
+
+if __name__ == "__main__":
+    main()
