@@ -92,7 +92,7 @@ QUICK = {"n": (2**15,), "samples": 5, "counter": "none"}
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Rows of kinds: `time` of a force calculation, `predicted` and `counted` hit ratios of a level."""
+    """Rows of kinds: `time` of the force phase, `kernel` alone, `predicted` and `counted` hit ratios."""
     job = Job(
         case.n, case.filling_fraction, case.search, case.precision, case.backend, case.seed, case.ordering
     )
@@ -154,7 +154,9 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
     try:
         for row in counted(counter, job):
             common = {"what": "counted", "counter": counter, "ordering": row["ordering"], "particles": case.n}
-            bytes_read = row.get("dram_read")
+            bytes_read, time_ns = row.get("dram_read"), row.get("time_ns")
+            if time_ns is not None:
+                yield common | {"what": "kernel", "time_ms": time_ns / 1e6}
             yield common | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
             yield common | {
                 "level": "chip",
@@ -169,6 +171,11 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
         print(f"nothing is counted: {error}")
 
 
+def times(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that time the forces: the kernel alone where that was seen, else the phase of a step."""
+    return rows[rows["what"] == ("kernel" if (rows["what"] == "kernel").any() else "time")]
+
+
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
     """How well each model foresees times and counted ratios, over all orders, and over curves alone.
 
@@ -179,9 +186,9 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     found = []
     for key, rows in table.groupby(_KEYS, sort=False):
         predicted = rows[rows["what"] == "predicted"]
-        against = {("time", ""): rows[rows["what"] == "time"].groupby("ordering")["time_ms"].median()}
+        against = {("time", ""): times(rows).groupby("ordering")["time_ms"].median()}
         for level, part in rows[rows["what"] == "counted"].groupby("level"):
-            against["counted", level] = part.set_index("ordering")["hit_ratio"]
+            against["counted", level] = part.groupby("ordering")["hit_ratio"].median()
         for (model, level), part in predicted.groupby(["model", "level"], sort=False):
             ratio = part.set_index("ordering")["hit_ratio"]
             for (what, of_level), other in against.items():
@@ -249,7 +256,7 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
             x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
             look = {"marker": style.marker(name), "color": style.colour(name), "linestyle": "none"}
             if what == "time":
-                low, y, high = own[own["what"] == "time"]["time_ms"].quantile([0.25, 0.5, 0.75])
+                low, y, high = times(own)["time_ms"].quantile([0.25, 0.5, 0.75])
                 panel.errorbar(x, y, yerr=[[y - low], [high - y]], markersize=5, **look, label=name)
             else:
                 y = own[(own["what"] == "counted") & (own["level"] == level)]["hit_ratio"].median()

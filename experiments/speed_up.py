@@ -5,9 +5,9 @@ reordered every 500 steps, against the same without. The reading of what the the
 seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in 50 steps. The box is shaken
 until it is steady. Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `lattice`, that
 of the sites from which the spheres set out. A row is the time of the force calculation, of all the
-rest, a reorder's share included, or of both in a window of steps. Where windows are shorter than the interval
-between reorders, as on a CPU, a fresh order is what is timed. Before that the forces are compared with those
-of another search.
+rest, a reorder's share included, or of both in a window of steps; a fused step has one time. Where windows
+are shorter than the interval between reorders, as on a CPU, a fresh order is what is timed. Before that the
+forces are compared with those of another search.
 """
 
 from collections.abc import Iterator
@@ -54,8 +54,8 @@ class Config(Settings):
     """linked (the thesis's), scattered: searches that leave the memory as it is."""
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
-    fused: tuple[bool, ...] = (False,)
-    """Whether the step is fused into the force kernel; its time is then part of the force's."""
+    fused: tuple[bool, ...] = (False, True)
+    """Whether the step is fused into the force kernel; then there is one time, of the whole step."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "pancake")
     """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
     reorder_every: int = 500
@@ -102,20 +102,25 @@ def measure(case: Config) -> Iterator[dict]:
     check_forces(sim, other.forces(), case.precision)
     del other
     sim.run(FromStep.WARM_UP)
+    if case.fused:
+        sim.run(2 * min(case.steps, case.reorder_every), phases=False)  # records on a device
     reorders = sim.timings.milliseconds.get("reorder", [])[1:]
     sim.timings.clear()
     begun = sim.step
     for _ in range(case.samples):
-        sim.run(case.steps)
-    force = np.reshape(sim.timings.milliseconds["force"], (case.samples, case.steps)).mean(axis=1)
-    cost = float(np.median(sim.timings.milliseconds.get("reorder") or reorders or [0.0]))
+        sim.run(case.steps, phases=not case.fused)
+    phases = sim.timings.milliseconds
+    cost = float(np.median(phases.get("reorder") or reorders or [0.0]))
     schedule = FromStep(case.reorder_every)
     common = {"particles": len(sim), "length_d": case.length, "height_d": case.height, "reorder_ms": cost}
     for sample, (steps, ms) in enumerate(sim.timings.total):
         first = begun + sample * steps
         held = 0 if case.ordering in BASELINES else sum(map(schedule, range(first, first + steps)))
         total = (ms - held * cost) / steps + cost / case.reorder_every
-        times = {"force": force[sample], "other": total - force[sample], "total": total}
+        times = {"total": total}
+        if not case.fused:
+            force = float(np.mean(phases["force"][sample * steps :][:steps]))
+            times |= {"force": force, "other": total - force}
         for part, time in times.items():
             yield common | {"part": part, "sample": sample, "time_ms": time}
 
@@ -213,24 +218,29 @@ def speed_ups(table: pd.DataFrame) -> pd.DataFrame:
 def _told(table: pd.DataFrame, key: tuple) -> list[str]:
     """What of a key there is more than one of, as words of a file's name."""
     several = (table[name].nunique() > 1 for name in _KEYS[1:])
-    return [f"{value}".replace(".", "_") for value, told in zip(key, several, strict=True) if told]
+    words = {True: "fused", False: "phases"}
+    return [
+        words[value] if isinstance(value, (bool, np.bool_)) else f"{value}".replace(".", "_")
+        for value, told in zip(key, several, strict=True)
+        if told
+    ]
 
 
 def _gains(rows: pd.DataFrame) -> plt.Figure:
-    baselines = list(dict.fromkeys(rows["baseline"]))
-    size = (2.7 * len(PARTS) + 1.2, 2.7 * len(baselines) + 0.5)
+    baselines, parts = list(dict.fromkeys(rows["baseline"])), _parts(rows)
+    size = (2.7 * len(parts) + 1.7, 2.7 * len(baselines) + 0.5)
     figure, panels = plt.subplots(
-        len(baselines), len(PARTS), figsize=size, squeeze=False, sharex=True, sharey="row"
+        len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey="row"
     )
     look = style.lines(list(dict.fromkeys(rows["ordering"])))
     for (a, b), panel in np.ndenumerate(panels):
-        part = rows[(rows["baseline"] == baselines[a]) & (rows["part"] == PARTS[b])]
-        last = (a, b) == (0, len(PARTS) - 1)
+        part = rows[(rows["baseline"] == baselines[a]) & (rows["part"] == parts[b])]
+        last = (a, b) == (0, len(parts) - 1)
         sns.lineplot(part, x="filling_fraction", y="speed_up", ax=panel, legend=last, **_SPREAD, **look)
-        panel.plot(THESIS["filling_fraction"], THESIS[PARTS[b]], "kx", label="thesis, Table 6.1 (K20)")
+        panel.plot(THESIS["filling_fraction"], THESIS[parts[b]], "rs", mfc="none", label="thesis, Table 6.1")
         panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
         panel.set(xlabel="filling fraction", ylabel=f"gain over {baselines[a]} memory", ylim=(0, None))
-        panel.set_title(PARTS[b], fontsize=9)
+        panel.set_title(parts[b], fontsize=9)
         if last:
             panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
     figure.suptitle(f"{_box(rows)}; median and quartiles over windows", fontsize=9)
@@ -238,16 +248,22 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
-    figure, panels = plt.subplots(1, len(PARTS), figsize=(2.7 * len(PARTS) + 1.2, 3.1), sharey=True)
+    parts = _parts(rows)
+    size = (2.7 * len(parts) + 1.7, 3.1)
+    figure, panels = plt.subplots(1, len(parts), figsize=size, sharey=True, squeeze=False)
     look = style.lines(list(dict.fromkeys(rows["ordering"])))
-    for panel, name in zip(panels, PARTS, strict=True):
-        part, last = rows[rows["part"] == name], name == PARTS[-1]
+    for panel, name in zip(panels[0], parts, strict=True):
+        part, last = rows[rows["part"] == name], name == parts[-1]
         sns.lineplot(part, x="filling_fraction", y="time_ms", ax=panel, legend=last, **_SPREAD, **look)
         panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=name)
         if last:
             panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
     figure.suptitle(f"{_box(rows)}; median and quartiles over windows", fontsize=9)
     return figure
+
+
+def _parts(rows: pd.DataFrame) -> list[str]:
+    return [part for part in PARTS if part in set(rows["part"])]
 
 
 def _contacts(rows: pd.DataFrame) -> plt.Figure:
@@ -266,6 +282,7 @@ def _contacts(rows: pd.DataFrame) -> plt.Figure:
 def _box(rows: pd.DataFrame) -> str:
     side, height = rows["length_d"].iloc[0], rows["height_d"].iloc[0]
     what = f"{rows['search'].iloc[0]}, {rows['precision'].iloc[0]}"
+    what += ", fused" if rows["fused"].all() else ""
     return f"shaken box of {side:g} x {side:g} x {height:g} d, {what}"
 
 

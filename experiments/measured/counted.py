@@ -20,6 +20,7 @@ from experiments.measured.probe import Job
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # findings that the second run has more
+SEEN = 3  # by Nsight Compute, of each order, with the caches as the one before left them
 MOST = 2**17  # particles under cachegrind
 _LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
 _READS = "lts__t_sectors_srcunit_tex_op_read"
@@ -63,9 +64,9 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         job: what is found.
 
     Returns:
-        A dict for each ordering: `ordering`, `l1_loads` and `l1_hits` (sectors of 32 bytes on a device, loads
-        on a CPU), `on_chip` (the share of them that needs no memory outside the chip), and on a device
-        `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes).
+        A dict or some for each ordering: `ordering`, `l1_loads` and `l1_hits` (sectors of 32 bytes on a
+        device, loads on a CPU), `on_chip` (the share of them that needs no memory outside the chip), and on a device
+        `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_ns`, of the kernel alone.
 
     Raises:
         CannotCountError: the program is missing, fails, or tells something else than it should.
@@ -88,12 +89,14 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
 
 
 def _by_nsight(job: Job) -> Iterator[dict]:
-    told = ["--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw"]
+    told = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
+    told += ["--csv", "--page", "raw"]
     told += ["--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
-    rows = list(read_nsight(_told("ncu", told, job).stdout))
-    if len(rows) != len(job.orderings):
-        raise CannotCountError(f"ncu told of {len(rows)} force kernels; allowed: {len(job.orderings)}")
-    for ordering, row in zip(job.orderings, rows, strict=True):
+    rows = list(read_nsight(_told("ncu", told, job._replace(times=SEEN)).stdout))
+    orderings = [ordering for ordering in job.orderings for _ in range(SEEN)]
+    if len(rows) != len(orderings):
+        raise CannotCountError(f"ncu told of {len(rows)} force kernels; allowed: {len(orderings)}")
+    for ordering, row in zip(orderings, rows, strict=True):
         missed = row["l2_reads"] - row["l2_hits"]
         yield {"ordering": ordering, **row, "on_chip": 1 - missed / row["l1_loads"]}
 

@@ -1,7 +1,7 @@
 """A program for profilers: the forces of a gas are found in one memory order after the other.
 
-`python -m experiments.measured.probe JOB`, the job as JSON. On a device only the last finding of each order
-is seen by a profiler that was told to wait.
+`python -m experiments.measured.probe JOB`, the job as JSON. On a device a profiler that was told to wait
+sees nothing else.
 """
 
 from __future__ import annotations
@@ -76,10 +76,9 @@ def main() -> None:
     state = gas(job)
     for ordering in job.orderings:
         simulation = ordered(job, state, ordering)
-        for _ in range(job.times - 1):
-            simulation.forces()
         with md.backend.get(job.backend).profiled():
-            simulation.forces()
+            for _ in range(job.times):
+                simulation.forces()
 
 
 if __name__ == "__main__":
