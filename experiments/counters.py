@@ -157,7 +157,8 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
             bytes_read, time_ns = row.get("dram_read"), row.get("time_ns")
             if time_ns is not None:
                 yield common | {"what": "kernel", "time_ms": time_ns / 1e6}
-            yield common | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
+            loads = {"loads_per_particle": row["l1_loads"] / case.n}
+            yield common | loads | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
             yield common | {
                 "level": "chip",
                 "hit_ratio": row["on_chip"],
@@ -228,7 +229,11 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     correlations(table).to_csv(out / "correlations.csv", index=False)
     keys = ["what", "ordering", "model", "level"]
     present = [*_KEYS[:-1], *(name for name in keys if name in table)]
-    columns = [name for name in ("time_ms", "hit_ratio", "dram_bytes_per_particle") if name in table]
+    columns = [
+        name
+        for name in ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
+        if name in table
+    ]
     table.groupby(present, sort=False, dropna=False)[columns].median().reset_index().to_csv(
         out / "summary.csv", index=False
     )

@@ -228,7 +228,7 @@ def _told(table: pd.DataFrame, key: tuple) -> list[str]:
 
 def _gains(rows: pd.DataFrame) -> plt.Figure:
     baselines, parts = list(dict.fromkeys(rows["baseline"])), _parts(rows)
-    size = (2.7 * len(parts) + 1.7, 2.7 * len(baselines) + 0.5)
+    size = (max(2.7 * len(parts) + 1.7, 4.8), 2.7 * len(baselines) + 0.5)
     figure, panels = plt.subplots(
         len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey="row"
     )
@@ -243,13 +243,13 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
         panel.set_title(parts[b], fontsize=9)
         if last:
             panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{_box(rows)}; median and quartiles over windows", fontsize=9)
+    figure.suptitle(f"{_box(rows)}\nmedian and quartiles over windows", fontsize=9)
     return figure
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
     parts = _parts(rows)
-    size = (2.7 * len(parts) + 1.7, 3.1)
+    size = (max(2.7 * len(parts) + 1.7, 4.8), 3.1)
     figure, panels = plt.subplots(1, len(parts), figsize=size, sharey=True, squeeze=False)
     look = style.lines(list(dict.fromkeys(rows["ordering"])))
     for panel, name in zip(panels[0], parts, strict=True):
@@ -258,7 +258,7 @@ def _times(rows: pd.DataFrame) -> plt.Figure:
         panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=name)
         if last:
             panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{_box(rows)}; median and quartiles over windows", fontsize=9)
+    figure.suptitle(f"{_box(rows)}\nmedian and quartiles over windows", fontsize=9)
     return figure
 
 
