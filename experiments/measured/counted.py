@@ -64,9 +64,10 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         job: what is found.
 
     Returns:
-        A dict or some for each ordering: `ordering`, `l1_loads` and `l1_hits` (sectors of 32 bytes on a
-        device, loads on a CPU), `on_chip` (the share of them that needs no memory outside the chip), and on a device
-        `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_ns`, of the kernel alone.
+        A dict or some for each ordering: its name as `ordering`, `l1_loads` and `l1_hits` (sectors of 32
+        bytes on a device, loads on a CPU), `on_chip` (the share of them that needs no memory outside the
+        chip), and on a device `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_ns`,
+        of the kernel alone.
 
     Raises:
         CannotCountError: the program is missing, fails, or tells something else than it should.
