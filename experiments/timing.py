@@ -6,9 +6,10 @@ and is reordered before each step of the warm-up: the first of these is the phas
 of particles already in order, the phase `reorder`. Then the particles are reordered every `reorder_every`
 steps. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's share, the median
 cost over `reorder_every`. Where all samples together are shorter than that, as they are by default on a CPU,
-both tell what a fresh order is worth, before motion wears it out. Under the search `coherent`, which sorts at
-every step, an ordering is that of its cells, and there are no baselines. Forces after one step, and the
-temperature after the warm-up, are checked against another search's before a case is timed.
+both tell what a fresh order is worth, before motion wears it out. Under a search that sorts the particles
+itself (`coherent`, `tiles`, `verlet`) an ordering is that of its cells, and there are no baselines. Forces
+after one step, and the temperature after the warm-up, are checked against another search's before a case is
+timed.
 """
 
 from collections.abc import Iterator
@@ -24,8 +25,8 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, style, values
+from experiments.measured.pace import BASELINES, FromStep
 
-BASELINES = ("shuffled", "lattice")
 PHASES = ("force", "build", "integrate", "reorder", "first reorder")
 SCENES = ("granular", "shared")
 _TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
@@ -41,7 +42,7 @@ class Config(Settings):
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked",)
-    """linked (the thesis's search), coherent."""
+    """Any search of `md.search` but naive; linked is the thesis's."""
     precision: tuple[str, ...] = ("float64",)
     """float32, float64."""
     fused: tuple[bool, ...] = (False,)
@@ -67,7 +68,7 @@ class Config(Settings):
             raise ValueError(f"a curve named {name!r}; allowed: any name but {', '.join(BASELINES)}")
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
-            "search": ("linked", "coherent"),
+            "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
             "precision": tuple(_TOLERANCE),
             "scene": SCENES,
         }
@@ -90,7 +91,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
 
 def measure(case: Config) -> Iterator[dict]:
     """Rows of one case: phases and whole steps as means over a sample's steps, each reorder by itself."""
-    if case.search == "coherent" and case.ordering in BASELINES:
+    if _sorts(case) and case.ordering in BASELINES:
         return
     _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
     sim = _simulation(case)
@@ -133,6 +134,11 @@ def measure(case: Config) -> Iterator[dict]:
         yield common | {"phase": "step with reorder", "time_ms": bare + cost / case.reorder_every}
 
 
+def _sorts(case: Config) -> bool:
+    """Whether the search sorts the particles itself, so that there is nothing to reorder."""
+    return md.search.SEARCHES[case.search].sorts_data
+
+
 @lru_cache
 def _compile(small: Config) -> None:
     """Compile every kernel on a small gas, so that no time below holds compilation."""
@@ -144,10 +150,10 @@ def _compile(small: Config) -> None:
 
 def _simulation(case: Config) -> md.Simulation:
     search, reorder = case.search, None
-    if search == "coherent":
-        search = md.search.Coherent("row" if case.ordering in BASELINES else case.ordering)
+    if _sorts(case):
+        search = md.search.SEARCHES[search]("row" if case.ordering in BASELINES else case.ordering)
     elif case.ordering not in BASELINES:
-        reorder = md.Reorder(case.ordering, _Schedule(case.warmup, case.reorder_every))
+        reorder = md.Reorder(case.ordering, FromStep(case.reorder_every, case.warmup))
     memory_order = "lattice" if case.ordering == "lattice" else "shuffled"
     gas = _gas(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
     return md.Simulation(
@@ -164,20 +170,9 @@ def _simulation(case: Config) -> md.Simulation:
 
 def _reorders(case: Config, steps: range) -> int:
     """How many of these steps begin with a reorder."""
-    if case.ordering in BASELINES or case.search == "coherent":
+    if case.ordering in BASELINES or _sorts(case):
         return 0
-    return sum(map(_Schedule(case.warmup, case.reorder_every), steps))
-
-
-@dataclass(frozen=True)
-class _Schedule:
-    """At every step up to the end of the warm-up, then at each interval after it."""
-
-    warmup: int
-    interval: int
-
-    def __call__(self, step: int) -> bool:
-        return step <= self.warmup or (step - self.warmup) % self.interval == 0
+    return sum(map(FromStep(case.reorder_every, case.warmup), steps))
 
 
 @lru_cache(maxsize=1)
@@ -200,7 +195,7 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
 
 def _check(case: Config, forces: np.ndarray | None = None, temperature: float | None = None) -> None:
     """Compare with another search, so that nothing wrong is timed."""
-    other = "linked" if case.search == "coherent" else "coherent"
+    other = "linked" if _sorts(case) else "coherent"
     right_forces, right_temperature = _reference(replace(case, search=other, ordering="lattice", fused=False))
     error = 0.0
     if forces is not None:

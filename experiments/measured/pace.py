@@ -11,12 +11,17 @@ class FromStep:
     """A schedule: at every step of the warm-up, then at its end and every `interval` steps after.
 
     The first reorder of the warm-up is of memory in no order, the others of memory already in order.
+
+    Args:
+        interval: steps, at least 1.
+        warm_up: steps.
     """
 
     WARM_UP: ClassVar[int] = 3
 
     interval: int
+    warm_up: int = WARM_UP
 
     def __call__(self, step: int) -> bool:
         """Whether to reorder before this step."""
-        return step < self.WARM_UP or (step - self.WARM_UP) % self.interval == 0
+        return step < self.warm_up or (step - self.warm_up) % self.interval == 0

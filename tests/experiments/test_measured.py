@@ -1,0 +1,171 @@
+"""What measurements share: caches, counters, the check before a time is taken."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import md
+from experiments.measured import counted
+from experiments.measured.caches import caches, system_caches
+from experiments.measured.checked import check_forces
+from experiments.measured.counted import CannotCountError, read_cachegrind, read_nsight, read_perf
+from experiments.measured.pace import FromStep
+from experiments.measured.probe import Job, gas, ordered
+
+JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
+
+NSIGHT = """==PROF== Connected
+"ID","Kernel Name","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum",\
+"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",\
+"lts__t_sectors_srcunit_tex_op_read.sum","lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum"
+"","","byte","Mbyte","us","sector","sector","sector","sector"
+"0","force","51,200,256","9.5","74.4","30,000,000","24,000,000","6,000,000","4,500,000"
+"1","force","1","2","3","4","3","1","1"
+"""
+
+
+def test_reorders_come_at_every_step_of_the_warm_up_and_then_at_intervals():
+    schedule = FromStep(10)
+    assert [step for step in range(30) if schedule(step)] == [0, 1, 2, 3, 13, 23]
+
+
+def test_memory_orders_are_those_of_their_names():
+    state = gas(JOB)
+    assert len(state) == 512
+    assert np.array_equal(ordered(JOB, state, "lattice").state.id, np.arange(512))
+    assert np.array_equal(ordered(JOB, state, "shuffled").state.id, state.id)
+    assert not np.array_equal(state.id, np.arange(512))
+    along = ordered(JOB, state, "hilbert").state
+    again = md.Simulation(
+        along, md.scenes.SHARED_LAW, dt=1e-12, backend="cpu", reorder=md.Reorder("hilbert", md.Every(1))
+    )
+    again.run(1)
+    moved = (again.state.id != along.id).mean()
+    assert moved < 0.05  # one step has passed since the last reorder
+
+
+def test_forces_that_are_wrong_are_not_timed():
+    simulation = ordered(JOB, gas(JOB), "shuffled")
+    right = simulation.forces()
+    assert np.abs(right).max() > 0
+    check_forces(simulation, right, "float64")
+    wrong = right.copy()
+    wrong[np.abs(right).max(axis=1).argmax()] *= 1 + 1e-6
+    with pytest.raises(ValueError, match="the forces came out wrong by"):
+        check_forces(simulation, wrong, "float64")
+    check_forces(simulation, wrong, "float32")
+    with pytest.raises(ValueError, match="came out wrong by nan"):
+        check_forces(simulation, np.full_like(right, np.nan), "float32")
+
+
+class TestCaches:
+    def folder(self, tmp_path, levels) -> Path:
+        for number, told in enumerate(levels):
+            (tmp_path / f"index{number}").mkdir()
+            for name, value in told.items():
+                (tmp_path / f"index{number}" / name).write_text(f"{value}\n")
+        return tmp_path
+
+    def test_those_of_a_core_are_read_without_that_of_instructions(self, tmp_path):
+        common = {"coherency_line_size": 64}
+        found = system_caches(self.folder(tmp_path, [
+            {"level": 3, "type": "Unified", "size": "32768K", "ways_of_associativity": 16} | common,
+            {"level": 1, "type": "Instruction", "size": "32K", "ways_of_associativity": 8} | common,
+            {"level": 1, "type": "Data", "size": "48K", "ways_of_associativity": 12} | common,
+        ]))  # fmt: skip
+        assert [tuple(cache) for cache in found] == [
+            ("L1", 48 * 2**10, 64, 12), ("L3", 32 * 2**20, 64, 16),
+        ]  # fmt: skip
+        assert all(cache.usable == cache.bytes for cache in found)
+
+    def test_a_system_that_tells_none_is_named(self, tmp_path):
+        with pytest.raises(ValueError, match=f"no data cache is told of in {tmp_path}"):
+            system_caches(tmp_path)
+
+    def test_those_of_a_device_go_by_its_kind(self):
+        class Device:
+            name = "cuda"
+
+            def __init__(self, kind):
+                self.kind = kind
+
+            def describe(self):
+                return {"compute_capability": self.kind, "l2_MiB": 60.0}
+
+        first, last = caches(Device("9.0"))
+        assert (first.bytes, last.bytes) == (256 * 2**10, 60 * 2**20)
+        with pytest.raises(ValueError, match=r"compute capability 99\.0 is not known; known: 7\.0"):
+            caches(Device("99.0"))
+
+
+class TestCounted:
+    def test_nsight_compute_is_read_in_its_units(self):
+        first, second = read_nsight(NSIGHT)
+        assert first == {
+            "l1_loads": 3e7, "l1_hits": 2.4e7, "l2_reads": 6e6, "l2_hits": 4.5e6, "dram_read": 51200256,
+            "dram_written": 9.5e6, "time_ns": 74400,
+        }  # fmt: skip
+        assert second["l1_hits"] == 3
+        with pytest.raises(CannotCountError, match="ncu told no such counters: '==ERROR== no permission'"):
+            list(read_nsight("==ERROR== no permission"))
+
+    def test_each_launch_of_nsight_belongs_to_its_order(self, monkeypatch):
+        line = NSIGHT.splitlines()
+        text = "\n".join([*line[:3], *[line[3]] * 6, *[line[4]] * 3])
+        monkeypatch.setattr(counted, "_told", lambda *_: subprocess.CompletedProcess([], 0, text))
+        rows = list(counted.counted("nsight", JOB))
+        assert [row["ordering"] for row in rows] == ["shuffled"] * 3 + ["lattice"] * 3 + ["hilbert"] * 3
+        assert [row["on_chip"] for row in rows] == pytest.approx([0.95] * 6 + [1.0] * 3)
+        with pytest.raises(CannotCountError, match="told of 9 force kernels; allowed: 6"):
+            list(counted.counted("nsight", JOB._replace(orderings=("row", "zigzag"))))
+
+    def test_perf_is_read_and_says_what_it_does_not_count(self):
+        text = "1000,,L1-dcache-loads:u,1,,,\n50,,L1-dcache-load-misses,1,,,\n7,,LLC-load-misses,1,,,\n"
+        assert read_perf("a warning\n" + text) == (1000, 50, 7)
+        with pytest.raises(CannotCountError, match="perf does not count LLC-load-misses"):
+            read_perf(text.replace("7,,LLC", "<not supported>,,LLC"))
+
+    def test_cachegrind_is_read_by_its_names(self):
+        text = "desc: I1 cache: 32 B\ncmd: python\nevents: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\nfn=x\n"
+        assert read_cachegrind(text + "summary: 9 8 7 600 50 4 3 2 1\n") == (600, 50, 4)
+        with pytest.raises(CannotCountError, match="cachegrind left no sums"):
+            read_cachegrind(text)
+
+    def test_counts_of_a_process_are_those_of_what_it_does_more_often(self, monkeypatch):
+        def told(job):
+            k = job.times * len(job.orderings[0])
+            return 1000 + 100 * k, 50 + 20 * k, 5 + 2 * k
+
+        monkeypatch.setattr(counted, "_by_perf", told)
+        rows = list(counted.counted("perf", JOB))
+        assert [row["ordering"] for row in rows] == list(JOB.orderings)
+        assert rows[0]["l1_loads"] == 100 * len("shuffled")
+        assert rows[0]["l1_hits"] == 80 * len("shuffled")
+        assert [row["on_chip"] for row in rows] == pytest.approx([0.98] * 3)
+        monkeypatch.setattr(counted, "_by_perf", lambda job: (7, 5, 1))
+        with pytest.raises(CannotCountError, match="perf counted 0 loads"):
+            list(counted.counted("perf", JOB))
+
+    def test_a_program_that_is_missing_or_fails_is_named(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+        with pytest.raises(CannotCountError, match="ncu is not installed"):
+            list(counted.counted("nsight", JOB))
+        assert counted.counter_for("cuda", 1000) is None
+        monkeypatch.undo()
+        (tmp_path / "ncu").write_text("#!/bin/sh\necho out of order >&2\nexit 3\n")
+        (tmp_path / "ncu").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        with pytest.raises(CannotCountError, match="ncu ended with 3: out of order"):
+            list(counted.counted("nsight", JOB))
+
+    def test_the_probe_is_a_program_that_finds_forces(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "experiments.measured.probe", json.dumps(JOB._asdict())],
+            cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
