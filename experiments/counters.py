@@ -26,7 +26,7 @@ import sfc
 from experiments.core import Settings, main, style, values
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
-from experiments.measured.counted import COUNTERS, CannotCountError, counted, counter_for
+from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for
 from experiments.measured.pace import BASELINES
 from experiments.measured.probe import Job, gas, ordered
 from experiments.prediction.models import MODELS
@@ -34,6 +34,12 @@ from md.simulation import PRECISIONS
 from sfc import cache
 
 NO_CURVE = (*BASELINES, "random")
+# Orders that differ in little or, in a cube, in nothing from one of the others, which stands for them.
+RELATIVES = {
+    "hilbert": ("pancake", "butz", "compact", "gilbert", "moore"),
+    "morton": ("gray",),
+    "row": ("zigzag",),
+}
 LEVELS = ("L1", "chip")
 _KEYS = ["n", "filling_fraction", "search", "precision", "repeat"]
 RESAMPLES = 2000
@@ -79,6 +85,12 @@ class Config(Settings):
             for value in values(getattr(self, name)):
                 if value not in allowed:
                     raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        runs_on = {"nsight": "cuda", "perf": "cpu", "cachegrind": "cpu"}.get(self.counter, self.backend)
+        if self.backend not in ("auto", runs_on):
+            raise ValueError(f"--counter {self.counter} beside --backend {self.backend}; allowed: {runs_on}")
+        for n in values(self.n):
+            if self.counter == "cachegrind" and n > MOST:
+                raise ValueError(f"--counter cachegrind of --n {n}; allowed: up to {MOST:,} particles")
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to 0.5")
@@ -98,16 +110,24 @@ def measure(case: Config) -> Iterator[dict]:
     )
     state, levels = gas(job), caches(md.backend.get(case.backend))
     right = ordered(job._replace(search="coherent"), state, "lattice").forces()
+    streams = {}
+    for ordering in case.ordering:  # all times first, on a machine with nothing else to do
+        sim = ordered(job, state, ordering)
+        check_forces(sim, right, case.precision)
+        for sample, ms in enumerate(_force_ms(sim, case.samples)):
+            yield {
+                "particles": len(sim),
+                "ordering": ordering,
+                "what": "time",
+                "sample": sample,
+                "time_ms": ms,
+            }
+        streams[ordering] = sim.accesses()
+    layout = md.backend.get(case.backend).layout
     with ThreadPoolExecutor() as pool:
         waiting = []
-        for ordering in case.ordering:
-            sim = ordered(job, state, ordering)
-            check_forces(sim, right, case.precision)
-            common = {"particles": len(sim), "ordering": ordering}
-            for sample, ms in enumerate(_force_ms(sim, case.samples)):
-                yield common | {"what": "time", "sample": sample, "time_ms": ms}
-            stream, layout = sim.accesses(), md.backend.get(case.backend).layout
-            del sim
+        for ordering, stream in streams.items():
+            common = {"particles": case.n, "ordering": ordering}
             for model in case.model:
                 work = (stream, model, levels, layout, case)
                 if model == "block":  # on all cores by itself
@@ -178,11 +198,13 @@ def times(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """How well each model foresees times and counted ratios, over all orders, and over curves alone.
+    """How well each model foresees times and counted ratios: among all orders, curves and scans, families.
 
     Spearman's rank correlation of a predicted hit ratio with the time (the better, the nearer to -1) or with
-    the counted ratio (to 1), its 95 % interval by resampling the orders, and the mean absolute difference of
-    the ratios.
+    the counted ratio (to 1); its 95 % interval by resampling the orders; the mean and the largest absolute
+    difference of the ratios, and the mean difference from their own mean, which a model has to beat that
+    tells one order from another. Orders are few and akin, so intervals describe these orders and promise
+    nothing of others; a family has one of each kin.
     """
     found = []
     for key, rows in table.groupby(_KEYS, sort=False):
@@ -195,33 +217,45 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
             for (what, of_level), other in against.items():
                 if what == "counted" and of_level != level:
                     continue
-                for among in ("all", "curves"):
-                    names = [name for name in ratio.index if among == "all" or name not in NO_CURVE]
+                for among, names in _among(list(ratio.index)).items():
                     pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
-                    off = np.abs(pair[0] - pair[1]).mean() if what == "counted" else np.nan
                     found.append(
                         dict(zip(_KEYS, key, strict=True))
                         | {"model": model, "level": level, "against": what, "among": among}
+                        | {"orders": len(names)}
                         | _spearman(*pair)
-                        | {"orders": len(names), "mean_difference": off}
+                        | (_differences(*pair) if what == "counted" else {})
                     )
     return pd.DataFrame(found)
 
 
+def _among(names: list[str]) -> dict[str, list[str]]:
+    curves = [name for name in names if name not in NO_CURVE]
+    akin = {other for first, others in RELATIVES.items() if first in names for other in others}
+    return {"all": names, "curves": curves, "families": [name for name in curves if name not in akin]}
+
+
+def _differences(predicted: np.ndarray, seen: np.ndarray) -> dict[str, float]:
+    off = np.abs(predicted - seen)
+    return {
+        "mean_difference": off.mean(),
+        "largest_difference": off.max(),
+        "mean_difference_from_mean": np.abs(seen - seen.mean()).mean(),
+    }
+
+
 def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
+    """The correlation, and its interval by the bootstrap; resamples of one value alone say nothing."""
     if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return {"rank_correlation": np.nan, "from": np.nan, "to": np.nan}
-    ranked = stats.bootstrap(
-        (first, second), _correlation, paired=True, vectorized=False, n_resamples=RESAMPLES,
-        method="percentile", rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
-    return {"rank_correlation": _correlation(first, second), "from": ranked.low, "to": ranked.high}
-
-
-def _correlation(first: np.ndarray, second: np.ndarray) -> float:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:  # a sample of one order alone says nothing
-        return 0.0
-    return float(stats.spearmanr(first, second).statistic)
+    chosen = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
+    again = [
+        stats.spearmanr(first[those], second[those]).statistic
+        for those in chosen
+        if np.ptp(first[those]) and np.ptp(second[those])
+    ]
+    low, high = np.percentile(again, [2.5, 97.5])
+    return {"rank_correlation": stats.spearmanr(first, second).statistic, "from": low, "to": high}
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:

@@ -180,14 +180,16 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     """Figures 6.1 to 6.3 and Table 6.1: gains over each baseline, times of a step, the numbers as a table."""
     gains = speed_ups(table)
     for key, rows in gains.groupby(_KEYS[1:], sort=False):
-        name = "_".join(["", *_told(table, key)])
+        name = "_".join(["", *_told(table, _KEYS[1:], key)])
         if rows["filling_fraction"].nunique() > 1:
             style.save(_gains(rows), out, f"gain{name}")
     for key, rows in table.groupby(_KEYS[1:], sort=False):
-        name = "_".join(["", *_told(table, key)])
+        name = "_".join(["", *_told(table, _KEYS[1:], key)])
         style.save(_times(rows), out, f"time{name}")
-    if gains["contact_time"].nunique() > 1:
-        style.save(_contacts(gains), out, "contact_time")
+    for key, rows in gains.groupby(_KEYS[2:], sort=False):
+        if rows["contact_time"].nunique() > 1:
+            name = "_".join(["contact_time", *_told(table, _KEYS[2:], key)])
+            style.save(_contacts(rows), out, name)
     keys = [*_KEYS, "ordering", "baseline", "part"]
     summary = gains.groupby(keys, sort=False)["speed_up"].quantile([0.25, 0.5, 0.75]).unstack()
     summary.columns = ["speed_up_q25", "speed_up_median", "speed_up_q75"]
@@ -215,9 +217,9 @@ def speed_ups(table: pd.DataFrame) -> pd.DataFrame:
     return gains[~gains["ordering"].isin(BASELINES)]
 
 
-def _told(table: pd.DataFrame, key: tuple) -> list[str]:
+def _told(table: pd.DataFrame, names: list[str], key: tuple) -> list[str]:
     """What of a key there is more than one of, as words of a file's name."""
-    several = (table[name].nunique() > 1 for name in _KEYS[1:])
+    several = (table[name].nunique() > 1 for name in names)
     words = {True: "fused", False: "phases"}
     return [
         words[value] if isinstance(value, (bool, np.bool_)) else f"{value}".replace(".", "_")

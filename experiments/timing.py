@@ -25,11 +25,11 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, style, values
+from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import BASELINES, FromStep
 
 PHASES = ("force", "build", "integrate", "reorder", "first reorder")
 SCENES = ("granular", "shared")
-_TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
@@ -69,7 +69,7 @@ class Config(Settings):
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
             "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
-            "precision": tuple(_TOLERANCE),
+            "precision": tuple(TOLERANCE),
             "scene": SCENES,
         }
         for name, allowed in known.items():
@@ -96,11 +96,12 @@ def measure(case: Config) -> Iterator[dict]:
     _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
     sim = _simulation(case)
     sim.run(1)
-    _check(case, forces=sim.forces())
+    forces, temperature = _reference(replace(case, search=_other(case), ordering="lattice", fused=False))
+    check_forces(sim, forces, case.precision)
     sim.run(case.warmup)
     first_reorder_ms, *reorder_ms = sim.timings.milliseconds.get("reorder") or [None]
     start = md.observe.temperature(sim.state)
-    _check(case, temperature=start)
+    _check_temperature(case, start, temperature)
     stream = sim.accesses()
     sim.timings.clear()
     sim.run(case.samples * case.steps)
@@ -193,20 +194,18 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
-def _check(case: Config, forces: np.ndarray | None = None, temperature: float | None = None) -> None:
-    """Compare with another search, so that nothing wrong is timed."""
-    other = "linked" if _sorts(case) else "coherent"
-    right_forces, right_temperature = _reference(replace(case, search=other, ordering="lattice", fused=False))
-    error = 0.0
-    if forces is not None:
-        scale = float(np.sqrt(np.square(right_forces, dtype=np.float64).mean()))
-        error = float(np.abs(forces - right_forces).max()) / scale if scale else float(np.abs(forces).max())
-    if temperature is not None:
-        error = abs(temperature / right_temperature - 1)
-    if not error <= _TOLERANCE[case.precision]:
-        what = "forces" if temperature is None else "the temperature"
+def _other(case: Config) -> str:
+    """A search to compare with."""
+    return "linked" if _sorts(case) else "coherent"
+
+
+def _check_temperature(case: Config, found: float, right: float) -> None:
+    """Compare with that of another search, so that nothing wrong is timed."""
+    error = abs(found / right - 1)
+    if not error <= TOLERANCE[case.precision]:
         raise ValueError(
-            f"{what} under ordering {case.ordering!r} came out wrong by {error:.3g}; not recorded"
+            f"the temperature {found:g} under ordering {case.ordering!r} came out wrong by {error:.3g}; "
+            f"allowed in {case.precision}: {TOLERANCE[case.precision]:g}; not recorded"
         )
 
 

@@ -18,7 +18,7 @@ class Decayed(Watching):
     Args:
         loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
             is the best moment while the loss grows in proportion to the steps.
-        window: steps to average over.
+        window: steps to average over; "auto" on a device has no use for it.
 
     Raises:
         ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
@@ -104,10 +104,9 @@ class Decayed(Watching):
     def _new_times(self) -> list[tuple[int, int, float]]:
         """(first step, steps, ms) of what became known since it was last asked."""
         pieces, steps = self._run.timings.known_pieces, self._run.timings.known("force")
-        if pieces:
-            times = pieces[bisect_left(pieces, (self._next,)) :]
-        else:
-            times = [(at, 1, ms) for at, ms in steps[bisect_left(steps, (self._next,)) :]]
+        times = pieces[bisect_left(pieces, (self._next,)) :]
+        times += [(at, 1, ms) for at, ms in steps[bisect_left(steps, (self._next,)) :]]
+        times.sort()
         if times:
             self._next = times[-1][0] + times[-1][1]
         return times

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_right
 
 FIRST = 64  # steps, before anything is known
-MOST = 2**20
+LEAST, MOST = 32, 2**20  # a device is given 16 steps at a time, and a line needs two ages
 KEPT = 0.8  # of what was learned, from one reorder to the next
 
 
@@ -22,7 +22,8 @@ class Foresight:
     step, the mean time of a step with a reorder of cost C every k is least at k = sqrt(2 C / slope).
 
     Attributes:
-        interval: steps from a reorder to the next; at most doubled or halved from one reorder to the next.
+        interval: steps from a reorder to the next, 32 at least, for the slope is seen in no fewer; at most
+            doubled or halved from one reorder to the next.
     """
 
     def __init__(self):
@@ -59,5 +60,5 @@ class Foresight:
             slope = (weight * product - age * time) / spread
             best = math.sqrt(2 * self._cost / slope) if slope > 0 else math.inf
             least, most = self.interval // 2, self.interval * 2
-            self.interval = max(1, round(min(max(best, least), most, MOST)))
+            self.interval = round(min(max(best, least, LEAST), most, MOST))
             self._sums = [KEPT * held for held in self._sums]

@@ -82,7 +82,7 @@ def main(
     try:
         grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
-        if options.replot is not None and options.resume is None:
+        if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
             _draw(draw, read_table(options.replot), options.replot)
             sys.exit(0)

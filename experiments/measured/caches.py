@@ -50,6 +50,7 @@ def caches(backend: Backend) -> tuple[Cache, ...]:
             raise ValueError(
                 f"the L1 of a device of compute capability {kind[0]}.{kind[1]} is not known; known: "
                 + ", ".join(f"{a}.{b}" for a, b in _L1)
+                + "; add its line to experiments/measured/caches.py, from the CUDA C++ Programming Guide"
             )
         last = round(told["l2_MiB"] * 2**20)
         return Cache("L1", _L1[kind] * 2**10, SECTOR, _WAYS), Cache("L2", last, SECTOR, _WAYS)
@@ -73,9 +74,12 @@ def system_caches(folder: Path) -> list[Cache]:
             for name in ("level", "type", "size", "ways_of_associativity", "coherency_line_size")
             if (index / name).is_file()
         }
-        if told.get("type") in ("Data", "Unified") and {"size", "ways_of_associativity"} <= set(told):
+        complete = {"size", "ways_of_associativity", "coherency_line_size"} <= set(told)
+        if told.get("type") in ("Data", "Unified") and complete:
             size = int(told["size"].removesuffix("K")) * 2**10
             ways = int(told["ways_of_associativity"])
+            if ways < 1:
+                continue  # not told
             found.append(Cache("L" + told["level"], size, int(told["coherency_line_size"]), ways))
     if not found:
         raise ValueError(f"no data cache is told of in {folder}; allowed: a Linux that lists them")

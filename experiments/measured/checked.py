@@ -22,4 +22,8 @@ def check_forces(simulation: md.Simulation, right: np.ndarray, precision: str) -
     scale = float(np.sqrt(np.square(right, dtype=np.float64).mean()))
     error = float(np.abs(found - right).max()) / (scale or 1.0)
     if not error <= TOLERANCE[precision]:
-        raise ValueError(f"the forces came out wrong by {error:.3g} of their root mean square; not recorded")
+        raise ValueError(
+            f"the forces came out wrong by {error:.3g} of their root mean square; allowed in {precision}: "
+            f"{TOLERANCE[precision]:g}; not recorded. The search or the reorder is broken: see whether pairs() "
+            "of both are the same"
+        )

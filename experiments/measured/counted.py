@@ -20,7 +20,8 @@ from experiments.measured.probe import Job
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # findings that the second run has more
-SEEN = 3  # by Nsight Compute, of each order, with the caches as the one before left them
+NOISE = 0.01  # of the loads, by which two runs of one process may differ
+SEEN = 3  # by Nsight Compute, of each order; it does each again for every counter, caches as it left them
 MOST = 2**17  # particles under cachegrind
 _LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
 _READS = "lts__t_sectors_srcunit_tex_op_read"
@@ -34,7 +35,11 @@ _METRICS = {
     "time_ns": "gpu__time_duration.sum",
 }
 _EVENTS = ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-load-misses")
-_PLAIN = {"NUMBA_NUM_THREADS": "1", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+_ALONE = {"NUMBA_NUM_THREADS": "1"}
+_PLAIN = _ALONE | {  # valgrind knows no newer processor
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
+}
 _UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "sector": 1, "ns": 1, "us": 1e3, "ms": 1e6}
 
 
@@ -79,8 +84,11 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
     for ordering in job.orderings:
         once, often = (tool(job._replace(orderings=[ordering], times=times)) for times in (1, 1 + MORE))
         loads, first, last = (b - a for a, b in zip(once, often, strict=True))
-        if loads <= 0:
-            raise CannotCountError(f"{counter} counted {loads} loads of the forces of {job.n} particles")
+        if loads <= 0 or not all(-NOISE * loads <= missed <= loads for missed in (first, last)):
+            raise CannotCountError(
+                f"{counter} counted {loads:g} loads, {first:g} and {last:g} missed, of the forces of {job.n} "
+                "particles; allowed: no more misses than loads, and neither below 0; take more particles"
+            )
         yield {
             "ordering": ordering,
             "l1_loads": loads / MORE,
@@ -181,8 +189,8 @@ def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProce
     if shutil.which(program) is None:
         raise CannotCountError(f"{program} is not installed")
     command = [program, *flags, sys.executable, "-m", "experiments.measured.probe", json.dumps(job._asdict())]
-    env = os.environ | ({} if program == "ncu" else _PLAIN)
-    if program == "valgrind":  # which knows no newer processor; what is compiled for an old one is kept
+    env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
+    if program != "ncu":  # what is compiled is kept, so that the run that counts compiles nothing
         subprocess.run(command[len(flags) + 1 :], capture_output=True, check=False, env=env)
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:

@@ -15,12 +15,19 @@ class FromStep:
     Args:
         interval: steps, at least 1.
         warm_up: steps.
+
+    Raises:
+        ValueError: an interval below 1.
     """
 
     WARM_UP: ClassVar[int] = 3
 
     interval: int
     warm_up: int = WARM_UP
+
+    def __post_init__(self):
+        if self.interval < 1:
+            raise ValueError(f"FromStep({self.interval}); allowed: an interval of at least 1 step")
 
     def __call__(self, step: int) -> bool:
         """Whether to reorder before this step."""

@@ -61,7 +61,13 @@ class TestSpeedUp:
 
     def test_every_figure_is_drawn(self, folder):
         names = {path.stem for path in folder.glob("*.png")}
-        assert {"contact_time", "gain_0_0004_fused", "gain_0_0008_phases", "time_0_0004_fused"} <= names
+        assert {
+            "contact_time_fused",
+            "contact_time_phases",
+            "gain_0_0004_fused",
+            "gain_0_0008_phases",
+            "time_0_0004_fused",
+        } <= names
 
     def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch):
         case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
@@ -94,7 +100,8 @@ def invented(cost: float, slope: float, intervals=(5, 10, 20, 40, 80, 160)) -> p
     """Rows of a gas whose steps take 1 ms, and `slope` more for each step since a reorder of `cost`."""
     case = {"n": 1000, "filling_fraction": 0.2, "speed": 0.01, "ordering": "hilbert", "search": "linked"}
     case |= {"precision": "float32", "repeat": 0}
-    rows = [{"what": "reorder", "time_ms": cost}, {"what": "auto", "interval": 30.0, "time_ms": 1.3}]
+    rows = [{"what": "reorder", "sample": 0, "time_ms": ms} for ms in (9 * cost, cost)]
+    rows += [{"what": "auto", "interval": 30.0, "time_ms": 1.3}]
     rows += [{"what": "age", "age": age, "steps": 1, "time_ms": 1 + slope * age} for age in (0, 8.5, 40, 160)]
     rows += [
         {"what": "interval", "interval": k, "time_ms": cost / k + 1 + slope * (k - 1) / 2} for k in intervals
@@ -114,6 +121,10 @@ class TestInterval:
         assert row["time_ms_best"] == pytest.approx(0.1 + 1 + 0.095)
         assert row["auto_over_best"] == pytest.approx(1.3 / row["time_ms_best"])
         assert (row["interval_best_from"], row["interval_best_to"]) == (20, 20)
+        assert not row["is_best_at_an_end"]
+        (edge,) = interval.optima(invented(2.0, 0.01, intervals=(40, 80))).to_dict("records")
+        assert edge["is_best_at_an_end"]
+        assert np.isnan(edge["time_ms_at_foreseen"])
         (flat,) = interval.optima(invented(0.1, 1e-5)).to_dict("records")
         assert (flat["interval_best_from"], flat["interval_best_to"]) == (10, 160)
 
@@ -180,9 +191,15 @@ class TestCounters:
         assert found.loc["time", "all"]["rank_correlation"] == pytest.approx(-1)
         assert found.loc["counted", "curves"]["rank_correlation"] == pytest.approx(1)
         assert found.loc["counted", "all"]["mean_difference"] == pytest.approx((ratio - ratio**2).mean())
+        orders = {"all": 7, "curves": 5, "families": 4}  # a zigzag is of the family of the rows
         assert found["orders"].to_dict() == {
-            ("time", "all"): 7, ("time", "curves"): 5, ("counted", "all"): 7, ("counted", "curves"): 5,
-        }  # fmt: skip
+            (of, k): v for of in ("time", "counted") for k, v in orders.items()
+        }
+        off = found.loc["counted", "curves"]
+        assert off["largest_difference"] == pytest.approx(0.25)
+        assert off["mean_difference_from_mean"] == pytest.approx(
+            np.abs(ratio[:5] ** 2 - (ratio[:5] ** 2).mean()).mean()
+        )
         assert (found["from"] <= found["rank_correlation"]).all()
 
     def test_one_that_knows_nothing_has_none_and_too_few_say_nothing(self):
@@ -264,6 +281,12 @@ class TestCounters:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
+            ({"counter": "perf", "backend": "cuda"}, "--counter perf beside --backend cuda; allowed: cpu"),
+            ({"counter": "nsight", "backend": "cpu"}, "--counter nsight beside --backend cpu; allowed: cuda"),
+            (
+                {"counter": "cachegrind", "n": (2**20,)},
+                "--counter cachegrind of --n 1048576; allowed: up to 131,072",
+            ),
             ({"counter": "vtune"}, "unknown counter 'vtune'; known: nsight, perf, cachegrind, auto, none"),
             ({"n": (10,)}, "--n 10; allowed: at least 64"),
             ({"model": ("fifo",)}, "unknown model 'fifo'"),

@@ -122,7 +122,9 @@ def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
     assert (tmp_path / "speed_up_n2048_linked_float64.png").exists()
 
 
-@pytest.mark.parametrize(("part", "message"), [(0, "forces under"), (1, "the temperature under")])
+@pytest.mark.parametrize(
+    ("part", "message"), [(0, "the forces came out wrong"), (1, "the temperature .* under ordering")]
+)
 def test_a_wrong_answer_is_never_recorded(monkeypatch, part, message):
     case = timing.Config(
         n=512,

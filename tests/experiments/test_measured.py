@@ -32,6 +32,9 @@ NSIGHT = """==PROF== Connected
 def test_reorders_come_at_every_step_of_the_warm_up_and_then_at_intervals():
     schedule = FromStep(10)
     assert [step for step in range(30) if schedule(step)] == [0, 1, 2, 3, 13, 23]
+    assert [step for step in range(9) if FromStep(4, warm_up=1)(step)] == [0, 1, 5]
+    with pytest.raises(ValueError, match=r"FromStep\(0\); allowed: an interval of at least 1"):
+        FromStep(0)
 
 
 def test_memory_orders_are_those_of_their_names():
@@ -75,6 +78,8 @@ class TestCaches:
         common = {"coherency_line_size": 64}
         found = system_caches(self.folder(tmp_path, [
             {"level": 3, "type": "Unified", "size": "32768K", "ways_of_associativity": 16} | common,
+            {"level": 2, "type": "Unified", "size": "1024K", "ways_of_associativity": 0} | common,
+            {"level": 2, "type": "Unified", "size": "1024K", "ways_of_associativity": 8},
             {"level": 1, "type": "Instruction", "size": "32K", "ways_of_associativity": 8} | common,
             {"level": 1, "type": "Data", "size": "48K", "ways_of_associativity": 12} | common,
         ]))  # fmt: skip
@@ -149,6 +154,9 @@ class TestCounted:
         assert [row["on_chip"] for row in rows] == pytest.approx([0.98] * 3)
         monkeypatch.setattr(counted, "_by_perf", lambda job: (7, 5, 1))
         with pytest.raises(CannotCountError, match="perf counted 0 loads"):
+            list(counted.counted("perf", JOB))
+        monkeypatch.setattr(counted, "_by_perf", lambda job: (100 * job.times, 130 * job.times, 0))
+        with pytest.raises(CannotCountError, match="400 loads, 520 and 0 missed"):
             list(counted.counted("perf", JOB))
 
     def test_a_program_that_is_missing_or_fails_is_named(self, monkeypatch, tmp_path):
