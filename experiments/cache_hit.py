@@ -67,15 +67,9 @@ class Config(Settings):
             "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
             "gas": GASES,
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         check_models(self.model, self.cache)
-        for name, least in {"size": 2, "height": 2}.items():
-            for value in values(getattr(self, name)):
-                if value < least:
-                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        self.check_least({"size": 2, "height": 2})
         for phi in values(self.filling_fraction):
             for kind in values(self.geometry):
                 most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0

@@ -47,10 +47,7 @@ class Config(Settings):
     def __post_init__(self):
         super().__post_init__()
         known = {"ordering": (*UNORDERED, *sfc.orderings(2)), "gas": GASES}
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         check_models((), self.cache)
         for phi in values(self.filling_fraction):
             most = SQUARES.densest if self.gas == "granular" else 1.0

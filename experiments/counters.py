@@ -81,10 +81,7 @@ class Config(Settings):
             "model": MODELS,
             "counter": (*COUNTERS, "auto", "none"),
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         runs_on = {"nsight": "cuda", "perf": "cpu", "cachegrind": "cpu"}.get(self.counter, self.backend)
         if self.backend not in ("auto", runs_on):
             raise ValueError(f"--counter {self.counter} beside --backend {self.backend}; allowed: {runs_on}")
@@ -94,10 +91,7 @@ class Config(Settings):
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to 0.5")
-        for name, least in {"n": 64, "samples": 1}.items():
-            for value in values(getattr(self, name)):
-                if value < least:
-                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        self.check_least({"n": 64, "samples": 1})
 
 
 QUICK = {"n": (2**15,), "samples": 5, "counter": "none"}

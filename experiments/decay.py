@@ -77,15 +77,9 @@ class Config(Settings):
             "ordering": tuple(sorted({*sfc.orderings(2), *sfc.orderings(3)})),
             "precision": ("float64", "float32"),
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         check_models(self.model, self.cache)
-        for name, least in {"size": 2, "steps": 1, "looks": 3}.items():
-            for value in values(getattr(self, name)):
-                if value < least:
-                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        self.check_least({"size": 2, "steps": 1, "looks": 3})
         for phi in values(self.filling_fraction):
             for kind in values(self.geometry):
                 most = GEOMETRIES[kind].densest

@@ -66,20 +66,13 @@ class Config(Settings):
             "search": ("linked", "scattered"),
             "precision": PRECISIONS,
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         for name, most in {"filling_fraction": 0.5, "speed": 0.01}.items():
             for value in values(getattr(self, name)):
                 if not 0 < value <= most:
                     flag = "--" + name.replace("_", "-")
                     raise ValueError(f"{flag} {value}; allowed: above 0, up to {most:g}")
-        for name, least in {"n": 64, "interval": 1, "samples": 1, "least_steps": 1}.items():
-            for value in values(getattr(self, name)):
-                if value < least:
-                    flag = "--" + name.replace("_", "-")
-                    raise ValueError(f"{flag} {value}; allowed: at least {least}")
+        self.check_least({"n": 64, "interval": 1, "samples": 1, "least_steps": 1})
 
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),

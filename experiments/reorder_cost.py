@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, style
 from md.grid import Grid
 from md.scenes import SHARED_LAW
 from md.state import Particles
@@ -61,14 +61,8 @@ class Config(Settings):
             "ordering": sfc.orderings(3),
             "precision": ("float64", "float32"),
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
-        for name, least in {"n": 64, "samples": 1}.items():
-            for value in values(getattr(self, name)):
-                if value < least:
-                    raise ValueError(f"--{name} {value}; allowed: at least {least}")
+        self.check_known(known)
+        self.check_least({"n": 64, "samples": 1})
         if not 0 < self.filling_fraction <= 0.45:
             raise ValueError(f"--filling-fraction {self.filling_fraction}; allowed: above 0, up to 0.45")
 

@@ -74,10 +74,7 @@ class Config(Settings):
             "search": ("linked", "scattered"),
             "precision": PRECISIONS,
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         for name, most in {"filling_fraction": 0.5, "contact_time": 1e-3}.items():
             for value in values(getattr(self, name)):
                 if not 0 < value <= most:

@@ -72,15 +72,9 @@ class Config(Settings):
             "precision": tuple(TOLERANCE),
             "scene": SCENES,
         }
-        for name, allowed in known.items():
-            for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+        self.check_known(known)
         least = {"n": 2, "samples": 1, "steps": 1, "warmup": 1, "reorder_every": 1, "cache": 1}
-        for name, lowest in least.items():
-            for value in values(getattr(self, name)):
-                if value < lowest:
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {lowest}")
+        self.check_least(least)
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")

@@ -7,7 +7,7 @@ share it, so that what differs between them is not chance.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,6 +37,34 @@ class Settings:
             raise ValueError(f"--seed {self.seed}; allowed: 0 or more")
         if self.repeats < 1:
             raise ValueError(f"--repeats {self.repeats}; allowed: 1 or more")
+
+    def check_known(self, known: dict[str, Iterable[str]]) -> None:
+        """Look whether fields, or all values of an axis, are among those that are known.
+
+        Args:
+            known: name of a field -> words allowed.
+
+        Raises:
+            ValueError: one is not.
+        """
+        for name, allowed in known.items():
+            for value in values(getattr(self, name)):
+                if value not in allowed:
+                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+
+    def check_least(self, least: dict[str, float]) -> None:
+        """Look whether fields, or all values of an axis, are large enough.
+
+        Args:
+            least: name of a field -> lowest value allowed.
+
+        Raises:
+            ValueError: one is below.
+        """
+        for name, lowest in least.items():
+            for value in values(getattr(self, name)):
+                if value < lowest:
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {lowest}")
 
 
 class Case(NamedTuple):

@@ -24,6 +24,6 @@ def check_forces(simulation: md.Simulation, right: np.ndarray, precision: str) -
     if not error <= TOLERANCE[precision]:
         raise ValueError(
             f"the forces came out wrong by {error:.3g} of their root mean square; allowed in {precision}: "
-            f"{TOLERANCE[precision]:g}; not recorded. The search or the reorder is broken: see whether pairs() "
-            "of both are the same"
+            f"{TOLERANCE[precision]:g}; not recorded. The search or the reorder is broken: see whether their "
+            "pairs() are the same"
         )
