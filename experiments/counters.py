@@ -88,9 +88,7 @@ class Config(Settings):
         for n in values(self.n):
             if self.counter == "cachegrind" and n > MOST:
                 raise ValueError(f"--counter cachegrind of --n {n}; allowed: up to {MOST:,} particles")
-        for phi in values(self.filling_fraction):
-            if not 0 < phi <= 0.5:
-                raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to 0.5")
+        self.check_above_zero({"filling_fraction": 0.5})
         self.check_least({"n": 64, "samples": 1})
 
 

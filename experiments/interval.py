@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, style
 from experiments.measured.checked import check_forces
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
@@ -67,11 +67,7 @@ class Config(Settings):
             "precision": PRECISIONS,
         }
         self.check_known(known)
-        for name, most in {"filling_fraction": 0.5, "speed": 0.01}.items():
-            for value in values(getattr(self, name)):
-                if not 0 < value <= most:
-                    flag = "--" + name.replace("_", "-")
-                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {most:g}")
+        self.check_above_zero({"filling_fraction": 0.5, "speed": 0.01})
         self.check_least({"n": 64, "interval": 1, "samples": 1, "least_steps": 1})
 
 

@@ -63,8 +63,7 @@ class Config(Settings):
         }
         self.check_known(known)
         self.check_least({"n": 64, "samples": 1})
-        if not 0 < self.filling_fraction <= 0.45:
-            raise ValueError(f"--filling-fraction {self.filling_fraction}; allowed: above 0, up to 0.45")
+        self.check_above_zero({"filling_fraction": 0.45})
 
 
 QUICK = {"n": (2**12, 2**14, 2**16), "samples": 5}

@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, style
 from experiments.measured.checked import check_forces
 from experiments.measured.pace import BASELINES, FromStep
 from md.laws import ShakenWalls, SpringDashpot
@@ -75,11 +75,7 @@ class Config(Settings):
             "precision": PRECISIONS,
         }
         self.check_known(known)
-        for name, most in {"filling_fraction": 0.5, "contact_time": 1e-3}.items():
-            for value in values(getattr(self, name)):
-                if not 0 < value <= most:
-                    flag = "--" + name.replace("_", "-")
-                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {most:g}")
+        self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
         least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "samples": 1, "steps": 1}
         for name, lowest in least.items():
             if not lowest <= getattr(self, name) < float("inf"):

@@ -80,7 +80,7 @@ class Reorder:
 
     @property
     def needs_times(self) -> bool:
-        """Whether the schedule goes by the times of the phases."""
+        """Whether the schedule goes by the times of phases, or of pieces of fused steps."""
         return isinstance(self.schedule, Watching) and self.schedule.times
 
     def steps_to_next(self, step: int, most: int) -> int:

@@ -131,8 +131,8 @@ class Simulation:
 
         Args:
             steps: how many, 0 or more.
-            phases: time each phase of each step; the whole run is timed in any case, and the phases for a
-                schedule that goes by them.
+            phases: time each phase of each step; the whole run is timed in any case, and so are, for a
+                schedule that goes by them, the phases, or on a device pieces of fused steps.
             progress: show a progress bar.
             reporters: are called at steps that are multiples of their intervals (`md.reporter`), at step 0
                 too; their time is not in `timings`.

@@ -33,7 +33,7 @@ class Watching(ABC):
     """Base of the schedules that look at the run. They reorder at the first step, and then for a reason.
 
     Attributes:
-        times: whether the phases must be timed for it.
+        times: whether it goes by the times of phases, or of fused steps that a device takes in pieces.
     """
 
     times: ClassVar[bool] = False

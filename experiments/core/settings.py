@@ -52,6 +52,21 @@ class Settings:
                 if value not in allowed:
                     raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
 
+    def check_above_zero(self, most: dict[str, float]) -> None:
+        """Look whether fields, or all values of an axis, are above 0 and no larger than allowed.
+
+        Args:
+            most: name of a field -> highest value allowed.
+
+        Raises:
+            ValueError: one is not.
+        """
+        for name, highest in most.items():
+            for value in values(getattr(self, name)):
+                if not 0 < value <= highest:
+                    flag = "--" + name.replace("_", "-")
+                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {highest:g}")
+
     def check_least(self, least: dict[str, float]) -> None:
         """Look whether fields, or all values of an axis, are large enough.
 

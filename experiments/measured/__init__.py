@@ -1,1 +1,1 @@
-"""What measurements share: when the memory is reordered, and the check before anything is timed."""
+"""What measurements share: when to reorder, the check before a time is taken, and what a chip counts."""

@@ -28,7 +28,7 @@ class DeviceMemoryError(MemoryError):
 
 
 class Timings:
-    """Milliseconds of each phase of each step, and of whole runs.
+    """Milliseconds of each phase of each step, of fused steps taken in one piece, and of whole runs.
 
     A backend whose clock runs on the device adds functions that yield the time. They hold the device's
     events until `resolve` calls them: when the times are read, and whenever a run reads its faults.
