@@ -52,7 +52,7 @@ class Config(Settings):
     """linked, scattered: searches that leave the memory as it is."""
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
-    interval: tuple[int, ...] = (5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560)
+    interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
     """Steps between reorders."""
     samples: int = 3
     """Turns."""

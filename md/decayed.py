@@ -43,7 +43,8 @@ class Decayed(Watching):
         """A copy that watches a run."""
         bound = super().bind(run)
         bound._cost = np.inf
-        bound._foresight = Foresight() if run.backend.runs_ahead and self.loss == "auto" else None
+        foresees = run.backend.runs_ahead and self.loss == "auto"
+        bound._foresight = Foresight(run.backend.steps_at_once) if foresees else None
         bound._next = 0
         bound._begin(0)
         return bound

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_right
 
 FIRST = 64  # steps, before anything is known
-LEAST, MOST = 32, 2**20  # a device is given 16 steps at a time, and a line needs two ages
+MOST = 2**20
 KEPT = 0.8  # of what was learned, from one reorder to the next
 
 
@@ -21,13 +21,16 @@ class Foresight:
     line is fitted by least squares to what is known, the past counting ever less. Where it rises by `slope` a
     step, the mean time of a step with a reorder of cost C every k is least at k = sqrt(2 C / slope).
 
+    Args:
+        piece: steps that a device is given at once; shorter pieces take longer and would look worn out.
+
     Attributes:
-        interval: steps from a reorder to the next, 32 at least, for the slope is seen in no fewer; at most
-            doubled or halved from one reorder to the next.
+        interval: steps from a reorder to the next, in whole pieces, two at least, for the slope is seen in no
+            fewer; at most doubled or halved, but for that, from one reorder to the next.
     """
 
-    def __init__(self):
-        self.interval = FIRST
+    def __init__(self, piece: int):
+        self.interval, self._piece = FIRST, piece
         self._starts: list[int] = []
         self._cost = math.nan
         self._sums = [0.0] * 5  # of weight, age, age^2, time, age * time
@@ -60,5 +63,5 @@ class Foresight:
             slope = (weight * product - age * time) / spread
             best = math.sqrt(2 * self._cost / slope) if slope > 0 else math.inf
             least, most = self.interval // 2, self.interval * 2
-            self.interval = round(min(max(best, least, LEAST), most, MOST))
+            self.interval = self._piece * max(2, round(min(max(best, least), most, MOST) / self._piece))
             self._sums = [KEPT * held for held in self._sums]

@@ -14,7 +14,7 @@ from md.backend import Backend
 from md.search.strategy import Plan, Search
 from md.state import Particles
 
-LENGTHS = 16, 4, 1  # in steps; few, so that the records soon fit again
+LENGTHS = Backend.steps_at_once, 4, 1  # in steps; few, so that the records soon fit again
 MOST_RECORDS = 100
 
 

@@ -117,6 +117,7 @@ class Backend(ABC):
         default_layout: what suits the device.
         check_interval: steps between two looks at the fault word; where the backend runs ahead, what one
             tells is heeded at the next.
+        steps_at_once: fused steps that are given to a device that runs ahead in one piece.
         runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
     """
@@ -124,6 +125,7 @@ class Backend(ABC):
     name: ClassVar[str]
     default_layout: ClassVar[str]
     check_interval: int
+    steps_at_once: ClassVar[int] = 16
     runs_ahead: ClassVar[bool] = False
     workers: int
 
@@ -224,6 +226,18 @@ class Backend(ABC):
     @contextmanager
     def profiled(self):
         """What is done inside is seen by a profiler that was told to wait; nothing where none can be told."""
+        yield
+
+    @contextmanager
+    def host_ahead(self, seconds: float):
+        """Inside, a device waits so long when a stopwatch starts, while the host gives it the first steps.
+
+        Phases then hold the device's work alone, and none of its waiting for launches. Nothing where the host
+        computes.
+
+        Args:
+            seconds: longer than it takes to launch what is timed; on a device some 2e-4 a step in phases.
+        """
         yield
 
     @abstractmethod

@@ -6,6 +6,7 @@ cupy is imported only when a device is asked for.
 from __future__ import annotations
 
 import subprocess
+import time
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -56,6 +57,7 @@ class Cuda(Backend):
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
         self._recording = None  # the stream to record on
+        self._head_start = 0.0  # seconds
 
     def describe(self) -> dict:
         """Name, size and software of the device, and its clocks where nvidia-smi tells them."""
@@ -196,6 +198,15 @@ class Cuda(Backend):
             runtime.profilerStop()
 
     @contextmanager
+    def host_ahead(self, seconds: float):
+        """By a function of the host that sleeps in the stream, and lets the host's other thread go on."""
+        before, self._head_start = self._head_start, seconds
+        try:
+            yield
+        finally:
+            self._head_start = before
+
+    @contextmanager
     def phase(self, timings: Timings, name: str, step: int):
         """Device time between two events; the host does not wait."""
         start = self.mark()
@@ -208,6 +219,8 @@ class Cuda(Backend):
         """Device time between two events, with the device idle before and done after."""
         elapsed: list[float] = []
         self._cupy.cuda.Device().synchronize()
+        if self._head_start:
+            self._cupy.cuda.get_current_stream().launch_host_func(time.sleep, self._head_start)
         start = self.mark()
         yield elapsed
         elapsed.append(self._elapsed(start, self.mark()))

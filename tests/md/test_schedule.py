@@ -8,6 +8,7 @@ import pytest
 import md
 from md.backend import Timings
 from md.foresight import Foresight
+from md.pieces import LENGTHS
 from md.watching import Run
 
 LAW = md.laws.SpringDashpot(0.0, 0.0)
@@ -88,8 +89,8 @@ def test_decayed_auto_fires_when_the_loss_has_cost_a_reorder():
 class Late:
     """A device that does steps of times known only some steps later, reordered as foreseen."""
 
-    def __init__(self, time, cost, late=100, noise=0.0):
-        self.foresight, self.cost = Foresight(), cost
+    def __init__(self, time, cost, late=100, noise=0.0, launch=0.0):
+        self.foresight, self.cost, self.launch = Foresight(LENGTHS[0]), cost, launch
         self.time, self.late, self.noise = time, late, np.random.default_rng(1).normal(0, noise, 10**6)
 
     def intervals(self, reorders: int) -> list[int]:
@@ -100,10 +101,12 @@ class Late:
             foresight.costs(self.cost)
             foresight.reordered(step)
             found.append(foresight.interval)
-            for begin in range(0, foresight.interval, 16):
-                steps = min(16, foresight.interval - begin)
+            begin = 0
+            while begin < foresight.interval:
+                steps = next(length for length in LENGTHS if length <= foresight.interval - begin)
                 ms = sum(self.time(begin + k) + self.noise[step + begin + k] for k in range(steps))
-                waiting.append((step + begin, steps, ms))
+                waiting.append((step + begin, steps, ms + self.launch))
+                begin += steps
             step += foresight.interval
         return found
 
@@ -113,8 +116,14 @@ class Late:
 def test_the_best_interval_is_foreseen_from_times_that_come_late(slope, noise):
     found = Late(lambda age: 1.0 + slope * age, cost=2.0, noise=noise).intervals(60)
     best = np.sqrt(2 * 2.0 / slope)
-    assert np.array(found[30:]) == pytest.approx(np.full(30, best), rel=0.25 if noise else 0.1)
+    assert set(found) <= set(range(32, 2**20, 16))
+    assert np.array(found[30:]) == pytest.approx(np.full(30, best), rel=0.25 if noise else 0.1, abs=8)
     assert all(1 / 3 <= after / before <= 2 for after, before in zip(found[1:], found, strict=False))
+
+
+def test_short_pieces_which_are_slower_do_not_look_like_an_order_worn_out():
+    found = Late(lambda age: 1.0 + 1e-3 * age, cost=2.0, launch=3.0).intervals(60)
+    assert np.array(found[30:]) == pytest.approx(np.full(30, np.sqrt(4e3)), rel=0.1, abs=8)
 
 
 def test_where_the_best_interval_is_too_short_to_be_seen_the_least_is_kept_and_left_again():
@@ -144,7 +153,7 @@ def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
 
 def test_an_order_that_does_not_wear_out_is_made_ever_more_seldom():
     assert Late(lambda age: 1.0, cost=2.0).intervals(12)[-1] >= 2**14
-    assert Foresight().interval == 64
+    assert Foresight(LENGTHS[0]).interval == 64
 
 
 def test_times_of_pieces_are_taken_when_the_device_has_done_them():
@@ -163,7 +172,7 @@ def test_times_of_pieces_are_taken_when_the_device_has_done_them():
 
 def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
     timings = Timings()
-    backend = SimpleNamespace(runs_ahead=True)
+    backend = SimpleNamespace(runs_ahead=True, steps_at_once=16)
     schedule = md.Decayed("auto").bind(Run(None, None, backend, timings))
     step, found = 0, []
     while len(found) < 40:
