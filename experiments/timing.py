@@ -261,7 +261,8 @@ def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str, title: str) -> None
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
     names = list(dict.fromkeys(rows["ordering"]))
-    figure, panels = plt.subplots(1, len(fractions), figsize=(3.1 * len(fractions) + 0.8, 3.4), squeeze=False)
+    size = (max(3.1, 0.34 * len(names)) * len(fractions) + 1.4, 3.5)
+    figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False)
     for panel, fraction in zip(panels[0], fractions, strict=True):
         part = rows[rows["filling_fraction"] == fraction]
         quartiles = part.groupby(["ordering", "phase"])["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
@@ -278,9 +279,9 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
         panel.errorbar(names, whole[0.5], yerr=spread, **marks)
         panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
-        panel.tick_params(axis="x", rotation=45)
+        panel.tick_params(axis="x", rotation=90 if len(names) > 8 else 45)
     panels[0][-1].legend(title="phase", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{title}; medians, quartiles of the whole step", fontsize=9)
+    figure.suptitle(f"{title}\nmedians, quartiles of the whole step", fontsize=9)
     style.save(figure, out, name)
 
 

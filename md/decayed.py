@@ -17,15 +17,15 @@ class Decayed(Watching):
 
     Args:
         loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
-            is the best moment while the loss grows in proportion to the steps.
-        window: steps to average over; "auto" on a device has no use for it.
+            is the best moment while the loss grows in proportion to the steps. It is foreseen from the
+            cycles before (`md.foresight`), so the first few are not the best yet.
+        window: steps to average over; "auto" has no use for it.
 
     Raises:
         ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
 
-    On a device the times become known when the faults are read: a loss is seen up to that many steps late,
-    and "auto" foresees the best moment from earlier reorders instead (`md.foresight`). No two runs take the
-    same times: none with it repeats another, and one that is loaded starts with a reorder.
+    On a device the times become known when the faults are read: a loss is seen up to that many steps late. No
+    two runs take the same times: none with it repeats another, and one that is loaded starts with a reorder.
     """
 
     times = True
@@ -42,9 +42,8 @@ class Decayed(Watching):
     def bind(self, run: Run) -> Decayed:
         """A copy that watches a run."""
         bound = super().bind(run)
-        bound._cost = np.inf
-        foresees = run.backend.runs_ahead and self.loss == "auto"
-        bound._foresight = Foresight(run.backend.steps_at_once) if foresees else None
+        piece = run.backend.steps_at_once if run.backend.runs_ahead else 1
+        bound._foresight = Foresight(piece) if self.loss == "auto" else None
         bound._next = 0
         bound._begin(0)
         return bound
@@ -72,35 +71,26 @@ class Decayed(Watching):
         self._next = step  # the first step whose time is not counted yet
         self._first: list[float] = []
         self._latest: deque[float] = deque(maxlen=self.window)
-        self._excess = 0.0
 
     def _is_due(self, step: int) -> bool:
-        timings = self._run.timings
         if not self._run.backend.runs_ahead:
-            timings.resolve()
-        costs = timings.known("reorder")
-        if costs:
-            self._cost = costs[-1][1]
+            self._run.timings.resolve()
         if self._foresight is not None:
-            if costs:
-                self._foresight.costs(self._cost)
-            for at, steps, ms in self._new_times():
-                self._foresight.timed(at, steps, ms)
-            return step - self._last >= self._foresight.interval
+            return self._is_foreseen(step)
         for _, steps, together in self._new_times():
-            ms = together / steps
             for _ in range(steps):
-                if len(self._first) < self.window:
-                    self._first.append(ms)
-                    self._fresh = float(np.median(self._first))
-                else:
-                    self._latest.append(ms)
-                    self._excess += ms - self._fresh
+                (self._first if len(self._first) < self.window else self._latest).append(together / steps)
         if len(self._latest) < self.window:
             return False
-        if self.loss == "auto":
-            return self._excess > self._cost
-        return float(np.mean(self._latest)) > (1 + self.loss) * self._fresh
+        return float(np.mean(self._latest)) > (1 + self.loss) * float(np.median(self._first))
+
+    def _is_foreseen(self, step: int) -> bool:
+        costs = self._run.timings.known("reorder")
+        if costs:
+            self._foresight.costs(costs[-1][1])
+        for at, steps, ms in self._new_times():
+            self._foresight.timed(at, steps, ms)
+        return step - self._last >= self._foresight.interval
 
     def _new_times(self) -> list[tuple[int, int, float]]:
         """(first step, steps, ms) of what became known since it was last asked."""

@@ -1,7 +1,8 @@
-"""When the next reorder should come, foreseen from the times of steps that become known late.
+"""When the next reorder should come, foreseen from the times of steps in the cycles before.
 
 A device is given steps before the host knows how long earlier ones took, so who waits until a loss is seen is
-late by as many. What one cycle from reorder to reorder shows holds for the next, though.
+late by as many; and a host that has other work too sees losses that are none. What some cycles from reorder
+to reorder show together holds for the next, though.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from bisect import bisect_right
 
 FIRST = 64  # steps, before anything is known
-MOST = 2**20
+LEAST, MOST = 16, 2**20
 KEPT = 0.8  # of what was learned, from one reorder to the next
 
 
@@ -19,17 +20,19 @@ class Foresight:
 
     The time of a step is taken to grow in proportion to its age, the steps since the reorder before it; the
     line is fitted by least squares to what is known, the past counting ever less. Where it rises by `slope` a
-    step, the mean time of a step with a reorder of cost C every k is least at k = sqrt(2 C / slope).
+    step, the mean time of a step with a reorder of cost C every k is least at k = sqrt(2 C / slope). What
+    takes more than twice as long as is usual counts as twice as long: something else had the machine.
 
     Args:
-        piece: steps that a device is given at once; shorter pieces take longer and would look worn out.
+        piece: steps that a device is given at once; shorter pieces take longer and would look worn out. 1
+            where each step is timed by itself.
 
     Attributes:
-        interval: steps from a reorder to the next, in whole pieces, two at least, for the slope is seen in no
-            fewer; at most doubled or halved, but for that, from one reorder to the next.
+        interval: steps from a reorder to the next, in whole pieces, 16 and two pieces at least, for the slope
+            is seen in no fewer; at most doubled or halved, but for that, from one reorder to the next.
     """
 
-    def __init__(self, piece: int):
+    def __init__(self, piece: int = 1):
         self.interval, self._piece = FIRST, piece
         self._starts: list[int] = []
         self._cost = math.nan
@@ -50,8 +53,11 @@ class Foresight:
         place = bisect_right(self._starts, step)
         if not place:
             return
-        age = step - self._starts[place - 1] + (steps - 1) / 2
-        terms = 1.0, age, age * age, ms / steps, age * ms / steps
+        age, mean = step - self._starts[place - 1] + (steps - 1) / 2, ms / steps
+        weight, _, _, time, _ = self._sums
+        if weight:
+            mean = min(mean, 2 * time / weight)
+        terms = 1.0, age, age * age, mean, age * mean
         self._sums = [held + steps * term for held, term in zip(self._sums, terms, strict=True)]
 
     def reordered(self, step: int) -> None:
@@ -63,5 +69,6 @@ class Foresight:
             slope = (weight * product - age * time) / spread
             best = math.sqrt(2 * self._cost / slope) if slope > 0 else math.inf
             least, most = self.interval // 2, self.interval * 2
-            self.interval = self._piece * max(2, round(min(max(best, least), most, MOST) / self._piece))
+            pieces = round(min(max(best, least, LEAST), most, MOST) / self._piece)
+            self.interval = self._piece * max(2, pieces)
             self._sums = [KEPT * held for held in self._sums]

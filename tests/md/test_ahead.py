@@ -315,26 +315,3 @@ def test_the_counter_of_the_words_begins_anew_before_it_ends(device):
         assert (counters < 400).all()
         ends.append(simulation.state.by_id())
     np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-9)
-
-
-@pytest.mark.gpu
-def test_a_device_waits_while_the_host_gives_it_steps():
-    if md.backend.why_not() is not None:
-        pytest.skip(md.backend.why_not())
-    place = md.backend.get("cuda")
-    with place.host_ahead(0.2):
-        with place.stopwatch() as held:
-            first = place.mark()
-            assert not first.done
-        assert first.done
-    with place.stopwatch() as free:
-        pass
-    assert len(held) == len(free) == 1
-    assert held[0] < 200  # what it waited does not count
-
-
-def test_where_the_host_computes_nothing_waits():
-    place = md.backend.get("cpu")
-    with place.host_ahead(60.0), place.stopwatch() as elapsed:
-        pass
-    assert elapsed[0] < 60_000

@@ -53,17 +53,17 @@ def test_an_empty_box_is_no_reason(backend):
 class Clock:
     """A run whose force phase takes the times given, a step each."""
 
-    def __init__(self, schedule, times, cost=10.0):
+    def __init__(self, schedule, times, cost=10.0, first=None):
         self.timings = Timings()
         backend = md.backend.get("cpu")
         self.schedule = schedule.bind(Run(None, None, backend, self.timings))
-        self.times, self.cost = times, cost
+        self.times, self.cost, self.first = times, cost, cost if first is None else first
 
     def reorders(self) -> list[int]:
         fired, age = [], 0
         for step in range(len(self.times)):
             if self.schedule(step):
-                self.timings.add("reorder", step, self.cost)
+                self.timings.add("reorder", step, self.cost if fired else self.first)
                 self.schedule.reordered(step)
                 fired.append(step)
                 age = 0
@@ -79,18 +79,31 @@ def test_decayed_fires_when_the_mean_of_a_window_exceeds_the_fresh_by_the_loss()
 
 
 def test_decayed_auto_fires_when_the_loss_has_cost_a_reorder():
-    times = [1.0] * 10 + [1.0 + 0.1 * k for k in range(90)]
-    lost = np.cumsum(np.array(times) - 1.0)
-    first = int(np.argmax(lost > 10.0)) + 1
-    assert Clock(md.Decayed("auto", window=10), times).reorders()[:2] == [0, first]
-    assert Clock(md.Decayed("auto", window=10), times, cost=1e9).reorders() == [0]
+    aged = Clock(md.Decayed("auto"), [1.0 + 1e-3 * age for age in range(10**4)], cost=2.0)
+    assert np.diff(aged.reorders())[-20:] == pytest.approx(np.full(20, np.sqrt(4e3)), abs=3)
+
+
+def test_a_first_reorder_that_compiles_does_not_keep_decayed_from_the_next_ones():
+    aged = Clock(md.Decayed("auto"), [1.0 + 1e-3 * age for age in range(10**4)], cost=2.0, first=1e6)
+    found = np.diff(aged.reorders())
+    assert list(found[:3]) == [64, 128, 64]
+    assert found[-20:] == pytest.approx(np.full(20, np.sqrt(4e3)), abs=3)
+
+
+def test_what_has_the_machine_for_a_moment_moves_the_foreseen_interval_little():
+    chance = np.random.default_rng(2)
+    noise = 1 + 0.03 * chance.normal(size=10**5) + 9 * (chance.random(10**5) < 0.01)
+    found = Late(lambda age: 1.0 + 1e-3 * age, cost=2.0, piece=1, factor=noise).intervals(100)
+    assert all(0.5 < interval / np.sqrt(4e3) < 2 for interval in found[30:])
 
 
 class Late:
     """A device that does steps of times known only some steps later, reordered as foreseen."""
 
-    def __init__(self, time, cost, late=100, noise=0.0, launch=0.0):
-        self.foresight, self.cost, self.launch = Foresight(LENGTHS[0]), cost, launch
+    def __init__(self, time, cost, late=100, noise=0.0, launch=0.0, piece=LENGTHS[0], factor=None):
+        self.foresight, self.cost, self.launch = Foresight(piece), cost, launch
+        self.lengths = LENGTHS if piece > 1 else (1,)
+        self.factor = np.ones(10**6) if factor is None else factor
         self.time, self.late, self.noise = time, late, np.random.default_rng(1).normal(0, noise, 10**6)
 
     def intervals(self, reorders: int) -> list[int]:
@@ -103,8 +116,11 @@ class Late:
             found.append(foresight.interval)
             begin = 0
             while begin < foresight.interval:
-                steps = next(length for length in LENGTHS if length <= foresight.interval - begin)
-                ms = sum(self.time(begin + k) + self.noise[step + begin + k] for k in range(steps))
+                steps = next(length for length in self.lengths if length <= foresight.interval - begin)
+                at = step + begin
+                ms = sum(
+                    self.time(begin + k) * self.factor[at + k] + self.noise[at + k] for k in range(steps)
+                )
                 waiting.append((step + begin, steps, ms + self.launch))
                 begin += steps
             step += foresight.interval
@@ -141,7 +157,9 @@ def test_where_the_best_interval_is_too_short_to_be_seen_the_least_is_kept_and_l
 
 def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
     timings = Timings()
-    schedule = md.Decayed(0.5, window=10).bind(Run(None, None, SimpleNamespace(runs_ahead=True), timings))
+    schedule = md.Decayed(0.5, window=10).bind(
+        Run(None, None, SimpleNamespace(runs_ahead=True, steps_at_once=16), timings)
+    )
     assert schedule(0)
     schedule.reordered(0)
     timings.add_piece(0, 16, lambda: 16.0)
@@ -154,20 +172,6 @@ def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
 def test_an_order_that_does_not_wear_out_is_made_ever_more_seldom():
     assert Late(lambda age: 1.0, cost=2.0).intervals(12)[-1] >= 2**14
     assert Foresight(LENGTHS[0]).interval == 64
-
-
-def test_times_of_pieces_are_taken_when_the_device_has_done_them():
-    timings = Timings()
-    timings.add("reorder", 0, 3.0)
-    for step in (0, 16, 32):
-        timings.add_piece(step, 16, lambda step=step: 1.0 + step)
-    timings.resolve(before=33)
-    assert timings.known("reorder") == [(0, 3.0)]
-    assert timings.known_pieces == [(0, 16, 1.0), (16, 16, 17.0)]
-    timings.resolve()
-    assert len(timings.known_pieces) == 3
-    timings.clear()
-    assert timings.known_pieces == []
 
 
 def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
