@@ -25,7 +25,7 @@ import md
 import sfc
 from experiments.core import Settings, main, style
 from experiments.measured.checked import check_forces
-from experiments.measured.pace import BASELINES, FromStep
+from experiments.measured.pace import BASELINES, FromStep, phases_of
 from md.laws import ShakenWalls, SpringDashpot
 from md.simulation import PRECISIONS
 
@@ -35,7 +35,7 @@ THESIS = pd.DataFrame(  # Table 6.1: time without reorder over time with
 )  # fmt: skip
 PARTS = ("force", "other", "total")
 STEPS_A_CONTACT = 50
-STEPS_AHEAD, AHEAD = 25, 0.01  # that a host gives a device, and seconds it has for it
+PHASES = "force", "build", "integrate"
 _KEYS = ["filling_fraction", "contact_time", "search", "precision", "fused"]
 _SPREAD = {"estimator": "median", "errorbar": ("pi", 50)}
 
@@ -91,8 +91,7 @@ QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,
 
 def measure(case: Config) -> Iterator[dict]:
     """A row for each part of the time in each window."""
-    place = md.backend.get(case.backend)
-    sim, other = (_simulation(case, _steady(_where(case)), place, search) for search in (None, "coherent"))
+    sim, other = (_simulation(case, _steady(_where(case)), search) for search in (None, "coherent"))
     sim.run(1)
     other.run(1)
     check_forces(sim, other.forces(), case.precision)
@@ -101,38 +100,33 @@ def measure(case: Config) -> Iterator[dict]:
     if case.fused:
         sim.run(2 * min(case.steps, case.reorder_every), phases=False)  # records on a device
     reorders = sim.timings.milliseconds.get("reorder", [])[1:]
-    begun, windows = sim.step, [_window(sim, case, place) for _ in range(case.samples)]
-    reorders = [ms for window in windows for ms in window["reorder"]] or reorders or [0.0]
+    begun, windows = sim.step, [_window(sim, case) for _ in range(case.samples)]
+    reorders = [ms for window in windows for ms in window.get("reorder", ())] or reorders or [0.0]
     cost, schedule = float(np.median(reorders)), FromStep(case.reorder_every)
     common = {"particles": len(sim), "length_d": case.length, "height_d": case.height, "reorder_ms": cost}
     for sample, window in enumerate(windows):
-        first = begun + sample * case.steps
-        held = 0 if case.ordering in BASELINES else sum(map(schedule, range(first, first + case.steps)))
-        total = (window["all"] - held * cost) / case.steps + cost / case.reorder_every
-        times = {"total": total}
-        if not case.fused:
-            force = float(np.mean(window["force"]))
-            times |= {"force": force, "other": total - force}
+        if case.fused:
+            steps = range(begun + sample * case.steps, begun + (sample + 1) * case.steps)
+            held = 0 if case.ordering in BASELINES else sum(map(schedule, steps))
+            times = {"total": (sum(window["step"]) - held * cost) / case.steps + cost / case.reorder_every}
+        else:
+            force, build, integrate = (float(np.mean(window[name])) for name in PHASES)
+            rest = build + integrate + cost / case.reorder_every
+            times = {"force": force, "other": rest, "total": force + rest}
         for part, time in times.items():
             yield common | {"part": part, "sample": sample, "time_ms": time}
 
 
-def _window(sim: md.Simulation, case: Config, place: md.backend.Backend) -> dict:
-    """Times in ms of the phases, and of `all`; in phases of a device the host is some steps ahead of it."""
+def _window(sim: md.Simulation, case: Config) -> dict[str, list[float]]:
+    """Times in ms of the phases of some steps, or of all of them together as `step`."""
+    if not case.fused:
+        return phases_of(sim, case.steps)
     sim.timings.clear()
-    if case.fused:
-        sim.run(case.steps, phases=False)
-    else:
-        with place.host_ahead(AHEAD):
-            for taken in range(0, case.steps, STEPS_AHEAD):
-                sim.run(min(STEPS_AHEAD, case.steps - taken))
-    all = sum(ms for _, ms in sim.timings.total)
-    return {"reorder": []} | sim.timings.milliseconds | {"all": all}
+    sim.run(case.steps, phases=False)
+    return sim.timings.milliseconds | {"step": [ms for _, ms in sim.timings.total]}
 
 
-def _simulation(
-    case: Config, state: md.State, place: md.backend.Backend, search: str | None = None
-) -> md.Simulation:
+def _simulation(case: Config, state: md.State, search: str | None = None) -> md.Simulation:
     reorder = None
     if search is None and case.ordering not in BASELINES:
         reorder = md.Reorder(case.ordering, FromStep(case.reorder_every))
@@ -145,7 +139,7 @@ def _simulation(
         dt=case.contact_time / STEPS_A_CONTACT,
         walls=_walls(),
         reorder=reorder,
-        backend=place,
+        backend=case.backend,
         precision=case.precision,
         fused=case.fused and search is None,
     )

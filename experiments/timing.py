@@ -6,10 +6,10 @@ and is reordered before each step of the warm-up: the first of these is the phas
 of particles already in order, the phase `reorder`. Then the particles are reordered every `reorder_every`
 steps. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's share, the median
 cost over `reorder_every`. Where all samples together are shorter than that, as they are by default on a CPU,
-both tell what a fresh order is worth, before motion wears it out. Under a search that sorts the particles
-itself (`coherent`, `tiles`, `verlet`) an ordering is that of its cells, and there are no baselines. Forces
-after one step, and the temperature after the warm-up, are checked against another search's before a case is
-timed.
+both tell what a fresh order is worth, before motion wears it out. The phases of a device are those of its
+work alone: it is given 25 steps before it begins the first. Under a search that sorts the particles itself
+(`coherent`, `tiles`, `verlet`) an ordering is that of its cells, and there are no baselines. Forces after one
+step, and the temperature after the warm-up, are checked against another search's before a case is timed.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ import md
 import sfc
 from experiments.core import Settings, main, style, values
 from experiments.measured.checked import TOLERANCE, check_forces
-from experiments.measured.pace import BASELINES, FromStep
+from experiments.measured.pace import BASELINES, FromStep, phases_of
 
 PHASES = ("force", "build", "integrate", "reorder", "first reorder")
 SCENES = ("granular", "shared")
@@ -97,9 +97,7 @@ def measure(case: Config) -> Iterator[dict]:
     start = md.observe.temperature(sim.state)
     _check_temperature(case, start, temperature)
     stream = sim.accesses()
-    sim.timings.clear()
-    sim.run(case.samples * case.steps)
-    phases = sim.timings.milliseconds
+    phases = phases_of(sim, case.samples * case.steps)
     reorder_ms += phases.pop("reorder", [])
     phases = {
         phase: np.mean(np.reshape(ms, (-1, case.steps)), axis=1).tolist() for phase, ms in phases.items()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from statistics import median_low
 from typing import Literal
 
 import numpy as np
 
 from md.foresight import Foresight
 from md.watching import Run, Watching, require_count
+
+LATEST = 5  # reorders, whose median is what one costs
 
 
 class Decayed(Watching):
@@ -42,7 +45,7 @@ class Decayed(Watching):
     def bind(self, run: Run) -> Decayed:
         """A copy that watches a run."""
         bound = super().bind(run)
-        piece = run.backend.steps_at_once if run.backend.runs_ahead else 1
+        piece = run.backend.piece_lengths[0] if run.backend.runs_ahead else 1
         bound._foresight = Foresight(piece) if self.loss == "auto" else None
         bound._next = 0
         bound._begin(0)
@@ -87,7 +90,7 @@ class Decayed(Watching):
     def _is_foreseen(self, step: int) -> bool:
         costs = self._run.timings.known("reorder")
         if costs:
-            self._foresight.costs(costs[-1][1])
+            self._foresight.costs(median_low(ms for _, ms in costs[-LATEST:]))  # the first may compile
         for at, steps, ms in self._new_times():
             self._foresight.timed(at, steps, ms)
         return step - self._last >= self._foresight.interval

@@ -24,8 +24,8 @@ class Foresight:
     takes more than twice as long as is usual counts as twice as long: something else had the machine.
 
     Args:
-        piece: steps that a device is given at once; shorter pieces take longer and would look worn out. 1
-            where each step is timed by itself.
+        piece: steps that a device is given at once, for shorter pieces take longer and would look worn out; 1
+            for a host.
 
     Attributes:
         interval: steps from a reorder to the next, in whole pieces, 16 and two pieces at least, for the slope
@@ -35,6 +35,7 @@ class Foresight:
     def __init__(self, piece: int = 1):
         self.interval, self._piece = FIRST, piece
         self._starts: list[int] = []
+        self._first: int | None = None
         self._cost = math.nan
         self._sums = [0.0] * 5  # of weight, age, age^2, time, age * time
 
@@ -43,7 +44,9 @@ class Foresight:
         self._cost = ms
 
     def timed(self, step: int, steps: int, ms: float) -> None:
-        """Take note of how long some steps in a row took; ignored where no reorder was before them.
+        """Take note of how long some steps in a row took.
+
+        Ignored where no reorder was before them, and just after the first: that step may compile.
 
         Args:
             step: the first.
@@ -51,7 +54,7 @@ class Foresight:
             ms: of all together.
         """
         place = bisect_right(self._starts, step)
-        if not place:
+        if not place or step == self._first:
             return
         age, mean = step - self._starts[place - 1] + (steps - 1) / 2, ms / steps
         weight, _, _, time, _ = self._sums
@@ -63,6 +66,8 @@ class Foresight:
     def reordered(self, step: int) -> None:
         """Take note of a reorder just before a step, and find the interval anew."""
         self._starts = [*self._starts[-64:], step]
+        if self._first is None:
+            self._first = step
         weight, age, square, time, product = self._sums
         spread = weight * square - age * age
         if spread > 0 and not math.isnan(self._cost):

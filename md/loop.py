@@ -12,7 +12,7 @@ from md.integrate import Integrator
 from md.interrupt import held_back
 from md.laws import PairLaw
 from md.lookout import Lookout
-from md.pieces import LENGTHS, Pieces
+from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search
 from md.state import Particles
@@ -126,7 +126,7 @@ class Loop:
             return
         plan = self._search.plan()
         if self._backend.runs_ahead and not phases and self.step > 0:
-            most = min(plan.steps, most, LENGTHS[0])
+            most = min(plan.steps, most, self._backend.piece_lengths[0])
             if self._reorder is not None:
                 most = self._reorder.steps_to_next(self.step, most)
             plan = self._timed_piece(watched, plan._replace(steps=most))

@@ -14,7 +14,6 @@ from md.backend import Backend
 from md.search.strategy import Plan, Search
 from md.state import Particles
 
-LENGTHS = Backend.steps_at_once, 4, 1  # in steps; few, so that the records soon fit again
 MOST_RECORDS = 100
 
 
@@ -66,7 +65,8 @@ class Pieces:
         Returns:
             What was done.
         """
-        plan = plan._replace(steps=next(length for length in LENGTHS if length <= plan.steps))
+        lengths = self._backend.piece_lengths
+        plan = plan._replace(steps=next(length for length in lengths if length <= plan.steps))
         kind = plan.build, plan.rebuild
         if kind not in self._compiled:  # only kernels that have been called can be recorded
             self._compiled.add(kind)

@@ -56,8 +56,8 @@ class Simulation:
             (`md.faults.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
-        timings: `md.backend.Timings` in ms of the phases reorder, build, force and integrate, and of whole
-            runs.
+        backend: the `md.backend.Backend` on which all this lives.
+        timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
     Raises:
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the
@@ -90,27 +90,27 @@ class Simulation:
         chosen = _search(search)
         mover = _integrator(integrator)
         check_together(chosen, mover, reorder, fused)
-        self._backend = backends.get(backend, layout)
-        self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self._backend)
-        self._particles = Particles(state, np.dtype(precision), self._backend)
-        where = self._particles, self._grid, self._backend
+        self.backend = backends.get(backend, layout)
+        self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self.backend)
+        self._particles = Particles(state, np.dtype(precision), self.backend)
+        where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
-        gas = self._particles, self._grid, self.dt, self._backend
+        gas = self._particles, self._grid, self.dt, self.backend
         outside = self._outside = Outside(walls, gravity, law, *gas)
         self._integrator = mover.bind(*gas, outside)
-        self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self._backend)
+        self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
         folder = post_mortem_folder(post_mortem)
-        self._lookout = Lookout(self._search, self._watch, self.dt, self._backend, self.timings, folder)
+        self._lookout = Lookout(self._search, self._watch, self.dt, self.backend, self.timings, folder)
         self._loop = Loop(
             self._particles, law, self._search, self._integrator, self._reorder, self._lookout, fused,
-            self._backend, self.timings,
+            self.backend, self.timings,
         )  # fmt: skip
         self._begun = 0
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
             "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
-            "backend": self._backend, "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+            "backend": self.backend, "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
         }  # fmt: skip
 
     def __len__(self) -> int:
@@ -194,13 +194,13 @@ class Simulation:
             vel = self._integrator.velocity_now(force, self.step)
         drift = self._integrator.last_drift() if self.step else 0.0
         at, mover = (self.step, self._integrator.time(self.step), drift), self._integrator.name
-        return Inside(self._particles, vel, self._search, self.law, *at, self._backend, self._outside, mover)
+        return Inside(self._particles, vel, self._search, self.law, *at, self.backend, self._outside, mover)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
         self._loop.see()
-        force = self._backend.download(self._loop.find_forces())
-        return force[np.argsort(self._backend.download(self._particles.id))]
+        force = self.backend.download(self._loop.find_forces())
+        return force[np.argsort(self.backend.download(self._particles.id))]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
         """Ids of the pairs closer than a distance now: (p, 2) int32 with i < j, sorted.
@@ -308,7 +308,7 @@ class Simulation:
     def _begin_watch(self) -> None:
         chosen = self._choices["search"]
         finder = Scattered() if chosen.sorts_data else chosen  # bound anew: the search stays as it is
-        finder = finder.bind(self._particles, self._grid, self._backend)
+        finder = finder.bind(self._particles, self._grid, self.backend)
         finder.build()
         overlap = self._watch.begin(finder.pairs(self.law.cutoff))
         if self.step == 0 and overlap is not None and not self._allow_overlap:

@@ -117,7 +117,8 @@ class Backend(ABC):
         default_layout: what suits the device.
         check_interval: steps between two looks at the fault word; where the backend runs ahead, what one
             tells is heeded at the next.
-        steps_at_once: fused steps that are given to a device that runs ahead in one piece.
+        piece_lengths: fused steps that a device that runs ahead is given in one piece; few lengths, the
+            longest first, so that what is recorded soon fits again.
         runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
     """
@@ -125,7 +126,7 @@ class Backend(ABC):
     name: ClassVar[str]
     default_layout: ClassVar[str]
     check_interval: int
-    steps_at_once: ClassVar[int] = 16
+    piece_lengths: ClassVar[tuple[int, ...]] = 16, 4, 1
     runs_ahead: ClassVar[bool] = False
     workers: int
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from experiments.measured import counted
 from experiments.measured.caches import caches, system_caches
 from experiments.measured.checked import check_forces
 from experiments.measured.counted import CannotCountError, read_cachegrind, read_nsight, read_perf
-from experiments.measured.pace import FromStep
+from experiments.measured.pace import FromStep, phases_of
 from experiments.measured.probe import Job, gas, ordered
 
 JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
@@ -177,3 +178,29 @@ class TestCounted:
             cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
+    gas = md.State([[1.0, 1, 1], [5, 5, 5]], [[0.1, 0, 0], [0, 0, 0]], md.Box((8.0, 8, 8)))
+    simulation = md.Simulation(gas, md.laws.SpringDashpot(0.0, 0.0), dt=1e-3, backend="cpu")
+    held, taken = [], []
+
+    @contextmanager
+    def host_ahead(seconds):
+        held.append(seconds)
+        yield
+        held.append(None)
+
+    def run(steps):
+        taken.append((steps, len(held)))
+        md.Simulation.run(simulation, steps)
+
+    monkeypatch.setattr(simulation.backend, "host_ahead", host_ahead)
+    monkeypatch.setattr(simulation, "run", run)
+    simulation.run(4)
+    times = phases_of(simulation, 60)
+    assert taken == [(4, 0), (25, 1), (25, 1), (10, 1)]
+    assert held[0] > 0
+    assert held[1:] == [None]
+    assert {len(ms) for ms in times.values()} == {60}
+    assert set(times) == {"build", "force", "integrate"}

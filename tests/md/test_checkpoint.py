@@ -52,7 +52,7 @@ def made(case, backend: str, state: md.State | None = None) -> md.Simulation:
 def bits(simulation: md.Simulation) -> list[bytes]:
     """All that moves, as it lies in memory."""
     simulation._loop.see()
-    particles, down = simulation._particles, simulation._backend.download
+    particles, down = simulation._particles, simulation.backend.download
     arrays = [particles.pos, particles.vel, particles.id, particles.work]
     memory = {} if simulation._reorder is None else simulation._reorder.memory
     return [down(a).tobytes() for a in arrays] + [memory[name].tobytes() for name in sorted(memory)]

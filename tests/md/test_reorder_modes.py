@@ -106,10 +106,10 @@ def test_the_force_kernel_takes_the_slots_of_the_work_order_and_no_other(search,
     simulation = simulated(resting_gas(3), "threads", backend, search, schedule=md.Never())
     simulation._search.build()
     slots = np.array([17, 4, 250], np.int32)
-    simulation._particles.work[...] = simulation._backend.upload(np.resize(slots, len(simulation)))
+    simulation._particles.work[...] = simulation.backend.upload(np.resize(slots, len(simulation)))
     simulation._loop.force[...] = np.nan
     simulation._search.force(LAW, simulation._loop.force)
-    written = np.isfinite(simulation._backend.download(simulation._loop.force)).all(axis=1)
+    written = np.isfinite(simulation.backend.download(simulation._loop.force)).all(axis=1)
     assert np.flatnonzero(written).tolist() == sorted(slots)
 
 
@@ -126,7 +126,7 @@ def test_the_shadow_is_read_as_the_sorted_particles_are(search, backend):
 
 
 def order_of(simulation) -> list[int]:
-    return simulation._backend.download(simulation._reorder._order).tolist()
+    return simulation.backend.download(simulation._reorder._order).tolist()
 
 
 @every_mode

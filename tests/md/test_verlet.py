@@ -166,12 +166,12 @@ def test_any_cell_order_gives_the_same_run(name, backend, fused):
 def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
     simulation = simulated(md.scenes.shared_gas(125, 0.2), "verlet", backend, fused=fused)
     simulation.run(3)
-    particle = int(simulation._backend.download(simulation._particles.id)[7])
+    particle = int(simulation.backend.download(simulation._particles.id)[7])
     simulation._particles.vel[7] = value
     for _ in range(2):
         with pytest.raises(md.NonFiniteState, match=f"step 3: particle {particle} has"):
             simulation.run(20)
-    pos = simulation._backend.download(simulation._particles.pos)
+    pos = simulation.backend.download(simulation._particles.pos)
     assert np.isfinite(pos).all()  # what is in memory still has a cell
 
 
@@ -180,7 +180,7 @@ def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
     simulation = simulated(state, "verlet", backend)
     expected = simulation.pairs()
     search = simulation._search
-    search._partners = simulation._backend.empty(4000, np.int32)
+    search._partners = simulation.backend.empty(4000, np.int32)
     search._anchor[:] += 1.0  # everybody has gone far
     with monkeypatch.context() as patch:
         patch.setattr(type(search), "_make_room", out_of_memory)
