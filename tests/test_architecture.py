@@ -18,7 +18,7 @@ FLOORS = [
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.tuning", "md.kinetics", "md.foresight", "md.watching"),
     ("md.decayed",),
-    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside"),
+    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.tree"),
     ("md.shadow",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.watch",),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numba
 import numpy as np
 
+from md.backend import radix
 from md.backend.base import Backend, Timings
 from md.backend.sort import MAX_PARTS, counting_sort, fill
 
@@ -57,6 +58,15 @@ class Cpu(Backend):
     def sort(self, keys, start, order, scratch) -> None:
         """In parts, one for each thread up to eight."""
         counting_sort(len(keys), keys, scratch, start, order)
+
+    def radix_scratch(self, n: int) -> tuple:
+        """Keys and order of every other pass, and counts of each part."""
+        counts = np.zeros((min(self.workers, radix.MAX_PARTS), radix.VALUES), np.int32)
+        return np.empty(n, np.uint64), np.empty(n, np.int32), counts
+
+    def radix_sort(self, keys, bits, order, scratch) -> None:
+        """In parts, one for each thread up to eight."""
+        radix.radix_sort(len(keys), radix.passes_of(bits), keys, order, *scratch)
 
     def kernels(self, stem: str, law=None):
         """The stem's own module: Numba picks the law by the type of its parameters."""

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from md.backend import radix
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
 from md.backend.launcher import THREADS, Launcher
 
 SCAN_TILE = 8 * THREADS  # counts that a block of sort.cu's scan takes
+RADIX_TILE = 2048  # keys that a block of radix.cu takes
 _launchers: dict[tuple, Launcher] = {}  # with all they have compiled, for every backend object of the process
 
 
@@ -162,6 +164,31 @@ class Cuda(Backend):
         kernels.scan(THREADS * (len(told) - 1), bins, counts, start, told)
         kernels.place(n, keys, start, place, order)
         kernels.settle(bins, start, order)
+
+    def radix_scratch(self, n: int) -> tuple:
+        """Keys and order of every other pass, counts of each tile, and what scanning them needs."""
+        counts = radix.VALUES * -(-n // RADIX_TILE)
+        told = 1 + counts // SCAN_TILE + 1
+        new = self.empty(n, np.uint64), self.empty(n, np.int32)
+        return (
+            *new,
+            self.empty(counts, np.int32),
+            self.empty(counts + 1, np.int32),
+            self.empty(told, np.uint64),
+        )
+
+    def radix_sort(self, keys, bits, order, scratch) -> None:
+        """Digit by digit: counted in tiles, scanned, placed."""
+        n, (other_keys, other_order, counts, start, told) = len(keys), scratch
+        radixes, kernels = self.kernels("md.backend.radix"), self.kernels("md.backend.sort")
+        now, then = (keys, self.empty(0, np.int32)), (other_keys, other_order)
+        for digit in range(radix.passes_of(bits)):
+            shift = radix.DIGIT * digit
+            radixes.count_digits(len(counts), n, now[0], shift, counts)
+            self.fill(told, 0)
+            kernels.scan(THREADS * (len(told) - 1), len(counts), counts, start, told)
+            radixes.place_digits(len(counts), n, *now, shift, start, *then)
+            now, then = then, (keys, order) if digit % 2 == 0 else (other_keys, other_order)
 
     def record(self, work):
         """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""

@@ -1,6 +1,7 @@
 """Neighbour searches. A new one is its own file (pair) and one line here."""
 
 from md.search.coherent import Coherent
+from md.search.lbvh import Lbvh
 from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.scattered import Scattered
@@ -11,6 +12,7 @@ from md.search.verlet import Verlet
 __all__ = [
     "SEARCHES",
     "Coherent",
+    "Lbvh",
     "Linked",
     "Naive",
     "Plan",
@@ -28,6 +30,7 @@ SEARCHES: dict[str, type[Search]] = {
     "coherent": Coherent,
     "tiles": Tiles,
     "verlet": Verlet,
+    "lbvh": Lbvh,
 }
 
 

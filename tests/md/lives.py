@@ -47,7 +47,7 @@ def live(backend: str, folder: Path, last: int) -> None:
             run.run(min(TURN, last - run.step), reporters=reporters[name])
         print("turn", flush=True)
     for name, run in runs.items():
-        particles, down = run._particles, run._backend.download
+        particles, down = run._particles, run.backend.download
         arrays = {key: down(getattr(particles, key)) for key in ("pos", "vel", "id", "work")}
         np.savez(folder / f"{name}-end.npz", **arrays)
 

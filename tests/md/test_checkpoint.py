@@ -89,7 +89,7 @@ def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     for step in steps:
         loaded = md.Simulation.load(tmp_path / f"{step}.npz")
         assert loaded.step == step
-        assert loaded._backend.name == backend
+        assert loaded.backend.name == backend
         loaded.run(250 - step, phases=phases, reporters=reporters)
         assert loaded.step == 250
         assert bits(loaded) == bits(simulation)

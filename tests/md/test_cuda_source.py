@@ -34,6 +34,7 @@ from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
 KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
+SORTS = "md.backend.sort", "md.backend.radix"  # in steps on a device, in one on the CPU
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos"), (2, np.float32, "aos4")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -90,6 +91,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
+    if "Reach" in wanted:
+        structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0)))
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))
@@ -129,7 +132,7 @@ def test_the_curve_kernels_compile(dim, base, dtype):
     assert compile_cubin(sfc.device.source(dim, base, np.dtype(dtype))).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(("stem", "kernel"), [(s, k) for s, k in KERNELS if s != "md.backend.sort"])
+@pytest.mark.parametrize(("stem", "kernel"), [case for case in KERNELS if case[0] not in SORTS])
 def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
     numba_kernel = getattr(import_module(stem), kernel)
     wanted = list(inspect.signature(numba_kernel.py_func).parameters)
@@ -137,7 +140,7 @@ def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
-    for stem in set(STEMS) - {"md.backend.sort"}:
+    for stem in set(STEMS) - set(SORTS):
         module = import_module(stem)
         compiled = {
             name

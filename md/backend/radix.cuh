@@ -1,0 +1,5 @@
+// How radix.cu shares out the keys.
+
+#define VALUES 256  // of a digit, and threads of a block
+#define ROUNDS 8
+#define TILE (VALUES * ROUNDS)

@@ -1,0 +1,167 @@
+// A linear bounding volume hierarchy; see tree.py. A node is named by its number, leaf k by ~k; n ends a walk.
+
+extern "C" __global__ void extent_of_parts(int threads, int n, const real* pos, real* extents) {
+    Vec low = load(pos, n, work_item() % n), high = low;
+    for (int i = work_item(); i < n; i += threads) {
+        Vec r = load(pos, n, i);
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            low.x[axis] = min(low.x[axis], r.x[axis]);
+            high.x[axis] = max(high.x[axis], r.x[axis]);
+        }
+    }
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        spread_of_block(low.x[axis], high.x[axis]);
+        if (threadIdx.x == 0) {
+            extents[2 * (axis * PARTS + blockIdx.x)] = low.x[axis];
+            extents[2 * (axis * PARTS + blockIdx.x) + 1] = high.x[axis];
+        }
+    }
+}
+
+extern "C" __global__ void extent_of_all(int threads, const real* pos, const real* extents, real* extent) {
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        real low = extents[2 * (axis * PARTS + threadIdx.x)], high = extents[2 * (axis * PARTS + threadIdx.x) + 1];
+        spread_of_block(low, high);
+        if (threadIdx.x == 0) {
+            extent[2 * axis] = low;
+            extent[2 * axis + 1] = high;
+        }
+    }
+}
+
+// The bits of a coordinate with DIM - 1 noughts after each.
+__device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
+#if DIM == 2
+    x = (x | x << 16) & 0x0000ffff0000ffffull;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffull;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0full;
+    x = (x | x << 2) & 0x3333333333333333ull;
+    return (x | x << 1) & 0x5555555555555555ull;
+#else
+    x = (x | x << 32) & 0x001f00000000ffffull;
+    x = (x | x << 16) & 0x001f0000ff0000ffull;
+    x = (x | x << 8) & 0x100f00f00f00f00full;
+    x = (x | x << 4) & 0x10c30c30c30c30c3ull;
+    return (x | x << 2) & 0x1249249249249249ull;
+#endif
+}
+
+extern "C" __global__ void morton_keys(int n, const real* pos, const real* extent, int bits, unsigned long long* keys) {
+    int i = work_item();
+    if (i >= n) return;
+    real widest = extent[1] - extent[0];
+#pragma unroll
+    for (int axis = 1; axis < DIM; ++axis) widest = max(widest, extent[2 * axis + 1] - extent[2 * axis]);
+    long long most = (1ll << bits) - 1;
+    real scale = widest > 0 ? (real)(most + 1) / widest : (real)0;
+    Vec r = load(pos, n, i);
+    unsigned long long key = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        long long cell = min((long long)((r.x[axis] - extent[2 * axis]) * scale), most);
+        key |= with_gaps((unsigned long long)cell & most) << axis;
+    }
+    keys[i] = key;
+}
+
+// Leading bits that the keys of two leaves share, and if all then their places; -1 beyond an end.
+__device__ __forceinline__ int alike(int n, const unsigned long long* keys, int i, int j) {
+    if (j < 0 || j >= n) return -1;
+    unsigned long long differ = keys[i] ^ keys[j];
+    return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
+}
+
+// What follows a subtree whose range ends with a leaf: the right child that begins with the next one.
+__device__ __forceinline__ int node_after(int n, const unsigned long long* keys, int leaf) {
+    int begin = leaf + 1;
+    if (begin == n) return n;
+    return alike(n, keys, begin, begin + 1) > alike(n, keys, begin, begin - 1) ? begin : ~begin;
+}
+
+// What comes before a subtree whose range begins with a leaf: the left child that ends before it.
+__device__ __forceinline__ int node_before(int n, const unsigned long long* keys, int leaf) {
+    int end = leaf - 1;
+    if (end < 0) return n;
+    return alike(n, keys, end, end - 1) > alike(n, keys, end, end + 1) ? end : ~end;
+}
+
+extern "C" __global__ void link(int n, const unsigned long long* keys, int* other_end, int* way, int* after,
+                                int* before, int* parent) {
+    int i = work_item();
+    if (i >= n) return;
+    after[i] = node_after(n, keys, i);
+    before[i] = node_before(n, keys, i);
+    if (i == n - 1) {
+        if (n == 1) parent[0] = -1;
+        return;
+    }
+    int d = alike(n, keys, i, i + 1) > alike(n, keys, i, i - 1) ? 1 : -1;
+    int least = alike(n, keys, i, i - d), bound = 2, length = 0;
+    while (alike(n, keys, i, i + bound * d) > least) bound *= 2;
+    for (int step = bound / 2; step; step /= 2) {
+        if (alike(n, keys, i, i + (length + step) * d) > least) length += step;
+    }
+    int j = i + length * d, first = min(i, j), last = max(i, j);
+    int shared = alike(n, keys, first, last), split = first;
+    for (int step = last - first; step > 1;) {
+        step = (step + 1) / 2;
+        if (split + step < last && alike(n, keys, first, split + step) > shared) split += step;
+    }
+    int left = split == first ? ~split : split, right = split + 1 == last ? ~last : split + 1;
+    other_end[i] = j;
+    ((int4*)way)[i] = make_int4(left, node_after(n, keys, last), right, node_before(n, keys, first));
+    parent[left >= 0 ? left : n - 1 + ~left] = i;
+    parent[right >= 0 ? right : n - 1 + ~right] = i;
+    if (i == 0) parent[0] = -1;
+}
+
+// A row that another thread of this kernel has written: past the first cache, which does not hear of that.
+__device__ __forceinline__ Vec load_written(const real* data, int n, int k) {
+    Vec v;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+#if defined(LAYOUT_SOA)
+        v.x[axis] = __ldcg(data + k + (size_t)n * axis);
+#elif defined(LAYOUT_AOS)
+        v.x[axis] = __ldcg(data + (size_t)k * DIM + axis);
+#else
+        v.x[axis] = __ldcg(data + (size_t)k * 4 + axis);
+#endif
+    }
+    return v;
+}
+
+// Boxes from the leaves up: whoever comes to a node second merges those of its children. The fence before a visit
+// publishes the box written below; the one after it keeps the sibling's from being read too early.
+extern "C" __global__ void fit(int n, int parts, const real* pos, const int* other_end, const int* way,
+                               const int* parent, int* visits, real* box) {
+    int leaf = work_item();
+    if (leaf >= n) return;
+    Vec low = load(pos, n, leaf), high = low;
+    int child = ~leaf, rows = 2 * (n - 1);
+    for (int node = parent[n - 1 + leaf]; node >= 0; node = parent[node]) {
+        __threadfence();
+        if (atomicAdd(&visits[node], 1) == 0) return;
+        __threadfence();
+        int4 ways = ((const int4*)way)[node];
+        int sibling = child == ways.x ? ways.z : ways.x;
+        Vec low_there, high_there;
+        if (sibling < 0) {
+            low_there = high_there = load(pos, n, ~sibling);
+        } else {
+            low_there = load_written(box, rows, 2 * sibling);
+            high_there = load_written(box, rows, 2 * sibling + 1);
+        }
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            low.x[axis] = min(low.x[axis], low_there.x[axis]);
+            high.x[axis] = max(high.x[axis], high_there.x[axis]);
+        }
+        store(box, rows, 2 * node, low);
+        store(box, rows, 2 * node + 1, high);
+        child = node;
+    }
+}

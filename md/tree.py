@@ -1,0 +1,243 @@
+"""A linear bounding volume hierarchy: a binary tree over particles in Morton order, walked without a stack.
+
+Karras, Maximizing parallelism in the construction of BVHs, octrees, and k-d trees, HPG (2012): inner node i
+is one end of a range of leaves, whose other end and split follow from the sorted keys alone; equal keys are
+told apart by their places. Boxes are merged from the leaves up, by whoever comes to a node second. What
+follows a subtree in depth-first order follows from where its range ends (Prokopenko and Lebrun-Grandie,
+Revising Apetrei's bounding volume hierarchy construction algorithm to allow stackless traversal, ORNL
+(2024)), so that a walk needs no stack that could overflow.
+
+A node is named by its number, leaf k by ~k, and n stands for the end of a walk. The root is node 0, or ~0
+where there is one leaf.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from md.backend import Backend
+from md.backend.jit import kernel
+from md.grid import Grid
+from md.state import Particles
+
+SMALL, LARGE = {2: 16, 3: 10}, {2: 31, 3: 21}  # bits of a key along an axis; dim -> how many
+PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
+DEEPEST = 97  # nodes on the way from a leaf to the root: a bit of key or place is told apart at each
+
+
+class Tree:
+    """The tree over some particles, with its buffers.
+
+    Keys have 10 bits along each axis in 3D and 16 in 2D where a step of theirs is no longer than the cutoff,
+    else 21 and 31. They count from a corner of the particles' own extent: the tree does not know of the box.
+
+    Args:
+        n: number of particles.
+        grid: their box, precision and cutoff.
+        backend: where they live.
+
+    Attributes:
+        keys: (n,) uint64, sorted.
+        order: (n,) int32 slot that the particle of each leaf had before it was sorted.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d.
+        other_end: (n - 1,) int32 the leaf at the other end of node i's range, of which i is one.
+        way: (4 (n - 1),) int32 of node i, in turn: its left child and what follows its subtree; its right
+            child and what comes before its subtree, for walks from right to left.
+        after, before: (n,) int32 what follows each leaf, and what comes before it.
+        parent: (2 n - 1,) int32 node above each node, then above each leaf; -1 above the root.
+        box: (2 (n - 1), dim) the lower and the upper corner of node i's box, in turn; of centres, in d.
+    """
+
+    def __init__(self, n: int, grid: Grid, backend: Backend):
+        dim, real, inner = grid.box.dim, grid.precision, max(n - 1, 0)
+        self._backend = backend
+        small = max(grid.box.lengths) <= grid.cutoff * 2 ** SMALL[dim]
+        self.bits = (SMALL if small else LARGE)[dim]
+        self.keys, self.order = backend.empty(n, np.uint64), backend.empty(n, np.int32)
+        self.other_end, self.way = backend.empty(inner, np.int32), backend.empty(4 * inner, np.int32)
+        self.after, self.before = backend.empty(n, np.int32), backend.empty(n, np.int32)
+        self.parent = backend.empty(max(2 * n - 1, 0), np.int32)
+        self.box, self._visits = backend.rows(2 * inner, dim, real), backend.empty(inner, np.int32)
+        self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
+        self._scratch = backend.radix_scratch(n)
+
+    def build(self, particles: Particles) -> None:
+        """Sort particles along the curve, move them there, and make the tree of them; by launches alone."""
+        p, kernels = particles, self._backend.kernels(__name__)
+        if p.n == 0:
+            return
+        kernels.extent_of_parts(PARTS * LANES, p.n, p.pos, self._parts)
+        kernels.extent_of_all(LANES, p.pos, self._parts, self.extent)
+        kernels.morton_keys(p.n, p.pos, self.extent, self.bits, self.keys)
+        self._backend.radix_sort(self.keys, self.bits * p.box.dim, self.order, self._scratch)
+        p.permute(self.order)
+        kernels.link(p.n, self.keys, self.other_end, self.way, self.after, self.before, self.parent)
+        self.fit(p)
+
+    def fit(self, particles: Particles) -> None:
+        """Make the boxes anew for particles that have moved, in the order in which they are."""
+        p = particles
+        self._backend.fill(self._visits, 0)
+        structure = self.other_end, self.way, self.parent, self._visits, self.box
+        self._backend.kernels(__name__).fit(p.n, self._backend.workers, p.pos, *structure)
+
+
+@kernel(parallel=True)
+def extent_of_parts(threads, n, pos, extents):
+    """Least and greatest coordinate along each axis of every part of the particles, one after the other."""
+    for part in numba.prange(PARTS):
+        for axis in range(pos.shape[1]):
+            low, high = pos[part % n, axis], pos[part % n, axis]
+            for i in range(part, n, PARTS):
+                low, high = min(low, pos[i, axis]), max(high, pos[i, axis])
+            extents[2 * (axis * PARTS + part)] = low
+            extents[2 * (axis * PARTS + part) + 1] = high
+
+
+@kernel
+def extent_of_all(threads, pos, extents, extent):
+    """Of all parts: extent[2 axis] is the least, the next the greatest."""
+    for axis in range(pos.shape[1]):
+        lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
+        highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
+        extent[2 * axis], extent[2 * axis + 1] = lows.min(), highs.max()
+
+
+@kernel(parallel=True)
+def morton_keys(n, pos, extent, bits, keys):
+    """keys[i] = the bits of the cell of particle i, axis 0 lowest in each group; cells are cubes."""
+    dim, real = pos.shape[1], extent.dtype.type
+    widest = extent[1] - extent[0]
+    for axis in range(1, dim):
+        widest = max(widest, extent[2 * axis + 1] - extent[2 * axis])
+    scale = real(2**bits) / widest if widest > 0 else real(0)
+    for i in numba.prange(n):
+        key = np.uint64(0)
+        for axis in range(dim):
+            cell = np.uint64(min(np.int64((pos[i, axis] - extent[2 * axis]) * scale), 2**bits - 1))
+            for bit in range(bits):
+                key |= ((cell >> np.uint64(bit)) & np.uint64(1)) << np.uint64(dim * bit + axis)
+        keys[i] = key
+
+
+@register_jitable
+def leading_zeros(word):
+    """Of a 64-bit word; 64 of 0."""
+    zeros, width = 64, 32
+    while width:
+        if word >> np.uint64(width):
+            zeros -= width
+            word >>= np.uint64(width)
+        width //= 2
+    return zeros - np.int64(word)
+
+
+@register_jitable
+def alike(keys, i, j):
+    """Leading bits that the keys of two leaves share, and if all then their places; -1 beyond an end."""
+    if j < 0 or j >= len(keys):
+        return -1
+    if keys[i] != keys[j]:
+        return leading_zeros(keys[i] ^ keys[j])
+    return 64 + leading_zeros(np.uint64(i ^ j))
+
+
+@register_jitable
+def node_after(keys, leaf):
+    """What follows a subtree whose range ends with a leaf: the right child that begins with the next one."""
+    begin = leaf + 1
+    if begin == len(keys):
+        return begin
+    is_inner = alike(keys, begin, begin + 1) > alike(keys, begin, begin - 1)
+    return begin if is_inner else ~begin
+
+
+@register_jitable
+def node_before(keys, leaf):
+    """What comes before a subtree whose range begins with a leaf: the left child that ends before it."""
+    end = leaf - 1
+    if end < 0:
+        return len(keys)
+    is_inner = alike(keys, end, end - 1) > alike(keys, end, end + 1)
+    return end if is_inner else ~end
+
+
+@kernel(parallel=True)
+def link(n, keys, other_end, way, after, before, parent):
+    """Range, children and neighbours of every inner node, and the neighbours of every leaf."""
+    for item in numba.prange(n):
+        i = np.int64(item)  # prange counts without a sign
+        after[i], before[i] = node_after(keys, i), node_before(keys, i)
+        if i == n - 1:
+            if n == 1:
+                parent[0] = -1
+            continue
+        forward = alike(keys, i, i + 1) > alike(keys, i, i - 1)
+        d = 1 if forward else -1
+        least = alike(keys, i, i - d)
+        bound = 2
+        while alike(keys, i, i + bound * d) > least:
+            bound *= 2
+        length, step = 0, bound // 2
+        while step:
+            if alike(keys, i, i + (length + step) * d) > least:
+                length += step
+            step //= 2
+        j = i + length * d
+        first, last = min(i, j), max(i, j)
+        shared = alike(keys, first, last)
+        split, step = first, last - first
+        while step > 1:
+            step = (step + 1) // 2
+            if split + step < last and alike(keys, first, split + step) > shared:
+                split += step
+        left = ~split if split == first else split
+        right = ~last if split + 1 == last else split + 1
+        other_end[i] = j
+        way[4 * i], way[4 * i + 1] = left, node_after(keys, last)
+        way[4 * i + 2], way[4 * i + 3] = right, node_before(keys, first)
+        for child in (left, right):
+            parent[child if child >= 0 else n - 1 + ~child] = i
+        if i == 0:
+            parent[0] = -1
+
+
+@register_jitable
+def merge(node, pos, way, box):
+    """The box of a node from those of its children."""
+    left, right = way[4 * node], way[4 * node + 2]
+    for axis in range(pos.shape[1]):
+        low = box[2 * left, axis] if left >= 0 else pos[~left, axis]
+        high = box[2 * left + 1, axis] if left >= 0 else low
+        low_there = box[2 * right, axis] if right >= 0 else pos[~right, axis]
+        high_there = box[2 * right + 1, axis] if right >= 0 else low_there
+        box[2 * node, axis], box[2 * node + 1, axis] = min(low, low_there), max(high, high_there)
+
+
+@kernel(parallel=True)
+def fit(n, parts, pos, other_end, way, parent, visits, box):
+    """Boxes from the leaves up: in parts of the leaves at once, then what spans several of them."""
+    for item in numba.prange(parts):
+        part = np.int64(item)
+        begin, end = part * n // parts, (part + 1) * n // parts
+        for leaf in range(begin, end):
+            node = parent[n - 1 + leaf]
+            while node >= 0 and min(node, other_end[node]) >= begin and max(node, other_end[node]) < end:
+                visits[node] += 1
+                if visits[node] < 2:
+                    break
+                merge(node, pos, way, box)
+                node = parent[node]
+    spanning, length, count = np.empty(DEEPEST * parts, np.int32), np.empty(DEEPEST * parts, np.int32), 0
+    for part in range(1, parts):
+        node = parent[n - 1 + part * n // parts]
+        while node >= 0:
+            if visits[node] == 0:
+                visits[node] = 2
+                spanning[count], length[count] = node, abs(node - other_end[node])
+                count += 1
+            node = parent[node]
+    for k in np.argsort(length[:count]):  # a child is shorter
+        merge(spanning[k], pos, way, box)
