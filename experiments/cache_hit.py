@@ -94,6 +94,9 @@ def measure(case: Config) -> Iterator[dict]:
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
         return
+    kind = md.search.SEARCHES[case.search]
+    if kind.sorts_data and case.ordering not in (*UNORDERED, *kind.cell_orders(geometry.ordered)):
+        return
     side = own_side(case.ordering, case.size, geometry.ordered)
     state = _gas(case.geometry, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
     seen = geometry.seen(geometry.in_order(state, case.ordering, case.seed))

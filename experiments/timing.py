@@ -8,8 +8,9 @@ steps. A row `step` is a whole step without reorders; `step with reorder` adds a
 cost over `reorder_every`. Where all samples together are shorter than that, as they are by default on a CPU,
 both tell what a fresh order is worth, before motion wears it out. The phases of a device are those of its
 work alone: it is given 25 steps before it begins the first. Under a search that sorts the particles itself
-(`coherent`, `tiles`, `verlet`) an ordering is that of its cells, and there are no baselines. Forces after one
-step, and the temperature after the warm-up, are checked against another search's before a case is timed.
+(`coherent`, `tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are no baselines; one that
+it cannot have gives no row. Forces after one step, and the temperature after the warm-up, are checked against
+another search's before a case is timed.
 """
 
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
 
 def measure(case: Config) -> Iterator[dict]:
     """Rows of one case: phases and whole steps as means over a sample's steps, each reorder by itself."""
-    if _sorts(case) and case.ordering in BASELINES:
+    if _sorts(case) and case.ordering not in md.search.SEARCHES[case.search].cell_orders(3):
         return
     _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
     sim = _simulation(case)
@@ -144,7 +145,8 @@ def _compile(small: Config) -> None:
 def _simulation(case: Config) -> md.Simulation:
     search, reorder = case.search, None
     if _sorts(case):
-        search = md.search.SEARCHES[search]("row" if case.ordering in BASELINES else case.ordering)
+        kind = md.search.SEARCHES[search]
+        search = kind(case.ordering) if case.ordering in kind.cell_orders(3) else kind()
     elif case.ordering not in BASELINES:
         reorder = md.Reorder(case.ordering, FromStep(case.reorder_every, case.warmup))
     memory_order = "lattice" if case.ordering == "lattice" else "shuffled"

@@ -49,7 +49,10 @@ __device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
 #endif
 }
 
-extern "C" __global__ void morton_keys(int n, const real* pos, const real* extent, int bits, unsigned long long* keys) {
+// A negative state to start from stands for Morton's curve, whose index is the bits of the coordinates in turn.
+extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start,
+                                      const unsigned short* rank, const unsigned short* next,
+                                      unsigned long long* keys) {
     int i = work_item();
     if (i >= n) return;
     real widest = extent[1] - extent[0];
@@ -58,11 +61,23 @@ extern "C" __global__ void morton_keys(int n, const real* pos, const real* exten
     long long most = (1ll << bits) - 1;
     real scale = widest > 0 ? (real)(most + 1) / widest : (real)0;
     Vec r = load(pos, n, i);
-    unsigned long long key = 0;
+    unsigned long long turns = 0;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         long long cell = min((long long)((r.x[axis] - extent[2 * axis]) * scale), most);
-        key |= with_gaps((unsigned long long)cell & most) << axis;
+        turns |= with_gaps((unsigned long long)cell & most) << axis;
+    }
+    if (start < 0) {
+        keys[i] = turns;
+        return;
+    }
+    const unsigned all = (1u << DIM) - 1;
+    unsigned long long key = 0;
+    unsigned state = start;
+    for (int level = bits - 1; level >= 0; --level) {
+        unsigned digit = (unsigned)(turns >> DIM * level) & all;
+        key = key << DIM | rank[state << DIM | digit];
+        state = next[state << DIM | digit];
     }
     keys[i] = key;
 }

@@ -1,4 +1,4 @@
-"""A linear bounding volume hierarchy: a binary tree over particles in Morton order, walked without a stack.
+"""A linear bounding volume hierarchy: a binary tree over particles along a curve, walked without a stack.
 
 Karras, Maximizing parallelism in the construction of BVHs, octrees, and k-d trees, HPG (2012): inner node i
 is one end of a range of leaves, whose other end and split follow from the sorted keys alone; equal keys are
@@ -17,14 +17,35 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
+import sfc
 from md.backend import Backend
 from md.backend.jit import kernel
 from md.grid import Grid
 from md.state import Particles
+from sfc import Curve
 
 SMALL, LARGE = {2: 16, 3: 10}, {2: 31, 3: 21}  # bits of a key along an axis; dim -> how many
 PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
 DEEPEST = 97  # nodes on the way from a leaf to the root: a bit of key or place is told apart at each
+
+
+def curve_of(choice: str | Curve, dim: int) -> Curve:
+    """A curve whose index has a bit for each halving of a cube, by name or as it is.
+
+    Raises:
+        ValueError: it is unknown, of another dimension or of another base; lists those that can be taken.
+    """
+    curve = sfc.curve(choice, dim) if isinstance(choice, str) and choice in sfc.curves(dim) else choice
+    if isinstance(curve, Curve) and (curve.dim, curve.base) == (dim, 2):
+        return curve
+    raise ValueError(
+        f"a tree in {dim}D along {choice!r}; allowed: {', '.join(halving(dim))}, or a curve of base 2"
+    )
+
+
+def halving(dim: int) -> tuple[str, ...]:
+    """Names of the curves along which there can be a tree."""
+    return tuple(name for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2)
 
 
 class Tree:
@@ -37,9 +58,11 @@ class Tree:
         n: number of particles.
         grid: their box, precision and cutoff.
         backend: where they live.
+        curve: along which they are sorted: a name of `sfc.curves(dim)` or a curve, of base 2; the source's
+            is Morton's.
 
     Attributes:
-        keys: (n,) uint64, sorted.
+        keys: (n,) uint64 indices along the curve, sorted.
         order: (n,) int32 slot that the particle of each leaf had before it was sorted.
         extent: (2 dim,) least and greatest coordinate along each axis, in d.
         other_end: (n - 1,) int32 the leaf at the other end of node i's range, of which i is one.
@@ -48,11 +71,14 @@ class Tree:
         after, before: (n,) int32 what follows each leaf, and what comes before it.
         parent: (2 n - 1,) int32 node above each node, then above each leaf; -1 above the root.
         box: (2 (n - 1), dim) the lower and the upper corner of node i's box, in turn; of centres, in d.
+
+    Raises:
+        ValueError: a curve that is unknown, of another dimension or of another base.
     """
 
-    def __init__(self, n: int, grid: Grid, backend: Backend):
+    def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton"):
         dim, real, inner = grid.box.dim, grid.precision, max(n - 1, 0)
-        self._backend = backend
+        self._backend, self._curve = backend, curve_of(curve, dim)
         small = max(grid.box.lengths) <= grid.cutoff * 2 ** SMALL[dim]
         self.bits = (SMALL if small else LARGE)[dim]
         self.keys, self.order = backend.empty(n, np.uint64), backend.empty(n, np.int32)
@@ -62,6 +88,9 @@ class Tree:
         self.box, self._visits = backend.rows(2 * inner, dim, real), backend.empty(inner, np.int32)
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         self._scratch = backend.radix_scratch(n)
+        self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
+        in_turn = (self._curve.rank == np.arange(2**dim)).all() and len(self._curve.rank) == 1
+        self._start = -1 if in_turn else self._curve.start
 
     def build(self, particles: Particles) -> None:
         """Sort particles along the curve, move them there, and make the tree of them; by launches alone."""
@@ -70,7 +99,7 @@ class Tree:
             return
         kernels.extent_of_parts(PARTS * LANES, p.n, p.pos, self._parts)
         kernels.extent_of_all(LANES, p.pos, self._parts, self.extent)
-        kernels.morton_keys(p.n, p.pos, self.extent, self.bits, self.keys)
+        kernels.curve_keys(p.n, p.pos, self.extent, self.bits, self._start, *self._tables, self.keys)
         self._backend.radix_sort(self.keys, self.bits * p.box.dim, self.order, self._scratch)
         p.permute(self.order)
         kernels.link(p.n, self.keys, self.other_end, self.way, self.after, self.before, self.parent)
@@ -106,19 +135,25 @@ def extent_of_all(threads, pos, extents, extent):
 
 
 @kernel(parallel=True)
-def morton_keys(n, pos, extent, bits, keys):
-    """keys[i] = the bits of the cell of particle i, axis 0 lowest in each group; cells are cubes."""
+def curve_keys(n, pos, extent, bits, start, rank, next, keys):
+    """keys[i] = index along the curve of the cell of particle i, one of 2**bits a side; cells are cubes.
+
+    A negative `start` stands for Morton's curve, for which a device needs no tables.
+    """
     dim, real = pos.shape[1], extent.dtype.type
     widest = extent[1] - extent[0]
     for axis in range(1, dim):
         widest = max(widest, extent[2 * axis + 1] - extent[2 * axis])
     scale = real(2**bits) / widest if widest > 0 else real(0)
     for i in numba.prange(n):
-        key = np.uint64(0)
-        for axis in range(dim):
-            cell = np.uint64(min(np.int64((pos[i, axis] - extent[2 * axis]) * scale), 2**bits - 1))
-            for bit in range(bits):
-                key |= ((cell >> np.uint64(bit)) & np.uint64(1)) << np.uint64(dim * bit + axis)
+        key, state = np.uint64(0), max(start, 0)
+        for level in range(bits - 1, -1, -1):
+            digit = 0
+            for axis in range(dim):
+                cell = min(np.int64((pos[i, axis] - extent[2 * axis]) * scale), 2**bits - 1)
+                digit |= ((cell >> level) & 1) << axis
+            key = key << np.uint64(dim) | np.uint64(rank[state, digit])
+            state = np.int64(next[state, digit])
         keys[i] = key
 
 

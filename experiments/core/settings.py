@@ -78,7 +78,7 @@ class Settings:
         """
         for name, lowest in least.items():
             for value in values(getattr(self, name)):
-                if value < lowest:
+                if not value >= lowest:
                     raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {lowest}")
 
 

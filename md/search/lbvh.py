@@ -1,6 +1,6 @@
 """A walk through a tree of boxes for every particle: those whose box is out of reach are passed by.
 
-The particles are sorted along Morton's curve and the tree is built anew at every step (`md.tree`).
+The particles are sorted along a curve and the tree is built anew at every step (`md.tree`).
 """
 
 import numba
@@ -11,7 +11,8 @@ from md.backend.jit import kernel
 from md.backend.prelude import displacement, dot, finish, load, zero
 from md.laws.pair import interact
 from md.search.strategy import Search
-from md.tree import Tree
+from md.tree import Tree, halving
+from sfc import Curve
 
 
 class Lbvh(Search):
@@ -20,14 +21,25 @@ class Lbvh(Search):
     A walk from the root would come to most of the nodes on the way to the leaf twice. A particle near a
     periodic side walks from the root for each of its images that may have somebody in reach. Each pair is
     met twice, once from either particle, so that a step repeats bit for bit.
+
+    Args:
+        cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
     """
 
     name = "lbvh"
     sorts_data = True
 
+    def __init__(self, cell_order: str | Curve = "morton"):
+        self.cell_order = cell_order
+
+    @classmethod
+    def cell_orders(cls, dim: int) -> tuple[str, ...]:
+        """The curves that halve their cubes."""
+        return halving(dim)
+
     def _allocate(self) -> None:
         grid = self.grid
-        self.tree = Tree(self.particles.n, grid, self.backend)
+        self.tree = Tree(self.particles.n, grid, self.backend, self.cell_order)
         real = grid.precision
         reach = grid.cutoff + 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's place, rounded
         self._reach = np.zeros(1, np.dtype([("reach", real), ("reach2", real)], align=True))

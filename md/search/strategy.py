@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+import sfc
 from md.backend.base import Array, Backend
 from md.grid import Grid
 from md.laws import PairLaw
@@ -55,6 +56,11 @@ class Search(ABC):
     name: ClassVar[str]
     sorts_data: ClassVar[bool] = False
     repeats_on: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+
+    @classmethod
+    def cell_orders(cls, dim: int) -> tuple[str, ...]:
+        """Names of the orders along which `build` can sort the particles; none where it leaves them."""
+        return sfc.orderings(dim) if cls.sorts_data else ()
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Search:
         """A copy of this search that works on these particles, with its buffers allocated."""

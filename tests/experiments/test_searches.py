@@ -88,11 +88,12 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"search": ("verle",)}, "--search: unknown 'verle'; known: naive, .*verlet"),
-        ({"cell_order": ("hilbrt",)}, "--cell-order: unknown 'hilbrt'; known: .*hilbert"),
+        ({"search": ("verle",)}, "unknown search 'verle'; known: naive, .*verlet"),
+        ({"cell_order": ("hilbrt",)}, "unknown cell_order 'hilbrt'; known: .*hilbert"),
         ({"skin": -0.1}, "--skin -0.1; allowed: at least 0"),
-        ({"filling_fraction": (0.7,)}, "--filling-fraction 0.7 cannot be packed"),
+        ({"filling_fraction": (0.7,)}, "--filling-fraction 0.7; allowed: above 0, up to 0.5"),
         ({"n": (1,)}, "--n 1; allowed: at least 2"),
+        ({"search": ("lbvh",)}, "--search lbvh beside --cell-order row; allowed: .*morton"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(change, message):
