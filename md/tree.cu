@@ -83,53 +83,56 @@ extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent
 }
 
 // Leading bits that the keys of two leaves share, and if all then their places; -1 beyond an end.
-__device__ __forceinline__ int alike(int n, const unsigned long long* keys, int i, int j) {
-    if (j < 0 || j >= n) return -1;
-    unsigned long long differ = keys[i] ^ keys[j];
-    return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
-}
+struct Keys {
+    int leaves, width;
+    const unsigned long long* keys;
+    __device__ __forceinline__ int alike(int i, int j) const {
+        if (j < 0 || j >= leaves) return -1;
+        unsigned long long differ = keys[(size_t)i * width] ^ keys[(size_t)j * width];
+        return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
+    }
+    // What follows a subtree whose range ends with a leaf: the right child that begins with the next one.
+    __device__ __forceinline__ int node_after(int leaf) const {
+        int begin = leaf + 1;
+        if (begin == leaves) return leaves;
+        return alike(begin, begin + 1) > alike(begin, begin - 1) ? begin : ~begin;
+    }
+    // What comes before a subtree whose range begins with a leaf: the left child that ends before it.
+    __device__ __forceinline__ int node_before(int leaf) const {
+        int end = leaf - 1;
+        if (end < 0) return leaves;
+        return alike(end, end - 1) > alike(end, end + 1) ? end : ~end;
+    }
+};
 
-// What follows a subtree whose range ends with a leaf: the right child that begins with the next one.
-__device__ __forceinline__ int node_after(int n, const unsigned long long* keys, int leaf) {
-    int begin = leaf + 1;
-    if (begin == n) return n;
-    return alike(n, keys, begin, begin + 1) > alike(n, keys, begin, begin - 1) ? begin : ~begin;
-}
-
-// What comes before a subtree whose range begins with a leaf: the left child that ends before it.
-__device__ __forceinline__ int node_before(int n, const unsigned long long* keys, int leaf) {
-    int end = leaf - 1;
-    if (end < 0) return n;
-    return alike(n, keys, end, end - 1) > alike(n, keys, end, end + 1) ? end : ~end;
-}
-
-extern "C" __global__ void link(int n, const unsigned long long* keys, int* other_end, int* way, int* after,
-                                int* before, int* parent) {
+extern "C" __global__ void link(int leaves, int width, const unsigned long long* keys, int* other_end, int* way,
+                                int* after, int* before, int* parent) {
     int i = work_item();
-    if (i >= n) return;
-    after[i] = node_after(n, keys, i);
-    before[i] = node_before(n, keys, i);
-    if (i == n - 1) {
-        if (n == 1) parent[0] = -1;
+    if (i >= leaves) return;
+    Keys k = {leaves, width, keys};
+    after[i] = k.node_after(i);
+    before[i] = k.node_before(i);
+    if (i == leaves - 1) {
+        if (leaves == 1) parent[0] = -1;
         return;
     }
-    int d = alike(n, keys, i, i + 1) > alike(n, keys, i, i - 1) ? 1 : -1;
-    int least = alike(n, keys, i, i - d), bound = 2, length = 0;
-    while (alike(n, keys, i, i + bound * d) > least) bound *= 2;
+    int ahead = k.alike(i, i + 1), behind = k.alike(i, i - 1);
+    int d = ahead > behind ? 1 : -1, least = min(ahead, behind), bound = 2, length = 0;
+    while (k.alike(i, i + bound * d) > least) bound *= 2;
     for (int step = bound / 2; step; step /= 2) {
-        if (alike(n, keys, i, i + (length + step) * d) > least) length += step;
+        if (k.alike(i, i + (length + step) * d) > least) length += step;
     }
     int j = i + length * d, first = min(i, j), last = max(i, j);
-    int shared = alike(n, keys, first, last), split = first;
+    int shared = k.alike(first, last), split = first;
     for (int step = last - first; step > 1;) {
         step = (step + 1) / 2;
-        if (split + step < last && alike(n, keys, first, split + step) > shared) split += step;
+        if (split + step < last && k.alike(first, split + step) > shared) split += step;
     }
     int left = split == first ? ~split : split, right = split + 1 == last ? ~last : split + 1;
     other_end[i] = j;
-    ((int4*)way)[i] = make_int4(left, node_after(n, keys, last), right, node_before(n, keys, first));
-    parent[left >= 0 ? left : n - 1 + ~left] = i;
-    parent[right >= 0 ? right : n - 1 + ~right] = i;
+    ((int4*)way)[i] = make_int4(left, k.node_after(last), right, k.node_before(first));
+    parent[left >= 0 ? left : leaves - 1 + ~left] = i;
+    parent[right >= 0 ? right : leaves - 1 + ~right] = i;
     if (i == 0) parent[0] = -1;
 }
 
@@ -149,32 +152,36 @@ __device__ __forceinline__ Vec load_written(const real* data, int n, int k) {
     return v;
 }
 
+__device__ __forceinline__ void merge(Vec& low, Vec& high, const Vec& low_there, const Vec& high_there) {
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        low.x[axis] = min(low.x[axis], low_there.x[axis]);
+        high.x[axis] = max(high.x[axis], high_there.x[axis]);
+    }
+}
+
 // Boxes from the leaves up: whoever comes to a node second merges those of its children. The fence before a visit
-// publishes the box written below; the one after it keeps the sibling's from being read too early.
-extern "C" __global__ void fit(int n, int parts, const real* pos, const int* other_end, const int* way,
-                               const int* parent, int* visits, real* box) {
+// publishes the box written before; the one after it keeps the sibling's from being read too early.
+extern "C" __global__ void fit(int leaves, int n, int width, int parts, const real* pos, const int* way,
+                               const int* other_end, const int* parent, int* visits, real* box) {
     int leaf = work_item();
-    if (leaf >= n) return;
-    Vec low = load(pos, n, leaf), high = low;
-    int child = ~leaf, rows = 2 * (n - 1);
-    for (int node = parent[n - 1 + leaf]; node >= 0; node = parent[node]) {
+    if (leaf >= leaves) return;
+    Vec low = load(pos, n, leaf * width), high = low;
+    for (int i = leaf * width + 1; i < min(n, (leaf + 1) * width); ++i) {
+        Vec r = load(pos, n, i);
+        merge(low, high, r, r);
+    }
+    int rows = 2 * (2 * leaves - 1), child = ~leaf, place = leaves - 1 + leaf;
+    store(box, rows, 2 * place, low);
+    store(box, rows, 2 * place + 1, high);
+    for (int node = parent[place]; node >= 0; node = parent[node]) {
         __threadfence();
         if (atomicAdd(&visits[node], 1) == 0) return;
         __threadfence();
         int4 ways = ((const int4*)way)[node];
         int sibling = child == ways.x ? ways.z : ways.x;
-        Vec low_there, high_there;
-        if (sibling < 0) {
-            low_there = high_there = load(pos, n, ~sibling);
-        } else {
-            low_there = load_written(box, rows, 2 * sibling);
-            high_there = load_written(box, rows, 2 * sibling + 1);
-        }
-#pragma unroll
-        for (int axis = 0; axis < DIM; ++axis) {
-            low.x[axis] = min(low.x[axis], low_there.x[axis]);
-            high.x[axis] = max(high.x[axis], high_there.x[axis]);
-        }
+        place = sibling >= 0 ? sibling : leaves - 1 + ~sibling;
+        merge(low, high, load_written(box, rows, 2 * place), load_written(box, rows, 2 * place + 1));
         store(box, rows, 2 * node, low);
         store(box, rows, 2 * node + 1, high);
         child = node;

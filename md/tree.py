@@ -7,8 +7,8 @@ follows a subtree in depth-first order follows from where its range ends (Prokop
 Revising Apetrei's bounding volume hierarchy construction algorithm to allow stackless traversal, ORNL
 (2024)), so that a walk needs no stack that could overflow.
 
-A node is named by its number, leaf k by ~k, and n stands for the end of a walk. The root is node 0, or ~0
-where there is one leaf.
+A leaf is a few particles in a row. A node is named by its number, leaf k by ~k, and the number of leaves
+stands for the end of a walk. The root is node 0, or ~0 where there is one leaf.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from sfc import Curve
 
 SMALL, LARGE = {2: 16, 3: 10}, {2: 31, 3: 21}  # bits of a key along an axis; dim -> how many
 PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
+WIDTH = 4  # particles of a leaf
 DEEPEST = 97  # nodes on the way from a leaf to the root: a bit of key or place is told apart at each
 
 
@@ -60,40 +61,47 @@ class Tree:
         backend: where they live.
         curve: along which they are sorted: a name of `sfc.curves(dim)` or a curve, of base 2; the source's
             is Morton's.
+        width: particles of a leaf; the last may have fewer.
 
     Attributes:
+        leaves: how many.
         keys: (n,) uint64 indices along the curve, sorted.
-        order: (n,) int32 slot that the particle of each leaf had before it was sorted.
+        order: (n,) int32 slot that the particle of each place had before it was sorted.
         extent: (2 dim,) least and greatest coordinate along each axis, in d.
-        other_end: (n - 1,) int32 the leaf at the other end of node i's range, of which i is one.
-        way: (4 (n - 1),) int32 of node i, in turn: its left child and what follows its subtree; its right
-            child and what comes before its subtree, for walks from right to left.
-        after, before: (n,) int32 what follows each leaf, and what comes before it.
-        parent: (2 n - 1,) int32 node above each node, then above each leaf; -1 above the root.
-        box: (2 (n - 1), dim) the lower and the upper corner of node i's box, in turn; of centres, in d.
+        other_end: (leaves - 1,) int32 the leaf at the other end of node i's range, of which i is one.
+        way: (4 (leaves - 1),) int32 of node i, in turn: its left child and what follows its subtree; its
+            right child and what comes before its subtree, for walks from right to left.
+        after, before: (leaves,) int32 what follows each leaf, and what comes before it.
+        parent: (2 leaves - 1,) int32 node above each node, then above each leaf; -1 above the root.
+        box: (2 (2 leaves - 1), dim) lower and upper corner of each node's box, then of each leaf's; of
+            centres, in d.
 
     Raises:
-        ValueError: a curve that is unknown, of another dimension or of another base.
+        ValueError: a curve that is unknown, of another dimension or of another base; a width below 1.
     """
 
-    def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton"):
-        dim, real, inner = grid.box.dim, grid.precision, max(n - 1, 0)
-        self._backend, self._curve = backend, curve_of(curve, dim)
+    def __init__(
+        self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton", width: int = WIDTH
+    ):
+        require_width(width)
+        dim, real, leaves = grid.box.dim, grid.precision, -(-n // width)
+        inner = max(leaves - 1, 0)
+        self._backend, self._curve, self.width, self.leaves = backend, curve_of(curve, dim), width, leaves
         small = max(grid.box.lengths) <= grid.cutoff * 2 ** SMALL[dim]
         self.bits = (SMALL if small else LARGE)[dim]
         self.keys, self.order = backend.empty(n, np.uint64), backend.empty(n, np.int32)
         self.other_end, self.way = backend.empty(inner, np.int32), backend.empty(4 * inner, np.int32)
-        self.after, self.before = backend.empty(n, np.int32), backend.empty(n, np.int32)
-        self.parent = backend.empty(max(2 * n - 1, 0), np.int32)
-        self.box, self._visits = backend.rows(2 * inner, dim, real), backend.empty(inner, np.int32)
+        self.after, self.before = backend.empty(leaves, np.int32), backend.empty(leaves, np.int32)
+        self.parent, self._visits = backend.empty(inner + leaves, np.int32), backend.empty(inner, np.int32)
+        self.box = backend.rows(2 * (inner + leaves), dim, real)
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         self._scratch = backend.radix_scratch(n)
         self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
-        in_turn = (self._curve.rank == np.arange(2**dim)).all() and len(self._curve.rank) == 1
+        in_turn = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
         self._start = -1 if in_turn else self._curve.start
 
     def build(self, particles: Particles) -> None:
-        """Sort particles along the curve, move them there, and make the tree of them; by launches alone."""
+        """Sort particles along the curve, move them there, and link the tree of them; by launches alone."""
         p, kernels = particles, self._backend.kernels(__name__)
         if p.n == 0:
             return
@@ -102,15 +110,23 @@ class Tree:
         kernels.curve_keys(p.n, p.pos, self.extent, self.bits, self._start, *self._tables, self.keys)
         self._backend.radix_sort(self.keys, self.bits * p.box.dim, self.order, self._scratch)
         p.permute(self.order)
-        kernels.link(p.n, self.keys, self.other_end, self.way, self.after, self.before, self.parent)
-        self.fit(p)
+        links = self.other_end, self.way, self.after, self.before, self.parent
+        kernels.link(self.leaves, self.width, self.keys, *links)
 
     def fit(self, particles: Particles) -> None:
-        """Make the boxes anew for particles that have moved, in the order in which they are."""
-        p = particles
+        """Find the boxes of the particles where they are now, however far they have moved since `build`."""
+        if particles.n == 0:
+            return
         self._backend.fill(self._visits, 0)
-        structure = self.other_end, self.way, self.parent, self._visits, self.box
-        self._backend.kernels(__name__).fit(p.n, self._backend.workers, p.pos, *structure)
+        structure = self.way, self.other_end, self.parent, self._visits, self.box
+        workers, n = self._backend.workers, particles.n
+        self._backend.kernels(__name__).fit(self.leaves, n, self.width, workers, particles.pos, *structure)
+
+
+def require_width(width: int) -> None:
+    """ValueError unless a leaf's number of particles is an integer of at least 1."""
+    if isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1:
+        raise ValueError(f"width = {width!r}; allowed: an integer of at least 1 particle in a leaf")
 
 
 @kernel(parallel=True)
@@ -170,104 +186,112 @@ def leading_zeros(word):
 
 
 @register_jitable
-def alike(keys, i, j):
+def alike(leaves, keys, width, i, j):
     """Leading bits that the keys of two leaves share, and if all then their places; -1 beyond an end."""
-    if j < 0 or j >= len(keys):
+    if j < 0 or j >= leaves:
         return -1
-    if keys[i] != keys[j]:
-        return leading_zeros(keys[i] ^ keys[j])
+    if keys[i * width] != keys[j * width]:
+        return leading_zeros(keys[i * width] ^ keys[j * width])
     return 64 + leading_zeros(np.uint64(i ^ j))
 
 
 @register_jitable
-def node_after(keys, leaf):
+def node_after(leaves, keys, width, leaf):
     """What follows a subtree whose range ends with a leaf: the right child that begins with the next one."""
     begin = leaf + 1
-    if begin == len(keys):
-        return begin
-    is_inner = alike(keys, begin, begin + 1) > alike(keys, begin, begin - 1)
+    if begin == leaves:
+        return leaves
+    is_inner = alike(leaves, keys, width, begin, begin + 1) > alike(leaves, keys, width, begin, begin - 1)
     return begin if is_inner else ~begin
 
 
 @register_jitable
-def node_before(keys, leaf):
+def node_before(leaves, keys, width, leaf):
     """What comes before a subtree whose range begins with a leaf: the left child that ends before it."""
     end = leaf - 1
     if end < 0:
-        return len(keys)
-    is_inner = alike(keys, end, end - 1) > alike(keys, end, end + 1)
+        return leaves
+    is_inner = alike(leaves, keys, width, end, end - 1) > alike(leaves, keys, width, end, end + 1)
     return end if is_inner else ~end
 
 
 @kernel(parallel=True)
-def link(n, keys, other_end, way, after, before, parent):
+def link(leaves, width, keys, other_end, way, after, before, parent):
     """Range, children and neighbours of every inner node, and the neighbours of every leaf."""
-    for item in numba.prange(n):
+    for item in numba.prange(leaves):
         i = np.int64(item)  # prange counts without a sign
-        after[i], before[i] = node_after(keys, i), node_before(keys, i)
-        if i == n - 1:
-            if n == 1:
+        after[i], before[i] = node_after(leaves, keys, width, i), node_before(leaves, keys, width, i)
+        if i == leaves - 1:
+            if leaves == 1:
                 parent[0] = -1
             continue
-        forward = alike(keys, i, i + 1) > alike(keys, i, i - 1)
-        d = 1 if forward else -1
-        least = alike(keys, i, i - d)
+        ahead, behind = alike(leaves, keys, width, i, i + 1), alike(leaves, keys, width, i, i - 1)
+        d, least = (1, behind) if ahead > behind else (-1, ahead)
         bound = 2
-        while alike(keys, i, i + bound * d) > least:
+        while alike(leaves, keys, width, i, i + bound * d) > least:
             bound *= 2
         length, step = 0, bound // 2
         while step:
-            if alike(keys, i, i + (length + step) * d) > least:
+            if alike(leaves, keys, width, i, i + (length + step) * d) > least:
                 length += step
             step //= 2
         j = i + length * d
         first, last = min(i, j), max(i, j)
-        shared = alike(keys, first, last)
+        shared = alike(leaves, keys, width, first, last)
         split, step = first, last - first
         while step > 1:
             step = (step + 1) // 2
-            if split + step < last and alike(keys, first, split + step) > shared:
+            if split + step < last and alike(leaves, keys, width, first, split + step) > shared:
                 split += step
         left = ~split if split == first else split
         right = ~last if split + 1 == last else split + 1
         other_end[i] = j
-        way[4 * i], way[4 * i + 1] = left, node_after(keys, last)
-        way[4 * i + 2], way[4 * i + 3] = right, node_before(keys, first)
+        way[4 * i], way[4 * i + 1] = left, node_after(leaves, keys, width, last)
+        way[4 * i + 2], way[4 * i + 3] = right, node_before(leaves, keys, width, first)
         for child in (left, right):
-            parent[child if child >= 0 else n - 1 + ~child] = i
+            parent[child if child >= 0 else leaves - 1 + ~child] = i
         if i == 0:
             parent[0] = -1
 
 
+@register_jitable(forceinline=True)
+def place_of(leaves, node):
+    """Where the box of a node or a leaf stands among all."""
+    return node if node >= 0 else leaves - 1 + ~node
+
+
 @register_jitable
-def merge(node, pos, way, box):
+def merge(leaves, node, way, box):
     """The box of a node from those of its children."""
-    left, right = way[4 * node], way[4 * node + 2]
-    for axis in range(pos.shape[1]):
-        low = box[2 * left, axis] if left >= 0 else pos[~left, axis]
-        high = box[2 * left + 1, axis] if left >= 0 else low
-        low_there = box[2 * right, axis] if right >= 0 else pos[~right, axis]
-        high_there = box[2 * right + 1, axis] if right >= 0 else low_there
-        box[2 * node, axis], box[2 * node + 1, axis] = min(low, low_there), max(high, high_there)
+    left, right = place_of(leaves, way[4 * node]), place_of(leaves, way[4 * node + 2])
+    for axis in range(box.shape[1]):
+        box[2 * node, axis] = min(box[2 * left, axis], box[2 * right, axis])
+        box[2 * node + 1, axis] = max(box[2 * left + 1, axis], box[2 * right + 1, axis])
 
 
 @kernel(parallel=True)
-def fit(n, parts, pos, other_end, way, parent, visits, box):
+def fit(leaves, n, width, parts, pos, way, other_end, parent, visits, box):
     """Boxes from the leaves up: in parts of the leaves at once, then what spans several of them."""
     for item in numba.prange(parts):
         part = np.int64(item)
-        begin, end = part * n // parts, (part + 1) * n // parts
+        begin, end = part * leaves // parts, (part + 1) * leaves // parts
         for leaf in range(begin, end):
-            node = parent[n - 1 + leaf]
+            place = leaves - 1 + leaf
+            for axis in range(pos.shape[1]):
+                low, high = pos[leaf * width, axis], pos[leaf * width, axis]
+                for i in range(leaf * width + 1, min(n, (leaf + 1) * width)):
+                    low, high = min(low, pos[i, axis]), max(high, pos[i, axis])
+                box[2 * place, axis], box[2 * place + 1, axis] = low, high
+            node = parent[place]
             while node >= 0 and min(node, other_end[node]) >= begin and max(node, other_end[node]) < end:
                 visits[node] += 1
                 if visits[node] < 2:
                     break
-                merge(node, pos, way, box)
+                merge(leaves, node, way, box)
                 node = parent[node]
     spanning, length, count = np.empty(DEEPEST * parts, np.int32), np.empty(DEEPEST * parts, np.int32), 0
     for part in range(1, parts):
-        node = parent[n - 1 + part * n // parts]
+        node = parent[leaves - 1 + part * leaves // parts] if leaves > 1 else -1
         while node >= 0:
             if visits[node] == 0:
                 visits[node] = 2
@@ -275,4 +299,4 @@ def fit(n, parts, pos, other_end, way, parent, visits, box):
                 count += 1
             node = parent[node]
     for k in np.argsort(length[:count]):  # a child is shorter
-        merge(spanning[k], pos, way, box)
+        merge(leaves, spanning[k], way, box)

@@ -1,11 +1,12 @@
-"""The backends every test of `md` runs on, and one Hypothesis profile for all."""
+"""The backends every test of `md` runs on, the threads it has, and one Hypothesis profile for all."""
 
 import os
 
-# Parallel kernels are split even on one core, and idle threads sleep: workers share the cores.
+# Two at most, even on one core, and idle threads sleep: two workers share the cores.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -19,6 +20,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
 )
 settings.load_profile("suite")
+
+
+numba.set_num_threads(1)  # while workers share the cores, two threads wait for each other most of the time
+
+
+@pytest.fixture(autouse=True)
+def threads(request):
+    """One, but two for tests marked `split`, whose kernels cut their work into parts of their own."""
+    numba.set_num_threads(2 if request.node.get_closest_marker("split") else 1)
+    yield
+    numba.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -9,6 +9,8 @@ import md
 from md.observe import Profile, look
 from tests.md.test_observe import CASES, LAW, begun, crowd, plain, simulated
 
+pytestmark = pytest.mark.split
+
 every_case = pytest.mark.parametrize(("dim", "precision", "periodic"), CASES)
 
 

@@ -61,6 +61,7 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
     return md.State(pos, generator.normal(scale=4, size=(n, dim)), box, id=generator.permutation(n))
 
 
+@pytest.mark.split
 @pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
 class TestEverySearch:
     @settings(max_examples=150)

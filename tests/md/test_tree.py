@@ -6,21 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
+import sfc
 from md.grid import Grid
 from md.state import Particles
 from md.tree import Tree
 
+pytestmark = pytest.mark.split
+
 NAMES = ("keys", "order", "extent", "other_end", "way", "after", "before", "parent", "box")
 
 
-def tree_of(pos, box: md.Box, backend: str, precision=np.float64) -> dict[str, np.ndarray]:
+def tree_of(pos, box: md.Box, backend: str, precision=np.float64, **options) -> dict[str, np.ndarray]:
     """The tree's arrays on the host, and the particles' positions in its order."""
     place = md.backend.get(backend)
     particles = Particles(md.State(pos, np.zeros_like(pos), box), np.dtype(precision), place)
-    tree = Tree(len(pos), Grid(box, 1.0, precision, place), place)
+    tree = Tree(len(pos), Grid(box, 1.0, precision, place), place, **options)
     tree.build(particles)
+    tree.fit(particles)
     found = {name: place.download(getattr(tree, name)) for name in NAMES}
-    return found | {"pos": place.download(particles.pos), "bits": tree.bits}
+    told = {"bits": tree.bits, "width": tree.width, "leaves": tree.leaves}
+    return found | told | {"pos": place.download(particles.pos)}
 
 
 def children(tree, node: int) -> tuple[int, int]:
@@ -29,23 +34,25 @@ def children(tree, node: int) -> tuple[int, int]:
 
 def check(tree) -> None:
     """Whether it is a tree over all leaves, split where keys first differ, each box that of a range."""
-    n = len(tree["pos"])
-    keys = [format(int(key), "064b") + format(k, "032b") for k, key in enumerate(tree["keys"])]
-    assert sorted(keys) == keys
+    n, leaves, width = len(tree["pos"]), tree["leaves"], tree["width"]
+    assert leaves == -(-n // width)
+    assert (np.diff(tree["keys"].astype(object)) >= 0).all()
+    firsts = tree["keys"][::width]
+    keys = [format(int(key), "064b") + format(k, "032b") for k, key in enumerate(firsts)]
     met, depth_first = [], []
 
     def visit(node, first, last, above):
         depth_first.append(node)
-        parent = tree["parent"][node if node >= 0 else n - 1 + ~node]
-        assert parent == above
+        place = node if node >= 0 else leaves - 1 + ~node
+        assert tree["parent"][place] == above
+        inside = tree["pos"][first * width : (last + 1) * width]
+        assert (tree["box"][2 * place] == inside.min(axis=0)).all()
+        assert (tree["box"][2 * place + 1] == inside.max(axis=0)).all()
         if node < 0:
             assert ~node == first == last
             met.append(first)
             return
         assert {node, tree["other_end"][node]} == {first, last}
-        inside = tree["pos"][first : last + 1]
-        assert (tree["box"][2 * node] == inside.min(axis=0)).all()
-        assert (tree["box"][2 * node + 1] == inside.max(axis=0)).all()
         left, right = children(tree, node)
         shared = next(k for k, (a, b) in enumerate(zip(keys[first], keys[last], strict=True)) if a != b)
         split = max(k for k in range(first, last) if keys[k][: shared + 1] == keys[first][: shared + 1])
@@ -54,8 +61,8 @@ def check(tree) -> None:
 
     if n == 0:
         return
-    visit(0 if n > 1 else ~0, 0, n - 1, -1)
-    assert met == list(range(n))
+    visit(0 if leaves > 1 else ~0, 0, leaves - 1, -1)
+    assert met == list(range(leaves))
     backwards = []
 
     def visit_backwards(node):
@@ -64,9 +71,9 @@ def check(tree) -> None:
             for child in reversed(children(tree, node)):
                 visit_backwards(child)
 
-    visit_backwards(0 if n > 1 else ~0)
+    visit_backwards(0 if leaves > 1 else ~0)
     for order, leaf, child, end in ((depth_first, "after", 0, max), (backwards, "before", 2, min)):
-        for node, following in zip(order, [*order[1:], n], strict=True):
+        for node, following in zip(order, [*order[1:], leaves], strict=True):
             if node < 0:
                 assert tree[leaf][~node] == following
             else:
@@ -85,9 +92,51 @@ def clouds(dim: int):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@given(data=st.data())
-def test_it_is_a_tree_over_all_leaves(dim, data, backend):
-    check(tree_of(data.draw(clouds(dim)), md.Box((8.0,) * dim), backend))
+@given(data=st.data(), width=st.integers(1, 5))
+def test_it_is_a_tree_over_all_leaves(dim, data, width, backend):
+    check(tree_of(data.draw(clouds(dim)), md.Box((8.0,) * dim), backend, width=width))
+
+
+@pytest.mark.parametrize("curve", ["hilbert", "gray"])
+def test_it_may_follow_any_curve_that_halves_its_cubes(curve, backend):
+    pos = np.random.default_rng(3).random((3000, 3)) * 8
+    tree = tree_of(pos, md.Box((8.0,) * 3), backend, curve=curve)
+    low, high = tree["extent"][::2], tree["extent"][1::2]
+    cells = np.minimum(((pos - low) * (2.0**10 / (high - low).max())).astype(int), 2**10 - 1)
+    index = sfc.curve(curve, 3).encode(cells, 10)
+    assert np.array_equal(tree["keys"], np.sort(index))
+    assert np.array_equal(tree["order"], np.argsort(index, kind="stable"))
+    check(tree)
+
+
+def test_boxes_are_right_however_far_particles_have_moved(backend):
+    place, box = md.backend.get(backend), md.Box((8.0,) * 3)
+    rng = np.random.default_rng(4)
+    first, then = (rng.random((777, 3)) * 8 for _ in range(2))
+    particles = Particles(md.State(first, first, box), np.dtype(np.float64), place)
+    tree = Tree(777, Grid(box, 1.0, np.float64, place), place)
+    tree.build(particles)
+    particles.pos[...] = place.upload(then)
+    tree.fit(particles)
+    box = place.download(tree.box)
+    assert (box[0] == then.min(axis=0)).all()
+    assert (box[1] == then.max(axis=0)).all()
+    last = tree.leaves - 1
+    assert (box[2 * (2 * last)] == then[last * tree.width :].min(axis=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"curve": "peano"}, "a tree in 3D along 'peano'; allowed: .*hilbert.*, or a curve of base 2"),
+        ({"curve": "row"}, "a tree in 3D along 'row'"),
+        ({"width": 0}, "width = 0; allowed: an integer of at least 1"),
+        ({"width": 2.0}, "width = 2.0; allowed"),
+    ],
+)
+def test_what_is_no_tree_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        tree_of(np.zeros((3, 3)), md.Box((8.0,) * 3), "cpu", **options)
 
 
 @pytest.mark.parametrize(("side", "bits"), [(1024.0, 10), (1025.0, 21)])
@@ -119,12 +168,14 @@ def test_equal_keys_keep_the_order_they_had(backend):
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 31, 2049, 300_000])
-def test_both_backends_make_the_same_tree(dim, precision, n):
+@pytest.mark.parametrize(("curve", "width"), [("morton", 4), ("hilbert", 1)])
+def test_both_backends_make_the_same_tree(dim, precision, n, curve, width):
     if md.backend.why_not() is not None:
         pytest.skip(md.backend.why_not())
     rng = np.random.default_rng(n)
     pos = rng.random((n, dim)) * 200
     pos[: n // 3] = pos[rng.integers(n, size=n // 3)]
-    trees = [tree_of(pos, md.Box((200.0,) * dim), backend, precision) for backend in ("cpu", "cuda")]
+    box = md.Box((200.0,) * dim)
+    trees = [tree_of(pos, box, place, precision, curve=curve, width=width) for place in ("cpu", "cuda")]
     for name in (*NAMES, "pos"):
         assert np.array_equal(trees[0][name], trees[1][name]), name

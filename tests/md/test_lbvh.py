@@ -1,0 +1,107 @@
+"""The walk through the tree: old trees miss nobody, images are met once, wrong choices are refused."""
+
+import numpy as np
+import pytest
+
+import md
+
+
+def fast_gas(n: int, dim: int, seed: int) -> md.State:
+    side = (n / 0.4) ** (1 / dim)
+    rng = np.random.default_rng(seed)
+    pos = rng.random((n, dim)) * side
+    return md.State(pos, rng.normal(0, 3.0, (n, dim)), md.Box((side,) * dim))
+
+
+@pytest.mark.parametrize(("dim", "width"), [(3, 1), (2, 3), (3, 8)])
+def test_an_old_tree_misses_no_pair(dim, width, backend):
+    gas = fast_gas(500, dim, width)
+    law = md.laws.SpringDashpot(0.0, 0.0)
+    old = md.Simulation(
+        gas,
+        law,
+        search=md.search.Lbvh(width=width, rebuild_every=10**6),
+        dt=0.05,
+        backend=backend,
+        fused=True,
+    )
+    new = md.Simulation(gas, law, search="linked", dt=0.05, backend=backend, fused=True)
+    for _ in range(4):
+        old.run(20, phases=False)
+        new.run(20, phases=False)
+        assert np.array_equal(old.pairs(), new.pairs())
+    assert np.array_equal(old.state.by_id().pos, new.state.by_id().pos)
+
+
+@pytest.mark.parametrize("rebuild_every", [1, 5, 16])
+def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
+    search = md.search.Lbvh(rebuild_every=rebuild_every)
+    run = md.Simulation(
+        fast_gas(100, 3, 0),
+        md.laws.SpringDashpot(0.0, 0.0),
+        search=search,
+        dt=0.01,
+        backend=backend,
+        fused=True,
+    )
+    sorts, took = [], run._search.took
+
+    def noted(plan):
+        sorts.append(plan.build)
+        took(plan)
+        assert run._search._age <= rebuild_every
+
+    monkeypatch.setattr(run._search, "took", noted)
+    run.run(40, phases=True)
+    assert sorts == [step % rebuild_every == 0 for step in range(40)]
+
+
+def test_looking_does_not_change_when_it_sorts(backend):
+    ends = []
+    for looks in (False, True):
+        run = md.Simulation(
+            md.scenes.shared_gas(2000, 0.3), md.scenes.SHARED_LAW, search="lbvh", dt=md.scenes.SHARED_DT,
+            backend=backend, fused=True,
+        )  # fmt: skip
+        for _ in range(10):
+            run.run(7, phases=False)
+            if looks:
+                run.pairs()
+                run.forces()
+        ends.append(run.state)
+    assert np.array_equal(ends[0].id, ends[1].id)
+    assert np.array_equal(ends[0].vel, ends[1].vel)
+
+
+@pytest.mark.parametrize("side", [2.0, 2.5, 3.0])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_in_a_box_of_few_cutoffs_each_pair_is_met_once_from_either_side(side, dim, backend):
+    rng = np.random.default_rng(7)
+    gas = md.State(rng.random((40, dim)) * side, np.zeros((40, dim)), md.Box((side,) * dim))
+    options = {"dt": 0.01, "backend": backend, "allow_overlap": True}
+    law = md.laws.SpringDashpot(100.0, 0.0)
+    found = [md.Simulation(gas, law, search=search, **options) for search in ("naive", "lbvh")]
+    assert np.array_equal(found[0].pairs(), found[1].pairs())
+    assert found[1].forces() == pytest.approx(found[0].forces(), abs=1e-9)
+    stream = found[1].accesses()
+    for reader, low, high in zip(stream.readers, stream.offsets, stream.offsets[1:], strict=False):
+        reads = stream.reads[low:high]
+        assert len(set(reads.tolist())) == len(reads)
+        assert reader not in reads
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0}, "width = 0; allowed"),
+        ({"rebuild_every": 0}, r"Lbvh\(rebuild_every=0\); allowed: an integer of at least 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        md.search.Lbvh(**options)
+
+
+def test_an_order_that_does_not_halve_is_refused_with_those_that_do():
+    with pytest.raises(ValueError, match=r"along 'row'; allowed: butz, compact, .*morton"):
+        md.Simulation(fast_gas(10, 3, 0), md.scenes.SHARED_LAW, search=md.search.Lbvh("row"), backend="cpu")
