@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from md.counts import require_count
 from md.foresight import Foresight
-from md.watching import Run, Watching, require_count
+from md.watching import Run, Watching
 
 LATEST = 5  # reorders, whose median is what one costs
 

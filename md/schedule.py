@@ -14,8 +14,9 @@ import numpy as np
 
 from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
+from md.counts import require_count
 from md.decayed import Decayed
-from md.watching import Run, Watching, require_count
+from md.watching import Run, Watching
 
 
 class Schedule(Protocol):

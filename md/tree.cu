@@ -91,17 +91,11 @@ struct Keys {
         unsigned long long differ = keys[(size_t)i * width] ^ keys[(size_t)j * width];
         return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
     }
-    // What follows a subtree whose range ends with a leaf: the right child that begins with the next one.
-    __device__ __forceinline__ int node_after(int leaf) const {
-        int begin = leaf + 1;
-        if (begin == leaves) return leaves;
-        return alike(begin, begin + 1) > alike(begin, begin - 1) ? begin : ~begin;
-    }
-    // What comes before a subtree whose range begins with a leaf: the left child that ends before it.
-    __device__ __forceinline__ int node_before(int leaf) const {
-        int end = leaf - 1;
-        if (end < 0) return leaves;
-        return alike(end, end - 1) > alike(end, end + 1) ? end : ~end;
+    // What is met after a subtree whose range ends with a leaf, in a walk to the right (d = 1) or left (-1).
+    __device__ __forceinline__ int beyond(int leaf, int d) const {
+        int end = leaf + d;
+        if (end < 0 || end == leaves) return leaves;
+        return alike(end, end + d) > alike(end, leaf) ? end : ~end;
     }
 };
 
@@ -110,8 +104,8 @@ extern "C" __global__ void link(int leaves, int width, const unsigned long long*
     int i = work_item();
     if (i >= leaves) return;
     Keys k = {leaves, width, keys};
-    after[i] = k.node_after(i);
-    before[i] = k.node_before(i);
+    after[i] = k.beyond(i, 1);
+    before[i] = k.beyond(i, -1);
     if (i == leaves - 1) {
         if (leaves == 1) parent[0] = -1;
         return;
@@ -130,7 +124,7 @@ extern "C" __global__ void link(int leaves, int width, const unsigned long long*
     }
     int left = split == first ? ~split : split, right = split + 1 == last ? ~last : split + 1;
     other_end[i] = j;
-    ((int4*)way)[i] = make_int4(left, k.node_after(last), right, k.node_before(first));
+    ((int4*)way)[i] = make_int4(left, k.beyond(last, 1), right, k.beyond(first, -1));
     parent[left >= 0 ? left : leaves - 1 + ~left] = i;
     parent[right >= 0 ? right : leaves - 1 + ~right] = i;
     if (i == 0) parent[0] = -1;

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 import sfc
 from md.backend import Backend
 from md.backend.jit import kernel
+from md.counts import require_count
 from md.grid import Grid
 from md.state import Particles
 from sfc import Curve
@@ -83,7 +84,7 @@ class Tree:
     def __init__(
         self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton", width: int = WIDTH
     ):
-        require_width(width)
+        require_count(f"width = {width!r}", width, "particle")
         dim, real, leaves = grid.box.dim, grid.precision, -(-n // width)
         inner = max(leaves - 1, 0)
         self._backend, self._curve, self.width, self.leaves = backend, curve_of(curve, dim), width, leaves
@@ -121,12 +122,6 @@ class Tree:
         structure = self.way, self.other_end, self.parent, self._visits, self.box
         workers, n = self._backend.workers, particles.n
         self._backend.kernels(__name__).fit(self.leaves, n, self.width, workers, particles.pos, *structure)
-
-
-def require_width(width: int) -> None:
-    """ValueError unless a leaf's number of particles is an integer of at least 1."""
-    if isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1:
-        raise ValueError(f"width = {width!r}; allowed: an integer of at least 1 particle in a leaf")
 
 
 @kernel(parallel=True)
@@ -196,22 +191,15 @@ def alike(leaves, keys, width, i, j):
 
 
 @register_jitable
-def node_after(leaves, keys, width, leaf):
-    """What follows a subtree whose range ends with a leaf: the right child that begins with the next one."""
-    begin = leaf + 1
-    if begin == leaves:
-        return leaves
-    is_inner = alike(leaves, keys, width, begin, begin + 1) > alike(leaves, keys, width, begin, begin - 1)
-    return begin if is_inner else ~begin
+def node_beyond(leaves, keys, width, leaf, d):
+    """What is met after a subtree whose range ends with a leaf, in a walk to the right (d = 1) or left (-1).
 
-
-@register_jitable
-def node_before(leaves, keys, width, leaf):
-    """What comes before a subtree whose range begins with a leaf: the left child that ends before it."""
-    end = leaf - 1
-    if end < 0:
+    It is the child that begins with the next leaf on that side, for both ranges end where a node is split.
+    """
+    end = leaf + d
+    if end < 0 or end == leaves:
         return leaves
-    is_inner = alike(leaves, keys, width, end, end - 1) > alike(leaves, keys, width, end, end + 1)
+    is_inner = alike(leaves, keys, width, end, end + d) > alike(leaves, keys, width, end, leaf)
     return end if is_inner else ~end
 
 
@@ -220,7 +208,8 @@ def link(leaves, width, keys, other_end, way, after, before, parent):
     """Range, children and neighbours of every inner node, and the neighbours of every leaf."""
     for item in numba.prange(leaves):
         i = np.int64(item)  # prange counts without a sign
-        after[i], before[i] = node_after(leaves, keys, width, i), node_before(leaves, keys, width, i)
+        after[i] = node_beyond(leaves, keys, width, i, 1)
+        before[i] = node_beyond(leaves, keys, width, i, -1)
         if i == leaves - 1:
             if leaves == 1:
                 parent[0] = -1
@@ -246,8 +235,8 @@ def link(leaves, width, keys, other_end, way, after, before, parent):
         left = ~split if split == first else split
         right = ~last if split + 1 == last else split + 1
         other_end[i] = j
-        way[4 * i], way[4 * i + 1] = left, node_after(leaves, keys, width, last)
-        way[4 * i + 2], way[4 * i + 3] = right, node_before(leaves, keys, width, first)
+        way[4 * i], way[4 * i + 1] = left, node_beyond(leaves, keys, width, last, 1)
+        way[4 * i + 2], way[4 * i + 3] = right, node_beyond(leaves, keys, width, first, -1)
         for child in (left, right):
             parent[child if child >= 0 else leaves - 1 + ~child] = i
         if i == 0:

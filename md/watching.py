@@ -85,9 +85,3 @@ class Watching(ABC):
     @abstractmethod
     def _is_due(self, step: int) -> bool:
         """Whether there is, some steps after the last reorder."""
-
-
-def require_count(given: str, steps) -> None:
-    """ValueError unless a number of steps is an integer of at least 1."""
-    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-        raise ValueError(f"{given}; allowed: an integer of at least 1 step")

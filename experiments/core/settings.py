@@ -61,11 +61,9 @@ class Settings:
         Raises:
             ValueError: one is not.
         """
-        for name, highest in most.items():
-            for value in values(getattr(self, name)):
-                if not 0 < value <= highest:
-                    flag = "--" + name.replace("_", "-")
-                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {highest:g}")
+        for flag, value, highest in self._each(most):
+            if not 0 < value <= highest:
+                raise ValueError(f"{flag} {value}; allowed: above 0, up to {highest:g}")
 
     def check_least(self, least: dict[str, float]) -> None:
         """Look whether fields, or all values of an axis, are large enough.
@@ -76,10 +74,15 @@ class Settings:
         Raises:
             ValueError: one is below.
         """
-        for name, lowest in least.items():
+        for flag, value, lowest in self._each(least):
+            if not value >= lowest:
+                raise ValueError(f"{flag} {value}; allowed: at least {lowest}")
+
+    def _each(self, bounds: dict[str, float]) -> Iterator[tuple[str, Any, float]]:
+        """Flag, value and bound of every value of the fields named."""
+        for name, bound in bounds.items():
             for value in values(getattr(self, name)):
-                if not value >= lowest:
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {lowest}")
+                yield "--" + name.replace("_", "-"), value, bound
 
 
 class Case(NamedTuple):

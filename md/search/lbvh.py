@@ -1,6 +1,6 @@
 """A walk through a tree of boxes for every particle: those whose box is out of reach are passed by.
 
-The particles are sorted along a curve and the tree is built anew at every step (`md.tree`).
+The particles are sorted along a curve, of which `md.tree` makes the tree.
 """
 
 import numba
@@ -9,10 +9,10 @@ from numba.extending import overload, register_jitable
 
 from md.backend.jit import kernel
 from md.backend.prelude import displacement, dot, finish, load, zero
+from md.counts import require_count
 from md.laws.pair import interact
 from md.search.strategy import Plan, Search
-from md.tree import WIDTH, Tree, halving, place_of, require_width
-from md.watching import require_count
+from md.tree import WIDTH, Tree, halving, place_of
 from sfc import Curve
 
 REBUILD_EVERY = 16  # fused steps
@@ -21,9 +21,8 @@ REBUILD_EVERY = 16  # fused steps
 class Lbvh(Search):
     """A linear bounding volume hierarchy, walked without a stack from each leaf to the right and to the left.
 
-    A walk from the root would come to most of the nodes on the way to the leaf twice. A particle near a
-    periodic side walks from the root for each of its images that may have somebody in reach. Each pair is
-    met twice, once from either particle, so that a step repeats bit for bit.
+    A particle near a periodic side walks from the root for each of its images that may have somebody in
+    reach. Each pair is met twice, once from either particle, so that a step repeats bit for bit.
 
     Fused steps sort the particles and link the tree every few steps only; the boxes are found anew at each,
     so that no pair is missed however far particles have moved: an old tree is slower, not wrong. Other steps
@@ -44,7 +43,7 @@ class Lbvh(Search):
     def __init__(
         self, cell_order: str | Curve = "morton", width: int = WIDTH, rebuild_every: int = REBUILD_EVERY
     ):
-        require_width(width)
+        require_count(f"width = {width!r}", width, "particle")
         require_count(f"Lbvh(rebuild_every={rebuild_every!r})", rebuild_every)
         self.cell_order, self.width, self.rebuild_every = cell_order, width, rebuild_every
 
