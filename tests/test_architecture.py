@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.box", "md.counts", "md.interrupt", "md.reporter", "md.whole"),
+    ("md.airfoil", "md.box", "md.counts", "md.interrupt", "md.reporter", "md.whole"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),

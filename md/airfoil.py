@@ -1,0 +1,292 @@
+"""Airfoils: closed outlines in chord units, in closed form or from coordinate files, placed in a stream.
+
+A chord runs from the leading edge at x = 0 to the trailing edge at x = 1; the stream goes along +x and y
+points up. Outlines run counter-clockwise: from the trailing edge over the upper surface to the leading edge,
+and back along the lower one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+SAME = 1e-9  # points nearer than this are one, in chords
+STRAIGHT = 1e-12  # angle in which neighbouring segments lie on each other
+MIRRORED = 1e-6  # that a symmetric outline may be off its mirror image, in chords
+NORMAL = 0.01  # that the chord of a file may be off before it is normalised, in chords
+QUARTER_CHORD = np.array([0.25, 0.0])  # about which an airfoil is turned
+THICKNESS = (0.2969, -0.1260, -0.3516, 0.2843)  # of sqrt(x), x, x^2, x^3, for a section 0.2 thick
+OPEN, CLOSED = -0.1015, -0.1036  # of x^4: as in the report, and with surfaces that meet at x = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Airfoil:
+    """A section of a wing: a closed outline that does not cross itself.
+
+    Args:
+        name: of the section.
+        outline: (m, 2) points in chords, at least 3, the first not repeated at the end; x in about [0, 1].
+            Kept as a read-only copy in float64, counter-clockwise: with the first point first, the rest is
+            reversed if need be.
+
+    Raises:
+        ValueError: another shape, a number that is not finite, consecutive points that are the same within
+            1e-9, or segments that cross, touch or lie on each other.
+    """
+
+    name: str
+    outline: np.ndarray
+
+    def __post_init__(self):
+        outline = np.array(self.outline, np.float64)
+        if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < 3:
+            raise ValueError(
+                f"outline of shape {outline.shape} of {self.name!r}; allowed: (m, 2) with m of at least 3"
+            )
+        finite = np.isfinite(outline).all(axis=1)
+        if not finite.all():
+            k = int(finite.argmin())
+            raise ValueError(
+                f"outline[{k}] = {outline[k].tolist()} of {self.name!r}; allowed: finite numbers, in chords"
+            )
+        steps = np.hypot(*(np.roll(outline, -1, axis=0) - outline).T)
+        if steps.min() <= SAME:
+            k = int(steps.argmin())
+            raise ValueError(
+                f"outline[{k}] and outline[{(k + 1) % len(outline)}] of {self.name!r} are both "
+                f"{outline[k].tolist()}; allowed: consecutive points more than {SAME:g} chords apart; leave "
+                "one out"
+            )
+        if (pair := _crossing(outline)) is not None:
+            raise ValueError(
+                f"segments {pair[0]} and {pair[1]} of the outline of {self.name!r} cross or touch; allowed: "
+                "an outline that does not meet itself; put the points in order along it (segment k runs from "
+                "outline[k] to outline[k + 1])"
+            )
+        if _signed_area(outline) < 0:
+            outline = np.roll(outline[::-1], 1, axis=0)
+        outline.setflags(write=False)
+        object.__setattr__(self, "outline", outline)
+
+    @property
+    def area(self) -> float:
+        """Area inside the outline, in chord^2."""
+        return _signed_area(self.outline)
+
+    @property
+    def thickness(self) -> float:
+        """Largest height of the upper surface over the lower one at the same x, in chords.
+
+        Both are straight between points, so that the largest height is met at the x of one of them.
+        """
+        x = self.outline[:, 0]
+        upper, lower = np.full(len(x), -np.inf), np.full(len(x), np.inf)
+        for segment in zip(self.outline, np.roll(self.outline, -1, axis=0), strict=True):
+            (left, y_left), (right, y_right) = sorted(segment, key=tuple)
+            if left < right:  # neighbours reach both ends of a vertical one
+                there = (left <= x) & (x <= right)
+                y = np.interp(x[there], (left, right), (y_left, y_right))
+                upper[there], lower[there] = np.maximum(upper[there], y), np.minimum(lower[there], y)
+        return float((upper - lower).max())
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the outline mirrored about y = 0 lies on itself within 1e-6 chords.
+
+        Looked at are the points and the middles of the segments: points alone may be joined in another order.
+        """
+        start, end = self.outline, np.roll(self.outline, -1, axis=0)
+        mirrored = np.concatenate([start, (start + end) / 2]) * (1, -1)
+        off = np.full(len(mirrored), np.inf)
+        for a, b in zip(start, end, strict=True):
+            share = np.clip((mirrored - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
+            off = np.minimum(off, np.hypot(*(mirrored - a - np.outer(share, b - a)).T))
+        return bool(off.max() <= MIRRORED)
+
+    def placed(self, chord: float, angle: float, at) -> np.ndarray:
+        """The outline in a stream along +x, turned about its quarter-chord point (0.25, 0).
+
+        Args:
+            chord: length from leading to trailing edge, in d, positive.
+            angle: of attack, in degrees; where it is positive the nose is up and the trailing edge down.
+            at: (2,) where the quarter-chord point is, in d.
+
+        Returns:
+            (m, 2) float64 in d, counter-clockwise.
+
+        Raises:
+            ValueError: a chord that is not positive, or a value that is not finite.
+        """
+        if not (math.isfinite(chord) and chord > 0):
+            raise ValueError(f"chord = {chord} of {self.name!r}; allowed: positive and finite, in d")
+        if not math.isfinite(angle):
+            raise ValueError(f"angle = {angle} of {self.name!r}; allowed: finite, in degrees")
+        place = np.asarray(at, np.float64)
+        if place.shape != (2,) or not np.isfinite(place).all():
+            raise ValueError(f"at = {at} of {self.name!r}; allowed: two finite numbers x and y, in d")
+        cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        return chord * ((self.outline - QUARTER_CHORD) @ np.array([[cos, -sin], [sin, cos]])) + place
+
+
+def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
+    """A NACA section of four digits, in closed form, with points denser towards both edges.
+
+    Args:
+        digits: "2412" has a camber of 2 % of the chord at 4 tenths of it, and is 12 % thick; "0012" is
+            symmetric.
+        points: of each surface, at least 3, both edges counted; both surfaces share the leading edge.
+        closed: whether surfaces meet at the trailing edge; as in the report they end 2.1 % of the thickness
+            apart.
+
+    Raises:
+        ValueError: not four digits, no thickness, a camber without its place or a place without camber; too
+            few points; or a section so strange that its outline crosses itself.
+
+    Jacobs, Ward and Pinkerton, NACA report 460 (1933). Surfaces meet with another last coefficient, which is
+    usual but not in the report. Points stand at (1 - cos t) / 2 for equal steps of t.
+    """
+    if not (isinstance(digits, str) and re.fullmatch("[0-9]{4}", digits)):
+        raise ValueError(f"digits = {digits!r}; allowed: four digits, such as '0012' or '2412'")
+    if digits[2:] == "00":
+        raise ValueError(f"digits = {digits!r}: a section without thickness; allowed: last two of 01 .. 99")
+    if (digits[0] == "0") != (digits[1] == "0"):
+        raise ValueError(
+            f"digits = {digits!r}: a camber of {digits[0]} % at {digits[1]} tenths of the chord; allowed: "
+            "first two both 0 (symmetric) or both 1 .. 9"
+        )
+    if not isinstance(points, Integral) or points < 3:
+        raise ValueError(f"points = {points}; allowed: an integer of at least 3 points of each surface")
+    x = (1 - np.cos(np.linspace(0, np.pi, points))) / 2
+    a, b, c, d = THICKNESS
+    last = CLOSED if closed else OPEN
+    half = int(digits[2:]) / 100 / 0.2 * (a * np.sqrt(x) + b * x + c * x**2 + d * x**3 + last * x**4)
+    camber, slope = _camber_line(x, int(digits[0]) / 100, int(digits[1]) / 10)
+    across = np.stack([-np.sin(np.arctan(slope)), np.cos(np.arctan(slope))], axis=1) * half[:, None]
+    middle = np.stack([x, camber], axis=1)
+    outline = np.concatenate([(middle + across)[::-1], (middle - across)[1:]])
+    return Airfoil(f"NACA {digits}", outline[:-1] if closed else outline)
+
+
+def _camber_line(x: np.ndarray, most: float, place: float) -> tuple[np.ndarray, np.ndarray]:
+    """Height and slope of the camber line: two parabolas that meet at its top, level."""
+    ahead = x < place
+    steep = most / np.where(ahead, place, 1 - place) ** 2
+    height = steep * (np.where(ahead, 0, 1 - 2 * place) + 2 * place * x - x**2)
+    return height, 2 * steep * (place - x)
+
+
+def read_airfoil(path: str | Path) -> Airfoil:
+    """An airfoil from a file of coordinates, in Selig's format or Lednicer's.
+
+    Selig's: a line with the name, then points x y from the trailing edge over the upper surface to the
+    leading edge and back along the lower one. Lednicer's: a line with the name, a line with the numbers of
+    points of both surfaces, then those of the upper surface from leading to trailing edge, a blank line, and
+    those of the lower one likewise. It is Lednicer's if both numbers of the first pair are above 1. Other
+    blank lines say nothing, and a file without a name has that of the file without its suffix.
+
+    A point that repeats the one before it is dropped. Where leading or trailing edge is more than 1 % of the
+    chord from x = 0 or x = 1, the outline is moved along x and scaled so that both are there; otherwise it is
+    as in the file.
+
+    Args:
+        path: of the file, in UTF-8.
+
+    Raises:
+        ValueError: a line that is no pair of numbers, numbers of points that are not those found, fewer than
+            3 points, or an outline that is no airfoil's; tells the file, and the line where it is one.
+        OSError: it cannot be read.
+
+    M. Selig, UIUC airfoil coordinates database, https://m-selig.ae.illinois.edu/ads/coord_database.html.
+    """
+    path = Path(path)
+    lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    written = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    named = bool(written) and _pair(written[0][1]) is None
+    name = written[0][1] if named else path.stem
+    pairs = []
+    for number, text in written[named:]:
+        if (pair := _pair(text)) is None:
+            raise ValueError(
+                f"{path}, line {number}: {text!r}; allowed after the name: two finite numbers x and y; mend "
+                "the line or leave it out"
+            )
+        pairs.append(pair)
+    if pairs and min(pairs[0]) > 1:
+        points = _lednicer(path, written[named:], pairs)
+    else:
+        points = np.array(pairs).reshape(-1, 2)
+    points = points[(points != np.roll(points, -1, axis=0)).any(axis=1)]
+    if len(points) < 3:
+        number, text = written[-1] if written else (1, "")
+        raise ValueError(
+            f"{path}, line {number}: {text!r} ends the file after {len(points)} different points; allowed: "
+            "at least 3"
+        )
+    least, most = points[:, 0].min(), points[:, 0].max()
+    if max(abs(least), abs(most - 1)) > NORMAL and least < most:
+        points = (points - (least, 0)) / (most - least)
+    try:
+        return Airfoil(name, points)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _pair(text: str) -> tuple[float, float] | None:
+    """The two finite numbers that a line holds, or None."""
+    try:
+        x, y = map(float, text.split())
+    except ValueError:
+        return None
+    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
+
+
+def _lednicer(path: Path, written: list[tuple[int, str]], pairs: list[tuple[float, float]]) -> np.ndarray:
+    """Points around the outline from those of both surfaces, after a pair of their numbers."""
+    (number, text), (upper, lower) = written[0], pairs[0]
+    points = np.array(pairs[1:]).reshape(-1, 2)
+    gaps = np.flatnonzero(np.diff([number for number, _ in written[1:]]) > 1) + 1
+    found = [int(gaps[0]), len(points) - int(gaps[0])] if len(gaps) == 1 else [len(points)]
+    wanted = [upper, lower] if len(gaps) == 1 else [upper + lower]
+    if found != wanted or upper % 1:
+        raise ValueError(
+            f"{path}, line {number}: {text!r}, but {' and '.join(map(str, found))} points follow; allowed: "
+            "how many points the upper and the lower surface have; correct them, or write coordinates in "
+            "chords if that is a point"
+        )
+    return np.concatenate([points[: int(upper)][::-1], points[int(upper) :]])
+
+
+def _signed_area(outline: np.ndarray) -> float:
+    """Area inside, positive where the outline runs counter-clockwise (the shoelace formula)."""
+    x, y = (outline - outline[0]).T
+    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) / 2)
+
+
+def _cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0]
+
+
+def _crossing(outline: np.ndarray) -> tuple[int, int] | None:
+    """Numbers of two segments that meet elsewhere than neighbours do, or None."""
+    m, start, end = len(outline), outline, np.roll(outline, -1, axis=0)
+    low, high, along = np.minimum(start, end), np.maximum(start, end), end - start
+    following, length = np.roll(along, -1, axis=0), np.hypot(*along.T)
+    parallel = np.abs(_cross(along, following)) <= STRAIGHT * length * np.roll(length, -1)
+    back = parallel & ((along * following).sum(axis=1) < 0)
+    if back.any():
+        k = int(back.argmax())
+        return k, (k + 1) % m
+    for k in range(m - 2):
+        others = slice(k + 2, m - (k == 0))  # without the neighbours
+        near = ((low[others] <= high[k]) & (low[k] <= high[others])).all(axis=1)
+        sides = [np.sign(_cross(along[k], ends[others] - start[k])) for ends in (start, end)]
+        own = [np.sign(_cross(along[others], ends[k] - start[others])) for ends in (start, end)]
+        met = near & (sides[0] * sides[1] <= 0) & (own[0] * own[1] <= 0)
+        if met.any():
+            return k, k + 2 + int(met.argmax())
+    return None

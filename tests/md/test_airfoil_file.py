@@ -1,0 +1,156 @@
+"""Airfoils from files: both formats, what is tolerated, what is refused."""
+
+import numpy as np
+import pytest
+
+from md.airfoil import Airfoil, naca, read_airfoil
+
+
+def refused(message: str, error: type[Exception] = ValueError):
+    return pytest.raises(error, match=message)
+
+
+def surfaces(airfoil: Airfoil) -> tuple[np.ndarray, np.ndarray]:
+    """Upper and lower surface of a NACA section, leading to trailing edge, both edges in both."""
+    k, outline = len(airfoil.outline) // 2 + 1, airfoil.outline
+    closed = k * 2 - 2 == len(outline)
+    return outline[:k][::-1], np.concatenate([outline[k - 1 :], outline[: 1 if closed else 0]])
+
+
+def selig(airfoil: Airfoil) -> list[str]:
+    """Lines of points, the edges' repeated: the leading edge as well."""
+    upper, lower = surfaces(airfoil)
+    return [f"  {x:.6f}\t{y:.6f}  " for x, y in np.concatenate([upper[::-1], lower])]
+
+
+def lednicer(airfoil: Airfoil) -> list[str]:
+    """A line of numbers, and points of both surfaces."""
+    upper, lower = ([f" {x:.6f} {y:.6f}" for x, y in points] for points in surfaces(airfoil))
+    return [f"  {len(upper)}.     {len(lower)}.", "", *upper, "", *lower]
+
+
+FORMATS = pytest.mark.parametrize("written", [selig, lednicer])
+
+
+class TestFile:
+    @pytest.fixture
+    def read(self, tmp_path):
+        def read(lines, end: str = "\n", coding: str = "utf-8") -> Airfoil:
+            (tmp_path / "section.dat").write_bytes(end.join([*lines, ""]).encode(coding))
+            return read_airfoil(tmp_path / "section.dat")
+
+        return read
+
+    @FORMATS
+    @pytest.mark.parametrize("closed", [True, False])
+    @pytest.mark.parametrize("digits", ["0012", "2412", "4415", "0006"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\r"])
+    def test_gives_back_the_outline(self, read, written, digits, closed, end):
+        wanted = naca(digits, 30, closed)
+        found = read([f" Some section, {digits}\t", *written(wanted)], end)
+        assert found.name == f"Some section, {digits}"
+        assert found.outline.shape == wanted.outline.shape
+        assert found.outline == pytest.approx(wanted.outline, abs=0.51e-6)
+
+    @FORMATS
+    def test_without_a_name_has_the_files(self, read, written):
+        found = read(["", *written(naca("2412", 30))])
+        assert found.name == "section"
+        assert found.outline == pytest.approx(naca("2412", 30).outline, abs=0.51e-6)
+
+    @FORMATS
+    def test_is_read_by_the_name_of_its_path_too(self, tmp_path, written):
+        (tmp_path / "a.b.dat").write_text("\n".join(written(naca("0012", 30))))
+        assert read_airfoil(str(tmp_path / "a.b.dat")).name == "a.b"
+
+    @pytest.mark.parametrize("coding", ["utf-8-sig", "latin-1"])
+    def test_may_name_göttingen(self, read, coding):
+        name = read(["Göttingen", *selig(naca("0012", 30))], coding=coding).name
+        assert name in ("Göttingen", "G\N{REPLACEMENT CHARACTER}ttingen")
+
+    def test_may_have_no_blank_line_between_surfaces(self, read):
+        found = read(["name", *filter(None, lednicer(naca("2412", 30)))])
+        assert found.outline == pytest.approx(naca("2412", 30).outline, abs=0.51e-6)
+
+    def test_may_have_the_lower_surface_first(self, read):
+        found = read(["name", *selig(naca("2412", 30))[::-1]])
+        assert found.outline == pytest.approx(naca("2412", 30).outline, abs=0.51e-6)
+
+    def test_may_have_surfaces_of_different_numbers_of_points(self, read):
+        upper, lower = surfaces(naca("2412", 30))[0], surfaces(naca("2412", 20))[1]
+        lines = [f"{x} {y}" for x, y in upper], [f"{x} {y}" for x, y in lower]
+        found = read(["name", "30 20", *lines[0], "", *lines[1]])
+        assert found.outline.tolist() == [*upper[::-1].tolist(), *lower[1:-1].tolist()]
+
+    def test_repeated_points_are_dropped(self, read):
+        found = read(["name", "1 0", "1 0", "0.5 0.1", "0 0", "0.0 -0", "0e0 0", "0.5 -0.1", "1. 0.", "1 0"])
+        assert found.outline.tolist() == [[1, 0], [0.5, 0.1], [0, 0], [0.5, -0.1]]
+
+    @pytest.mark.parametrize("edges", [(-0.0099, 1.0), (0.0099, 1.0), (0.0, 1.0099), (0.0, 0.9901)])
+    def test_a_chord_within_a_hundredth_is_left(self, read, edges):
+        found = read(["name", f"{edges[1]} 0.03", "0.5 0.1", f"{edges[0]} 0.02", "0.5 -0.1"])
+        assert found.outline.tolist() == [[edges[1], 0.03], [0.5, 0.1], [edges[0], 0.02], [0.5, -0.1]]
+
+    @pytest.mark.parametrize(
+        "edges", [(0.0, 100.0), (-0.0101, 1.0), (0.0101, 1.0), (0.0, 1.0101), (0.0, 0.9899), (7.0, 9.0)]
+    )
+    def test_another_chord_is_normalised(self, read, edges):
+        (low, high), wanted = edges, naca("2412", 30).outline
+        found = read([f"{low + x * (high - low)!r} {y * (high - low)!r}" for x, y in wanted.tolist()]).outline
+        shift, chord = wanted[:, 0].min(), np.ptp(wanted[:, 0])
+        assert (found[:, 0].min(), found[:, 0].max()) == (0, 1)
+        assert found == pytest.approx((wanted - (shift, 0)) / chord, abs=1e-12)
+
+    @pytest.mark.parametrize(
+        "line", ["0.5", "0.5 0.1 0.2", "0.5, 0.1", "half 0.1", "nan 0.1", "0.5 inf", "999.0 999.O"]
+    )
+    def test_with_a_line_that_is_no_pair(self, read, line):
+        with refused(rf"section\.dat, line 4: '{line}'; allowed after the name: two finite .*leave it out"):
+            read(["name", "1 0", "", f"\t{line} ", "0 0", "0.5 -0.1"])
+
+    @FORMATS
+    def test_with_a_second_line_of_words(self, read, written):
+        with refused(r"section\.dat, line 2: 'by nobody'; allowed"):
+            read(["name", "by nobody", *written(naca("0012"))])
+
+    @pytest.mark.parametrize(
+        ("counts", "blank", "found"),
+        [
+            ("30 31", True, "30 and 30"),
+            ("29 31", True, "30 and 30"),
+            ("29. 30.", False, "60"),
+            ("29.5 30.5", False, "60"),
+            ("29.5 30.5", True, "30 and 30"),
+            ("300 300", False, "60"),
+        ],
+    )
+    def test_with_other_numbers_of_points(self, read, counts, blank, found):
+        lines = lednicer(naca("0012", 30))[2:]
+        lines = lines if blank else [*filter(None, lines)]
+        with refused(
+            rf"section\.dat, line 2: '{counts}', but {found} points follow; allowed: how many .*; correct"
+        ):
+            read(["name", counts, *lines])
+
+    @pytest.mark.parametrize(
+        ("lines", "told"),
+        [
+            ([], "line 1: '' ends the file after 0"),
+            (["name"], "line 1: 'name' ends the file after 0"),
+            (["name", "1 0", "0 0", ""], "line 3: '0 0' ends the file after 2"),
+            (["1 0", "0 0", "", "1 0"], "line 4: '1 0' ends the file after 2"),
+            (["1 0", "1 0"], "line 2: '1 0' ends the file after 0"),
+        ],
+    )
+    def test_with_too_few_points(self, read, lines, told):
+        with refused(rf"section\.dat, {told} different points; allowed: at least 3"):
+            read(lines)
+
+    @pytest.mark.parametrize("outline", ["1 0,0.5 0.1,0 0,0.5 0.2,0.5 -0.1", "0.5 0,0.5 1,0.5 2"])
+    def test_with_an_outline_that_meets_itself(self, read, outline):
+        with refused(r"section\.dat: segments . and . of the outline of 'name' cross or touch"):
+            read(["name", *outline.split(",")])
+
+    def test_that_is_not_there(self, tmp_path):
+        with refused(r"No such file.*nothing\.dat", FileNotFoundError):
+            read_airfoil(tmp_path / "nothing.dat")
