@@ -122,6 +122,7 @@ class Loop:
             self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._find_force)
             self._timed(phases, "integrate", mover.advance, self.force, self.step, fault)
+            self._search.stepped()
             self.step += 1
             return
         plan = self._search.plan()

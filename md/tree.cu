@@ -1,113 +1,30 @@
-// A linear bounding volume hierarchy; see tree.py. A node is named by its number, leaf k by ~k; n ends a walk.
+// A linear bounding volume hierarchy; see tree.py. Inner nodes are numbered from 0, then leaves from n - 1; -1 ends a walk.
 
-extern "C" __global__ void extent_of_parts(int threads, int n, const real* pos, real* extents) {
-    Vec low = load(pos, n, work_item() % n), high = low;
-    for (int i = work_item(); i < n; i += threads) {
-        Vec r = load(pos, n, i);
-#pragma unroll
-        for (int axis = 0; axis < DIM; ++axis) {
-            low.x[axis] = min(low.x[axis], r.x[axis]);
-            high.x[axis] = max(high.x[axis], r.x[axis]);
-        }
-    }
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        spread_of_block(low.x[axis], high.x[axis]);
-        if (threadIdx.x == 0) {
-            extents[2 * (axis * PARTS + blockIdx.x)] = low.x[axis];
-            extents[2 * (axis * PARTS + blockIdx.x) + 1] = high.x[axis];
-        }
-    }
-}
-
-extern "C" __global__ void extent_of_all(int threads, const real* pos, const real* extents, real* extent) {
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        real low = extents[2 * (axis * PARTS + threadIdx.x)], high = extents[2 * (axis * PARTS + threadIdx.x) + 1];
-        spread_of_block(low, high);
-        if (threadIdx.x == 0) {
-            extent[2 * axis] = low;
-            extent[2 * axis + 1] = high;
-        }
-    }
-}
-
-// The bits of a coordinate with DIM - 1 noughts after each.
-__device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
-#if DIM == 2
-    x = (x | x << 16) & 0x0000ffff0000ffffull;
-    x = (x | x << 8) & 0x00ff00ff00ff00ffull;
-    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0full;
-    x = (x | x << 2) & 0x3333333333333333ull;
-    return (x | x << 1) & 0x5555555555555555ull;
-#else
-    x = (x | x << 32) & 0x001f00000000ffffull;
-    x = (x | x << 16) & 0x001f0000ff0000ffull;
-    x = (x | x << 8) & 0x100f00f00f00f00full;
-    x = (x | x << 4) & 0x10c30c30c30c30c3ull;
-    return (x | x << 2) & 0x1249249249249249ull;
-#endif
-}
-
-// A negative state to start from stands for Morton's curve, whose index is the bits of the coordinates in turn.
-extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start,
-                                      const unsigned short* rank, const unsigned short* next,
-                                      unsigned long long* keys) {
-    int i = work_item();
-    if (i >= n) return;
-    real widest = extent[1] - extent[0];
-#pragma unroll
-    for (int axis = 1; axis < DIM; ++axis) widest = max(widest, extent[2 * axis + 1] - extent[2 * axis]);
-    long long most = (1ll << bits) - 1;
-    real scale = widest > 0 ? (real)(most + 1) / widest : (real)0;
-    Vec r = load(pos, n, i);
-    unsigned long long turns = 0;
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        long long cell = min((long long)((r.x[axis] - extent[2 * axis]) * scale), most);
-        turns |= with_gaps((unsigned long long)cell & most) << axis;
-    }
-    if (start < 0) {
-        keys[i] = turns;
-        return;
-    }
-    const unsigned all = (1u << DIM) - 1;
-    unsigned long long key = 0;
-    unsigned state = start;
-    for (int level = bits - 1; level >= 0; --level) {
-        unsigned digit = (unsigned)(turns >> DIM * level) & all;
-        key = key << DIM | rank[state << DIM | digit];
-        state = next[state << DIM | digit];
-    }
-    keys[i] = key;
-}
-
-// Leading bits that the keys of two leaves share, and if all then their places; -1 beyond an end.
+// Leading bits that two keys share, and if all then their places; -1 beyond an end.
 struct Keys {
-    int leaves, width;
-    const unsigned long long* keys;
+    int n, wide;
+    const unsigned* keys;
     __device__ __forceinline__ int alike(int i, int j) const {
-        if (j < 0 || j >= leaves) return -1;
-        unsigned long long differ = keys[(size_t)i * width] ^ keys[(size_t)j * width];
+        if (j < 0 || j >= n) return -1;
+        unsigned long long differ = key_at(keys, wide, i) ^ key_at(keys, wide, j);
         return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
     }
-    // What is met after a subtree whose range ends with a leaf, in a walk to the right (d = 1) or left (-1).
-    __device__ __forceinline__ int beyond(int leaf, int d) const {
-        int end = leaf + d;
-        if (end < 0 || end == leaves) return leaves;
-        return alike(end, end + d) > alike(end, leaf) ? end : ~end;
+    // What a walk meets after a subtree whose range ends with a leaf.
+    __device__ __forceinline__ int beyond(int leaf) const {
+        int end = leaf + 1;
+        if (end == n) return -1;
+        return alike(end, end + 1) > alike(end, leaf) ? end : n - 1 + end;
     }
 };
 
-extern "C" __global__ void link(int leaves, int width, const unsigned long long* keys, int* other_end, int* way,
-                                int* after, int* before, int* parent) {
+extern "C" __global__ void link(int n, int key_bits, const unsigned* keys, int* other_end, int* way, int* parent) {
     int i = work_item();
-    if (i >= leaves) return;
-    Keys k = {leaves, width, keys};
-    after[i] = k.beyond(i, 1);
-    before[i] = k.beyond(i, -1);
-    if (i == leaves - 1) {
-        if (leaves == 1) parent[0] = -1;
+    if (i >= n) return;
+    Keys k = {n, key_bits > 32, keys};
+    int after = k.beyond(i);
+    ((int2*)way)[n - 1 + i] = make_int2(after, after);
+    if (i == n - 1) {
+        if (n == 1) parent[0] = -1;
         return;
     }
     int ahead = k.alike(i, i + 1), behind = k.alike(i, i - 1);
@@ -122,62 +39,100 @@ extern "C" __global__ void link(int leaves, int width, const unsigned long long*
         step = (step + 1) / 2;
         if (split + step < last && k.alike(first, split + step) > shared) split += step;
     }
-    int left = split == first ? ~split : split, right = split + 1 == last ? ~last : split + 1;
+    int left = split == first ? n - 1 + split : split, right = split + 1 == last ? n - 1 + last : split + 1;
     other_end[i] = j;
-    ((int4*)way)[i] = make_int4(left, k.beyond(last, 1), right, k.beyond(first, -1));
-    parent[left >= 0 ? left : leaves - 1 + ~left] = i;
-    parent[right >= 0 ? right : leaves - 1 + ~right] = i;
+    ((int2*)way)[i] = make_int2(left, k.beyond(last));
+    parent[left] = i;
+    parent[right] = i;
     if (i == 0) parent[0] = -1;
 }
 
-// A row that another thread of this kernel has written: past the first cache, which does not hear of that.
-__device__ __forceinline__ Vec load_written(const real* data, int n, int k) {
-    Vec v;
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-#if defined(LAYOUT_SOA)
-        v.x[axis] = __ldcg(data + k + (size_t)n * axis);
-#elif defined(LAYOUT_AOS)
-        v.x[axis] = __ldcg(data + (size_t)k * DIM + axis);
-#else
-        v.x[axis] = __ldcg(data + (size_t)k * 4 + axis);
-#endif
+// Boxes from the leaves up: whoever comes to a node second merges those of its children. A part is the leaves of a block: a
+// node whose range lies in them is the block's own affair, in shared memory, a round for each time that somebody climbs.
+extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* pos, const int* order, const int* way,
+                                     const int* other_end, const int* parent, int* visits, Grid grid, real* nodes,
+                                     int* stopped) {
+    __shared__ real point[DIM][LEAVES], low_of[DIM][LEAVES], high_of[DIM][LEAVES];
+    __shared__ int end_of[LEAVES], above[LEAVES], visited[LEAVES];
+    __shared__ int2 ways[LEAVES];
+    int t = threadIdx.x, start = blockIdx.x * LEAVES, leaf = start + t, end = min(n, start + LEAVES);
+    int2 own = make_int2(-1, -1);
+    visited[t] = 0;
+    if (leaf < n - 1) {
+        end_of[t] = other_end[leaf];
+        above[t] = parent[leaf];
+        ways[t] = ((const int2*)way)[leaf];
     }
-    return v;
+    Vec low, high;
+    if (leaf < n) {
+        own = ((const int2*)way)[n - 1 + leaf];
+        low = load(pos, n, order ? order[leaf] : leaf);
+        if (!is_new) low = where_it_went_out(grid, low, load_node(nodes, n - 1 + leaf).low);
+        high = low;
+        store_node(nodes, n - 1 + leaf, low, high, own);
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) point[axis][t] = low.x[axis];
+    }
+    __syncthreads();
+    int child = n - 1 + leaf, node = leaf < n ? parent[child] : -1;
+    auto is_own = [&](int k) { return k >= start && k < end && end_of[k - start] >= start && end_of[k - start] < end; };
+    bool climbs = is_own(node);
+    while (__syncthreads_or(climbs)) {
+        if (!climbs) continue;
+        int k = node - start;
+        climbs = false;
+        if (atomicAdd(&visited[k], 1) == 0) {
+            node = -1;
+            continue;
+        }
+        int left = ways[k].x, sibling = child == left ? own.y : left;
+        bool is_leaf = sibling >= n - 1;
+        int s = sibling - (is_leaf ? n - 1 : 0) - start;
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            low.x[axis] = min(low.x[axis], is_leaf ? point[axis][s] : low_of[axis][s]);
+            high.x[axis] = max(high.x[axis], is_leaf ? point[axis][s] : high_of[axis][s]);
+            low_of[axis][k] = low.x[axis];
+            high_of[axis][k] = high.x[axis];
+        }
+        own = ways[k];
+        child = node;
+        node = above[k];
+        climbs = is_own(node);
+    }
+    if (leaf < n) stopped[leaf] = node >= 0 ? child : -1;
+    if (visited[t] == 2) {
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            low.x[axis] = low_of[axis][t];
+            high.x[axis] = high_of[axis][t];
+        }
+        store_node(nodes, leaf, low, high, ways[t]);
+    }
 }
 
-__device__ __forceinline__ void merge(Vec& low, Vec& high, const Vec& low_there, const Vec& high_there) {
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        low.x[axis] = min(low.x[axis], low_there.x[axis]);
-        high.x[axis] = max(high.x[axis], high_there.x[axis]);
-    }
-}
-
-// Boxes from the leaves up: whoever comes to a node second merges those of its children. The fence before a visit
-// publishes the box written before; the one after it keeps the sibling's from being read too early.
-extern "C" __global__ void fit(int leaves, int n, int width, int parts, const real* pos, const int* way,
-                               const int* other_end, const int* parent, int* visits, real* box) {
+// Those of the nodes that span several parts, by whoever stopped below them. The fence before a visit publishes the box
+// written before; the one after it keeps the sibling's from being read too early.
+extern "C" __global__ void fit_spanning(int n, const real* pos, const int* stopped, const int* way, const int* parent,
+                                        int* visits, real* nodes) {
     int leaf = work_item();
-    if (leaf >= leaves) return;
-    Vec low = load(pos, n, leaf * width), high = low;
-    for (int i = leaf * width + 1; i < min(n, (leaf + 1) * width); ++i) {
-        Vec r = load(pos, n, i);
-        merge(low, high, r, r);
-    }
-    int rows = 2 * (2 * leaves - 1), child = ~leaf, place = leaves - 1 + leaf;
-    store(box, rows, 2 * place, low);
-    store(box, rows, 2 * place + 1, high);
-    for (int node = parent[place]; node >= 0; node = parent[node]) {
+    if (leaf >= n) return;
+    int child = stopped[leaf];
+    if (child < 0) return;
+    Node merged = load_node(nodes, child);
+    for (int node = parent[child]; node >= 0; node = parent[node]) {
         __threadfence();
         if (atomicAdd(&visits[node], 1) == 0) return;
         __threadfence();
-        int4 ways = ((const int4*)way)[node];
-        int sibling = child == ways.x ? ways.z : ways.x;
-        place = sibling >= 0 ? sibling : leaves - 1 + ~sibling;
-        merge(low, high, load_written(box, rows, 2 * place), load_written(box, rows, 2 * place + 1));
-        store(box, rows, 2 * node, low);
-        store(box, rows, 2 * node + 1, high);
+        int2 here = ((const int2*)way)[node];
+        Node there = load_written(nodes, child == here.x ? merged.way.y : here.x);
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            merged.low.x[axis] = min(merged.low.x[axis], there.low.x[axis]);
+            merged.high.x[axis] = max(merged.high.x[axis], there.high.x[axis]);
+        }
+        merged.way = here;
+        store_node(nodes, node, merged.low, merged.high, here);
         child = node;
     }
 }

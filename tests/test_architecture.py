@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.airfoil", "md.box", "md.counts", "md.interrupt", "md.reporter", "md.whole"),
+    ("md.airfoil", "md.box", "md.counts", "md.images", "md.interrupt", "md.reporter", "md.whole"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),
-    ("md.tuning", "md.kinetics", "md.foresight", "md.watching"),
+    ("md.tuning", "md.kinetics", "md.foresight", "md.watching", "md.curvekeys"),
     ("md.decayed",),
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.tree"),
     ("md.shadow",),

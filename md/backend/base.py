@@ -199,18 +199,18 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def radix_scratch(self, n: int) -> Any:
-        """What `radix_sort` needs to sort n keys."""
+    def radix_scratch(self, keys: Array) -> Any:
+        """What `radix_sort` needs to sort keys like these."""
 
     @abstractmethod
     def radix_sort(self, keys: Array, bits: int, order: Array, scratch: Any) -> None:
         """Stable sort by many-valued keys.
 
         Args:
-            keys: (n,) uint64, sorted in place.
+            keys: (n,) uint32 or uint64, sorted in place.
             bits: how many of each key, from the lowest, may differ from 0.
             order: (n,) int32, filled: the place each sorted key comes from.
-            scratch: of `radix_scratch`, for as many keys.
+            scratch: of `radix_scratch`, for as many keys of that type.
         """
 
     @abstractmethod

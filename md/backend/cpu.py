@@ -59,10 +59,10 @@ class Cpu(Backend):
         """In parts, one for each thread up to eight."""
         counting_sort(len(keys), keys, scratch, start, order)
 
-    def radix_scratch(self, n: int) -> tuple:
+    def radix_scratch(self, keys) -> tuple:
         """Keys and order of every other pass, and counts of each part."""
         counts = np.zeros((min(self.workers, radix.MAX_PARTS), radix.VALUES), np.int32)
-        return np.empty(n, np.uint64), np.empty(n, np.int32), counts
+        return np.empty_like(keys), np.empty(len(keys), np.int32), counts
 
     def radix_sort(self, keys, bits, order, scratch) -> None:
         """In parts, one for each thread up to eight."""

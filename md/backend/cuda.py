@@ -165,30 +165,31 @@ class Cuda(Backend):
         kernels.place(n, keys, start, place, order)
         kernels.settle(bins, start, order)
 
-    def radix_scratch(self, n: int) -> tuple:
-        """Keys and order of every other pass, counts of each tile, and what scanning them needs."""
+    def radix_scratch(self, keys) -> tuple:
+        """Two more of keys and order, counts of each tile, and what scanning them needs."""
+        n = len(keys)
         counts = radix.VALUES * -(-n // RADIX_TILE)
         told = 1 + counts // SCAN_TILE + 1
-        new = self.empty(n, np.uint64), self.empty(n, np.int32)
-        return (
-            *new,
-            self.empty(counts, np.int32),
-            self.empty(counts + 1, np.int32),
-            self.empty(told, np.uint64),
-        )
+        more = [(self.empty(n, keys.dtype), self.empty(n, np.int32)) for _ in range(2)]
+        counted = self.empty(counts, np.int32), self.empty(counts + 1, np.int32)
+        return more, counted, self.empty(told, np.uint64)
 
     def radix_sort(self, keys, bits, order, scratch) -> None:
         """Digit by digit: counted in tiles, scanned, placed."""
-        n, (other_keys, other_order, counts, start, told) = len(keys), scratch
+        n, (more, (counts, start), told) = len(keys), scratch
         radixes, kernels = self.kernels("md.backend.radix"), self.kernels("md.backend.sort")
-        now, then = (keys, self.empty(0, np.int32)), (other_keys, other_order)
-        for digit in range(radix.passes_of(bits)):
+        wide, passes, own = keys.dtype.itemsize == 8, radix.passes_of(bits), (keys, order)
+        ways = [more[0], own] * (passes // 2)  # where each pass writes: the last to the keys' own place
+        if passes % 2:
+            ways = [more[0], more[1], own, *ways[2:]]
+        now = keys, self.empty(0, np.int32)
+        for digit, then in enumerate(ways):
             shift = radix.DIGIT * digit
-            radixes.count_digits(len(counts), n, now[0], shift, counts)
+            radixes.count_digits(len(counts), n, now[0], wide, shift, counts)
             self.fill(told, 0)
             kernels.scan(THREADS * (len(told) - 1), len(counts), counts, start, told)
-            radixes.place_digits(len(counts), n, *now, shift, start, *then)
-            now, then = then, (keys, order) if digit % 2 == 0 else (other_keys, other_order)
+            radixes.place_digits(len(counts), n, now[0], wide, now[1], shift, start, *then)
+            now = then
 
     def record(self, work):
         """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""

@@ -1,5 +1,7 @@
 // How radix.cu shares out the keys.
 
+#include "md/backend/keys.cuh"
+
 #define VALUES 256  // of a digit, and threads of a block
 #define ROUNDS 8
 #define TILE (VALUES * ROUNDS)

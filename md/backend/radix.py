@@ -1,4 +1,4 @@
-"""The stable radix sort of 64-bit keys on the CPU; radix.cu sorts on a device in steps.
+"""The stable radix sort of 32- or 64-bit keys on the CPU; radix.cu sorts on a device in steps.
 
 Knuth, The Art of Computer Programming 3 (1998) 5.2.5; on a device, Satish, Harris and Garland, Designing
 efficient sorting algorithms for manycore GPUs (2009).
@@ -15,8 +15,8 @@ MAX_PARTS = 8
 
 
 def passes_of(bits: int) -> int:
-    """Passes over keys of so many bits: an even number, so that what is sorted ends where it began."""
-    return 2 * -(-bits // (2 * DIGIT))
+    """Passes over keys of so many bits, at least two."""
+    return max(2, -(-bits // DIGIT))
 
 
 @kernel(parallel=True)
@@ -25,10 +25,10 @@ def radix_sort(n, passes, keys, order, other_keys, other_order, count):
 
     Args:
         n: number of keys.
-        passes: digits, an even number.
-        keys: (n,) uint64, sorted.
+        passes: digits.
+        keys: (n,) uint32 or uint64, sorted.
         order: (n,) int32, filled: where each sorted key comes from.
-        other_keys: (n,) uint64 scratch.
+        other_keys: (n,) scratch of the same type.
         other_order: (n,) int32 scratch.
         count: (parts, 256) int32 scratch.
     """
@@ -42,7 +42,7 @@ def radix_sort(n, passes, keys, order, other_keys, other_order, count):
         for p in numba.prange(parts):
             count[p] = 0
             for i in range(p * n // parts, (p + 1) * n // parts):
-                count[p, (from_keys[i] >> shift) & np.uint64(VALUES - 1)] += 1
+                count[p, (np.uint64(from_keys[i]) >> shift) & np.uint64(VALUES - 1)] += 1
         total = 0
         for value in range(VALUES):
             for p in range(parts):
@@ -51,7 +51,10 @@ def radix_sort(n, passes, keys, order, other_keys, other_order, count):
                 total += here
         for p in numba.prange(parts):
             for i in range(p * n // parts, (p + 1) * n // parts):
-                value = (from_keys[i] >> shift) & np.uint64(VALUES - 1)
+                value = (np.uint64(from_keys[i]) >> shift) & np.uint64(VALUES - 1)
                 to_keys[count[p, value]] = from_keys[i]
                 to_order[count[p, value]] = from_order[i]
                 count[p, value] += 1
+    if passes % 2:  # they ended in the scratch
+        for i in numba.prange(n):
+            keys[i], order[i] = other_keys[i], other_order[i]

@@ -111,6 +111,10 @@ class Search(ABC):
         """Take note of fused steps that were launched."""
         return
 
+    def stepped(self) -> None:
+        """Take note of a step that was not fused."""
+        return
+
     @property
     def signs(self) -> Array:
         """A small array that tells how fused steps fare, for `heed`; empty if nothing can halt them."""

@@ -92,7 +92,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
-        structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0), ("int", "width", 0)))
+        structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0), (c, "leaf2", 0)))
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))

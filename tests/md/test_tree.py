@@ -7,78 +7,78 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from md.curvekeys import bits_for
 from md.grid import Grid
 from md.state import Particles
 from md.tree import Tree
 
 pytestmark = pytest.mark.split
 
-NAMES = ("keys", "order", "extent", "other_end", "way", "after", "before", "parent", "box")
+NAMES = ("other_end", "way", "parent", "nodes")
+KEYS = ("keys", "order", "extent")
 
 
-def tree_of(pos, box: md.Box, backend: str, precision=np.float64, **options) -> dict[str, np.ndarray]:
+def tree_of(pos, box: md.Box, backend: str, precision=np.float64, curve="morton") -> dict[str, np.ndarray]:
     """The tree's arrays on the host, and the particles' positions in its order."""
     place = md.backend.get(backend)
     particles = Particles(md.State(pos, np.zeros_like(pos), box), np.dtype(precision), place)
-    tree = Tree(len(pos), Grid(box, 1.0, precision, place), place, **options)
-    tree.build(particles)
-    tree.fit(particles)
+    tree = Tree(len(pos), Grid(box, 1.0, precision, place), place, curve)
+    tree.build(particles.pos)
+    if len(pos):
+        particles.permute(tree.keys.order)
+    tree.fit(particles.pos)
     found = {name: place.download(getattr(tree, name)) for name in NAMES}
-    told = {"bits": tree.bits, "width": tree.width, "leaves": tree.leaves}
+    found |= {name: place.download(getattr(tree.keys, name)) for name in KEYS}
+    told = {"bits": tree.keys.bits, "depth": tree.depth}
     return found | told | {"pos": place.download(particles.pos)}
 
 
 def children(tree, node: int) -> tuple[int, int]:
-    return tree["way"][4 * node], tree["way"][4 * node + 2]
+    left = tree["way"][2 * node]
+    return left, tree["way"][2 * left + 1]
+
+
+def corners(tree, node: int) -> tuple[np.ndarray, np.ndarray]:
+    dim = tree["pos"].shape[1]
+    return tree["nodes"][2 * node, :dim], tree["nodes"][2 * node + 1, :dim]
 
 
 def check(tree) -> None:
     """Whether it is a tree over all leaves, split where keys first differ, each box that of a range."""
-    n, leaves, width = len(tree["pos"]), tree["leaves"], tree["width"]
-    assert leaves == -(-n // width)
+    n = len(tree["pos"])
     assert (np.diff(tree["keys"].astype(object)) >= 0).all()
-    firsts = tree["keys"][::width]
-    keys = [format(int(key), "064b") + format(k, "032b") for k, key in enumerate(firsts)]
-    met, depth_first = [], []
+    keys = [format(int(key), "064b") + format(k, "032b") for k, key in enumerate(tree["keys"])]
+    met, depth_first, levels = [], [], []
 
-    def visit(node, first, last, above):
+    def visit(node, first, last, above, level):
         depth_first.append(node)
-        place = node if node >= 0 else leaves - 1 + ~node
-        assert tree["parent"][place] == above
-        inside = tree["pos"][first * width : (last + 1) * width]
-        assert (tree["box"][2 * place] == inside.min(axis=0)).all()
-        assert (tree["box"][2 * place + 1] == inside.max(axis=0)).all()
-        if node < 0:
-            assert ~node == first == last
+        assert tree["parent"][node] == above
+        inside = tree["pos"][first : last + 1]
+        low, high = corners(tree, node)
+        assert (low == inside.min(axis=0)).all()
+        assert (high == inside.max(axis=0)).all()
+        if node >= n - 1:
+            assert node - (n - 1) == first == last
             met.append(first)
+            levels.append(level)
             return
         assert {node, tree["other_end"][node]} == {first, last}
         left, right = children(tree, node)
         shared = next(k for k, (a, b) in enumerate(zip(keys[first], keys[last], strict=True)) if a != b)
         split = max(k for k in range(first, last) if keys[k][: shared + 1] == keys[first][: shared + 1])
-        visit(left, first, split, node)
-        visit(right, split + 1, last, node)
+        visit(left, first, split, node, level + 1)
+        visit(right, split + 1, last, node, level + 1)
 
     if n == 0:
         return
-    visit(0 if leaves > 1 else ~0, 0, leaves - 1, -1)
-    assert met == list(range(leaves))
-    backwards = []
-
-    def visit_backwards(node):
-        backwards.append(node)
-        if node >= 0:
-            for child in reversed(children(tree, node)):
-                visit_backwards(child)
-
-    visit_backwards(0 if leaves > 1 else ~0)
-    for order, leaf, child, end in ((depth_first, "after", 0, max), (backwards, "before", 2, min)):
-        for node, following in zip(order, [*order[1:], leaves], strict=True):
-            if node < 0:
-                assert tree[leaf][~node] == following
-            else:
-                assert tree["way"][4 * node + child] == following
-                assert tree["way"][4 * node + child + 1] == tree[leaf][end(node, tree["other_end"][node])]
+    visit(0, 0, n - 1, -1, 1)
+    assert met == list(range(n))
+    assert max(levels) <= tree["depth"]
+    following = dict(zip(depth_first, [*depth_first[1:], -1], strict=True))
+    for node in depth_first:
+        last = node - (n - 1) if node >= n - 1 else max(node, tree["other_end"][node])
+        assert tree["way"][2 * node] == following[node]
+        assert tree["way"][2 * node + 1] == following[n - 1 + last]
 
 
 def clouds(dim: int):
@@ -92,9 +92,9 @@ def clouds(dim: int):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@given(data=st.data(), width=st.integers(1, 5))
-def test_it_is_a_tree_over_all_leaves(dim, data, width, backend):
-    check(tree_of(data.draw(clouds(dim)), md.Box((8.0,) * dim), backend, width=width))
+@given(data=st.data())
+def test_it_is_a_tree_over_all_leaves(dim, data, backend):
+    check(tree_of(data.draw(clouds(dim)), md.Box((8.0,) * dim), backend))
 
 
 @pytest.mark.parametrize("curve", ["hilbert", "gray"])
@@ -102,27 +102,54 @@ def test_it_may_follow_any_curve_that_halves_its_cubes(curve, backend):
     pos = np.random.default_rng(3).random((3000, 3)) * 8
     tree = tree_of(pos, md.Box((8.0,) * 3), backend, curve=curve)
     low, high = tree["extent"][::2], tree["extent"][1::2]
-    cells = np.minimum(((pos - low) * (2.0**10 / (high - low).max())).astype(int), 2**10 - 1)
-    index = sfc.curve(curve, 3).encode(cells, 10)
+    side = 2 ** tree["bits"]
+    cells = np.minimum(((pos - low) * (side / (high - low).max())).astype(int), side - 1)
+    index = sfc.curve(curve, 3).encode(cells, tree["bits"])
     assert np.array_equal(tree["keys"], np.sort(index))
     assert np.array_equal(tree["order"], np.argsort(index, kind="stable"))
     check(tree)
 
 
 def test_boxes_are_right_however_far_particles_have_moved(backend):
-    place, box = md.backend.get(backend), md.Box((8.0,) * 3)
+    place, box = md.backend.get(backend), md.Box((8.0,) * 3, periodic=False)
     rng = np.random.default_rng(4)
     first, then = (rng.random((777, 3)) * 8 for _ in range(2))
     particles = Particles(md.State(first, first, box), np.dtype(np.float64), place)
     tree = Tree(777, Grid(box, 1.0, np.float64, place), place)
-    tree.build(particles)
+    tree.build(particles.pos)
+    tree.fit(particles.pos)
     particles.pos[...] = place.upload(then)
-    tree.fit(particles)
-    box = place.download(tree.box)
-    assert (box[0] == then.min(axis=0)).all()
-    assert (box[1] == then.max(axis=0)).all()
-    last = tree.leaves - 1
-    assert (box[2 * (2 * last)] == then[last * tree.width :].min(axis=0)).all()
+    tree.fit(particles.pos)
+    check_boxes(tree, then, place)
+
+
+def check_boxes(tree, pos, place) -> None:
+    """Whether each box is that of its leaves, which are at these positions."""
+    found = {name: place.download(getattr(tree, name)) for name in NAMES} | {"pos": pos}
+    n = len(pos)
+    for node in range(2 * n - 1):
+        ends = {node, found["other_end"][node]} if node < n - 1 else {node - (n - 1)}
+        inside = pos[min(ends) : max(ends) + 1]
+        low, high = corners(found, node)
+        assert (low == inside.min(axis=0)).all()
+        assert (high == inside.max(axis=0)).all()
+
+
+def test_who_goes_out_at_a_periodic_side_stays_there_in_the_tree(backend):
+    place, box = md.backend.get(backend), md.Box((8.0, 8.0), periodic=(True, False))
+    pos = np.random.default_rng(5).random((300, 2)) * 8
+    particles = Particles(md.State(pos, pos, box), np.dtype(np.float64), place)
+    tree = Tree(300, Grid(box, 1.0, np.float64, place), place)
+    tree.build(particles.pos)
+    order = place.download(tree.keys.order)
+    tree.fit(particles.pos, tree.keys.order)
+    gone = pos + np.array([3.0, 0.0])
+    particles.pos[...] = place.upload(box.wrap(gone))
+    tree.fit(particles.pos, tree.keys.order)
+    check_boxes(tree, (box.wrap(gone) + np.where(gone >= 8, [8.0, 0.0], 0))[order], place)
+    tree.build(particles.pos)
+    tree.fit(particles.pos, tree.keys.order)
+    check_boxes(tree, box.wrap(gone)[place.download(tree.keys.order)], place)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +157,6 @@ def test_boxes_are_right_however_far_particles_have_moved(backend):
     [
         ({"curve": "peano"}, "a tree in 3D along 'peano'; allowed: .*hilbert.*, or a curve of base 2"),
         ({"curve": "row"}, "a tree in 3D along 'row'"),
-        ({"width": 0}, "width = 0; allowed: an integer of at least 1"),
-        ({"width": 2.0}, "width = 2.0; allowed"),
     ],
 )
 def test_what_is_no_tree_is_refused(options, message):
@@ -139,13 +164,23 @@ def test_what_is_no_tree_is_refused(options, message):
         tree_of(np.zeros((3, 3)), md.Box((8.0,) * 3), "cpu", **options)
 
 
-@pytest.mark.parametrize(("side", "bits"), [(1024.0, 10), (1025.0, 21)])
-def test_keys_are_wide_where_a_narrow_step_would_be_longer_than_the_cutoff(side, bits, backend):
-    pos = np.random.default_rng(0).random((2000, 3)) * side
+@pytest.mark.parametrize(
+    ("side", "n", "bits"),
+    [(16.0, 2000, 8), (256.0, 2000, 8), (257.0, 2000, 10), (1024.0, 2000, 10), (1025.0, 2000, 21)],
+)
+def test_keys_are_as_short_as_cells_no_wider_than_the_cutoff_allow(side, n, bits, backend):
+    pos = np.random.default_rng(0).random((n, 3)) * side
     tree = tree_of(pos, md.Box((side,) * 3), backend, np.float32)
     assert tree["bits"] == bits
     assert tree["keys"].max() < 2 ** (3 * bits)
+    assert tree["keys"].dtype == (np.uint32 if bits <= 10 else np.uint64)
     check(tree)
+
+
+def test_keys_are_longer_where_particles_are_many():
+    place = md.backend.get("cpu")
+    grid = Grid(md.Box((100.0, 50.0)), 1.0, np.float32, place)
+    assert [bits_for(n, grid) for n in (2**14, 2**14 + 1, 2**22, 2**23)] == [8, 12, 12, 16]
 
 
 def test_a_key_is_the_bits_of_a_cell_in_turn(backend):
@@ -153,7 +188,7 @@ def test_a_key_is_the_bits_of_a_cell_in_turn(backend):
     tree = tree_of(pos, md.Box((8.0,) * 3), backend)
     assert tree["extent"].tolist() == [0, 7.99, 0, 7.99, 0, 7.99]
     assert tree["order"].tolist() == [0, 5, 1, 2, 3, 4]
-    keys = [format(int(key), "030b")[:6] for key in tree["keys"]]
+    keys = [format(int(key), "024b")[:6] for key in tree["keys"]]
     assert keys == ["000000", "000001", "001000", "010000", "100000", "111111"]
 
 
@@ -168,14 +203,16 @@ def test_equal_keys_keep_the_order_they_had(backend):
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 31, 2049, 300_000])
-@pytest.mark.parametrize(("curve", "width"), [("morton", 4), ("hilbert", 1)])
-def test_both_backends_make_the_same_tree(dim, precision, n, curve, width):
+@pytest.mark.parametrize("curve", ["morton", "hilbert"])
+def test_both_backends_make_the_same_tree(dim, precision, n, curve):
     if md.backend.why_not() is not None:
         pytest.skip(md.backend.why_not())
     rng = np.random.default_rng(n)
     pos = rng.random((n, dim)) * 200
     pos[: n // 3] = pos[rng.integers(n, size=n // 3)]
     box = md.Box((200.0,) * dim)
-    trees = [tree_of(pos, box, place, precision, curve=curve, width=width) for place in ("cpu", "cuda")]
-    for name in (*NAMES, "pos"):
+    trees = [tree_of(pos, box, place, precision, curve) for place in ("cpu", "cuda")]
+    for tree in trees:
+        tree["nodes"] = tree["nodes"][:, :dim]
+    for name in (*NAMES, *KEYS, "pos"):
         assert np.array_equal(trees[0][name], trees[1][name]), name

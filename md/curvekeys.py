@@ -1,0 +1,142 @@
+"""Sort keys of particles along a curve, counted from a corner of their own extent.
+
+Such keys know nothing of the box, so that particles may be anywhere.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+import sfc
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.grid import Grid
+from sfc import Curve
+
+BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # of a key along an axis, to choose from; dim -> how many
+PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
+
+
+def curve_of(choice: str | Curve, dim: int) -> Curve:
+    """A curve whose index has a bit for each halving of a cube, by name or as it is.
+
+    Raises:
+        ValueError: it is unknown, of another dimension or of another base; lists those that can be taken.
+    """
+    curve = sfc.curve(choice, dim) if isinstance(choice, str) and choice in sfc.curves(dim) else choice
+    if isinstance(curve, Curve) and (curve.dim, curve.base) == (dim, 2):
+        return curve
+    raise ValueError(
+        f"a tree in {dim}D along {choice!r}; allowed: {', '.join(halving(dim))}, or a curve of base 2"
+    )
+
+
+def halving(dim: int) -> tuple[str, ...]:
+    """Names of the curves along which there can be a tree."""
+    return tuple(name for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2)
+
+
+def bits_for(n: int, grid: Grid) -> int:
+    """Bits of a key along an axis: as few as give two cells a particle, none wider than the cutoff.
+
+    Fewer bits are sorted in fewer passes. Keys of up to 32 bits are kept as such, longer ones as 64.
+    """
+    widest, dim = max(grid.box.lengths), grid.box.dim
+    choices = BITS[dim]
+    for bits in choices:
+        side = widest / 2**bits
+        if side <= grid.cutoff and grid.box.volume >= 2 * n * side**dim:
+            return bits
+    return choices[-1]
+
+
+class CurveKeys:
+    """Keys of some particles, with the buffers to find and sort them.
+
+    Args:
+        n: number of particles.
+        grid: their box, precision and cutoff.
+        backend: where they live.
+        curve: the curve: a name of `sfc.curves(dim)` or a curve, of base 2.
+
+    Attributes:
+        bits: of a key along an axis.
+        key_bits: of a key.
+        keys: (n,) indices along the curve, sorted: uint32, or uint64 where a key is longer than 32 bits.
+        order: (n,) int32 slot of the particle of each key.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d.
+
+    Raises:
+        ValueError: a curve that is unknown, of another dimension or of another base.
+    """
+
+    def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve):
+        dim, real = grid.box.dim, grid.precision
+        self._n, self._backend, self._curve = n, backend, curve_of(curve, dim)
+        self.bits = bits_for(n, grid)
+        self.key_bits = self.bits * dim
+        self.keys = backend.empty(n, np.uint32 if self.key_bits <= 32 else np.uint64)
+        self.order = backend.empty(n, np.int32)
+        self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
+        self._scratch = backend.radix_scratch(self.keys)
+        self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
+        in_turn = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
+        self._start = -1 if in_turn else self._curve.start
+
+    def sort(self, pos: Array) -> None:
+        """Find and sort the keys, by launches alone.
+
+        Args:
+            pos: (n, dim) positions in d, n above 0; they stay where they are.
+        """
+        n, kernels = self._n, self._backend.kernels(__name__)
+        kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
+        kernels.extent_of_all(LANES, pos, self._parts, self.extent)
+        kernels.curve_keys(n, pos, self.extent, self.bits, self._start, *self._tables, self.keys)
+        self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
+
+
+@kernel(parallel=True)
+def extent_of_parts(threads, n, pos, extents):
+    """Least and greatest coordinate along each axis of every part of the particles, one after the other."""
+    for part in numba.prange(PARTS):
+        for axis in range(pos.shape[1]):
+            low, high = pos[part % n, axis], pos[part % n, axis]
+            for i in range(part, n, PARTS):
+                low, high = min(low, pos[i, axis]), max(high, pos[i, axis])
+            extents[2 * (axis * PARTS + part)] = low
+            extents[2 * (axis * PARTS + part) + 1] = high
+
+
+@kernel
+def extent_of_all(threads, pos, extents, extent):
+    """Of all parts: extent[2 axis] is the least, the next the greatest."""
+    for axis in range(pos.shape[1]):
+        lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
+        highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
+        extent[2 * axis], extent[2 * axis + 1] = lows.min(), highs.max()
+
+
+@kernel(parallel=True)
+def curve_keys(n, pos, extent, bits, start, rank, next, keys):
+    """keys[i] = index along the curve of the cell of particle i, one of 2**bits a side; cells are cubes.
+
+    A negative `start` stands for Morton's curve, for which a device needs no tables.
+    """
+    dim, real = pos.shape[1], extent.dtype.type
+    widest = extent[1] - extent[0]
+    for axis in range(1, dim):
+        widest = max(widest, extent[2 * axis + 1] - extent[2 * axis])
+    scale = real(2**bits) / widest if widest > 0 else real(0)
+    for i in numba.prange(n):
+        key, state = np.uint64(0), max(start, 0)
+        for level in range(bits - 1, -1, -1):
+            digit = 0
+            for axis in range(dim):
+                cell = min(np.int64((pos[i, axis] - extent[2 * axis]) * scale), 2**bits - 1)
+                digit |= ((cell >> level) & 1) << axis
+            key = key << np.uint64(dim) | np.uint64(rank[state, digit])
+            state = np.int64(next[state, digit])
+        keys[i] = key

@@ -1,0 +1,74 @@
+"""Images of a position at periodic sides, for a walk through boxes that may reach out of the box.
+
+An image is a number of `dim` digits of base 3, the first axis lowest: 1 is a length up, 2 a length down.
+"""
+
+from numba.extending import overload, register_jitable
+
+
+@register_jitable(forceinline=True)
+def is_needed(grid, r, image, low, high, reach):
+    """Whether a position has anything in reach of that image of it, of what is between two corners."""
+    for axis in range(len(r)):
+        digit = image % 3
+        image //= 3
+        if digit == 1 and (grid.periodic[axis] == 0 or r[axis] + grid.length[axis] - high[axis] >= reach):
+            return False
+        if digit == 2 and (grid.periodic[axis] == 0 or low[axis] - r[axis] + grid.length[axis] >= reach):
+            return False
+    return True
+
+
+@register_jitable(forceinline=True)
+def needs_images(grid, r, low, high, reach):
+    """Whether a position has anything in reach of any image of it but itself."""
+    needs = False
+    for axis in range(len(r)):
+        x, length = r[axis], grid.length[axis]
+        close = x + length - high[axis] < reach or low[axis] - x + length < reach
+        needs |= grid.periodic[axis] != 0 and close
+    return needs
+
+
+@register_jitable(forceinline=True)
+def is_nearest(grid, a, b, there, image):
+    """Whether that image of a is nearest to b, which may stand in the tree at `there`, a length away.
+
+    By this two images meet nobody twice.
+    """
+    for axis in range(len(a)):
+        half, d, gone = grid.half[axis], a[axis] - b[axis], there[axis] - b[axis]
+        nearest = -1 if d > half else (1 if d < -half else 0)
+        out = 1 if gone > half else (-1 if gone < -half else 0)
+        moved = -1 if image % 3 == 2 else image % 3
+        if moved - out != nearest:
+            return False
+        image //= 3
+    return True
+
+
+@register_jitable(forceinline=True)
+def moved_along(grid, axis, x, digit):
+    """A coordinate of an image."""
+    if digit == 0:
+        return x
+    return x + grid.length[axis] if digit == 1 else x - grid.length[axis]
+
+
+def image_of(grid, r, image):
+    """A position moved by up to a length along each axis."""
+    raise NotImplementedError
+
+
+@overload(image_of, jit_options={"forceinline": True})
+def _image_of(grid, r, image):
+    if r.count == 2:
+        return lambda grid, r, image: (
+            moved_along(grid, 0, r[0], image % 3),
+            moved_along(grid, 1, r[1], image // 3),
+        )
+    return lambda grid, r, image: (
+        moved_along(grid, 0, r[0], image % 3),
+        moved_along(grid, 1, r[1], image // 3 % 3),
+        moved_along(grid, 2, r[2], image // 9),
+    )
