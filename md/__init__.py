@@ -7,6 +7,7 @@ them.
 """
 
 from md import backend, laws, observe, scenes, search
+from md.airfoil import Airfoil, naca, read_airfoil
 from md.backend import BackendUnavailableError
 from md.box import Box
 from md.checkpoint import Checkpoint, CheckpointError
@@ -19,14 +20,17 @@ from md.faults import (
     SimulationFault,
 )
 from md.frozen import FrozenPrecision
+from md.inflow import Inflow
 from md.observe import Observer, Profile
 from md.reorder import Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
 from md.state import State
 from md.trajectory import Trajectory
+from md.wing import Wing
 
 __all__ = [
+    "Airfoil",
     "BackendUnavailableError",
     "Box",
     "Checkpoint",
@@ -35,6 +39,7 @@ __all__ = [
     "EnergyExploded",
     "Every",
     "FrozenPrecision",
+    "Inflow",
     "ListOverflow",
     "Moved",
     "Never",
@@ -48,9 +53,12 @@ __all__ = [
     "SimulationFault",
     "State",
     "Trajectory",
+    "Wing",
     "backend",
     "laws",
+    "naca",
     "observe",
+    "read_airfoil",
     "scenes",
     "search",
 ]

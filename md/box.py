@@ -1,8 +1,10 @@
-"""The simulation box: lengths, periodicity, volume."""
+"""The simulation box: lengths, periodicity, open sides, volume."""
 
 from dataclasses import dataclass
 
 import numpy as np
+
+FARTHEST = 1000.0  # from an open side, in lengths of the box along that axis
 
 
 @dataclass(frozen=True)
@@ -12,14 +14,16 @@ class Box:
     Args:
         lengths: side along each axis in particle diameters; two or three of them.
         periodic: one flag for every axis, or one flag each.
+        open: likewise; particles go out at both ends of an open axis and on as they like, up to 1000 lengths.
 
     Raises:
-        ValueError: another number of axes, a side that is not positive and finite, or flags that do not
-            match.
+        ValueError: another number of axes, a side that is not positive and finite, flags that do not match,
+            or an axis that is both periodic and open.
     """
 
     lengths: tuple[float, ...]
     periodic: tuple[bool, ...] = (True,)
+    open: tuple[bool, ...] = (False,)
 
     def __post_init__(self):
         lengths = tuple(float(side) for side in np.atleast_1d(np.asarray(self.lengths, dtype=np.float64)))
@@ -27,14 +31,16 @@ class Box:
             raise ValueError(f"box lengths {lengths}; allowed: two or three axes")
         if not all(np.isfinite(side) and side > 0 for side in lengths):
             raise ValueError(f"box lengths {lengths}; allowed: positive and finite, in particle diameters")
-        flags = (self.periodic,) if isinstance(self.periodic, (bool, np.bool_)) else tuple(self.periodic)
-        flags = flags * len(lengths) if len(flags) == 1 else flags
-        if len(flags) != len(lengths):
+        periodic = _flags("periodic", self.periodic, len(lengths))
+        open_ = _flags("open", self.open, len(lengths))
+        if any(both for both in map(all, zip(periodic, open_, strict=True))):
             raise ValueError(
-                f"periodic = {self.periodic} for {len(lengths)} axes; allowed: one flag, or one an axis"
+                f"open = {open_} where periodic = {periodic}; allowed: an axis that is periodic, open or "
+                "neither; give the open one periodic=False"
             )
         object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "periodic", tuple(bool(flag) for flag in flags))
+        object.__setattr__(self, "periodic", periodic)
+        object.__setattr__(self, "open", open_)
 
     @property
     def dim(self) -> int:
@@ -75,8 +81,25 @@ class Box:
     def outside(self, pos: np.ndarray) -> np.ndarray:
         """Whether each particle is outside the box.
 
-        (n,) bool. A periodic axis holds [0, length), another [0, length].
+        (n,) bool. A periodic axis holds [0, length), another [0, length], an open one 1000 lengths more at
+        either end.
         """
-        sides = np.array(self.lengths, pos.dtype)
-        over = np.where(self.periodic, pos >= sides, pos > sides)
-        return ((pos < 0) | over).any(axis=1)
+        lowest, highest = (np.array(ends, pos.dtype) for ends in zip(*self.ends, strict=True))
+        over = np.where(self.periodic, pos >= highest, pos > highest)
+        return ((pos < lowest) | over).any(axis=1)
+
+    @property
+    def ends(self) -> tuple[tuple[float, float], ...]:
+        """Between what a particle may be along each axis, in d."""
+        return tuple(
+            (-FARTHEST * side, (1 + FARTHEST) * side) if is_open else (0.0, side)
+            for side, is_open in zip(self.lengths, self.open, strict=True)
+        )
+
+
+def _flags(name: str, given, dim: int) -> tuple[bool, ...]:
+    flags = (given,) if isinstance(given, (bool, np.bool_)) else tuple(given)
+    flags = flags * dim if len(flags) == 1 else flags
+    if len(flags) != dim:
+        raise ValueError(f"{name} = {given} for {dim} axes; allowed: one flag, or one an axis")
+    return tuple(bool(flag) for flag in flags)

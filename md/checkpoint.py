@@ -29,7 +29,7 @@ from md.state import State
 from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
-MEMORIES = ("integrator", "reorder")
+MEMORIES = ("integrator", "reorder", "surroundings")
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
     TypeError, AttributeError,
@@ -72,7 +72,7 @@ class Saved(NamedTuple):
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
         start_energy: of `md.watch.Watch`.
-        memory: of the integrator and of the reorder, by these words.
+        memory: of the integrator, of the reorder and of the surroundings, by these words.
     """
 
     choices: dict[str, Any]
@@ -90,7 +90,7 @@ class Saved(NamedTuple):
         state = self.state
         config = {
             "simulation": self.choices,
-            "box": {"lengths": state.box.lengths, "periodic": state.box.periodic},
+            "box": {"lengths": state.box.lengths, "periodic": state.box.periodic, "open": state.box.open},
             "step": self.step,
             "start_energy": self.start_energy,
         }
@@ -112,7 +112,8 @@ class Saved(NamedTuple):
         arrays = _arrays(path)
         try:
             config = json.loads(str(arrays["config"]))
-            box = Box(tuple(config["box"]["lengths"]), tuple(config["box"]["periodic"]))
+            sides = config["box"]
+            box = Box(tuple(sides["lengths"]), tuple(sides["periodic"]), tuple(sides.get("open", (False,))))
             choices, step, energy = dict(config["simulation"]), config["step"], config["start_energy"]
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise CheckpointError(

@@ -13,23 +13,29 @@ from typing import Any
 
 import numpy as np
 
+from md.airfoil import Airfoil
 from md.backend import Cpu, Cuda
+from md.inflow import Inflow
 from md.integrate import INTEGRATORS
 from md.laws import LAWS, WALLS
 from md.reorder import Reorder
 from md.schedule import SCHEDULES
 from md.search import SEARCHES
+from md.wing import Wing
 from sfc import Curve
 
 SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of the parameter
+    "airfoil": {"airfoil": Airfoil},
     "backend": {"cpu": Cpu, "cuda": Cuda},
     "integrator": INTEGRATORS,
     "law": LAWS,
     "reorder": {"reorder": Reorder},
     "schedule": SCHEDULES,
     "search": SEARCHES,
+    "surrounding": {"wing": Wing, "inflow": Inflow},
     "walls": WALLS,
 }
+ONE_OF = {"surroundings": "surrounding"}  # what a list of choices is a list of
 OPTIONAL = ("reorder", "walls")  # where there may be none
 CURVE = ("name", "dim", "base", "rank", "next", "start")
 NUMBERS = "biuf"  # kinds of numpy's
@@ -51,7 +57,9 @@ def told(slot: str, choice: Any) -> Any:
     if isinstance(choice, np.generic) and choice.dtype.kind in NUMBERS:
         return {"number": choice.item(), "dtype": choice.dtype.str}
     if isinstance(choice, (tuple, list)):
-        return [told("", value) for value in choice]
+        return [told(ONE_OF.get(slot, ""), value) for value in choice]
+    if isinstance(choice, np.ndarray):
+        return choice.tolist()
     if type(choice) is Curve:
         return {"curve": {p: np.asarray(getattr(choice, p)).tolist() for p in CURVE}}
     named = choice if hasattr(choice, "__qualname__") else type(choice)
@@ -75,7 +83,7 @@ def made(slot: str, plain: Any) -> Any:
     if plain is None or isinstance(plain, (bool, int, float, str)):
         return plain
     if isinstance(plain, list):
-        return tuple(made("", value) for value in plain)
+        return tuple(made(ONE_OF.get(slot, ""), value) for value in plain)
     try:
         if "curve" in plain:
             return Curve(**{p: plain["curve"][p] for p in CURVE})

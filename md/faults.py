@@ -30,14 +30,19 @@ class Remains(NamedTuple):
     dt: float
 
     def save(self, path: Path) -> None:
-        """Write the arrays exactly, for `numpy.load` without pickle; the box as `lengths` and `periodic`.
+        """Write the arrays exactly, for `numpy.load` without pickle.
 
-        The file takes its place in one move, once it is whole.
+        The box is there as `lengths`, `periodic` and `open`. The file takes its place in one move, once it is
+        whole.
 
         Raises:
             OSError: a path that cannot be written.
         """
-        arrays = self._asdict() | {"lengths": self.box.lengths, "periodic": self.box.periodic}
+        arrays = self._asdict() | {
+            "lengths": self.box.lengths,
+            "periodic": self.box.periodic,
+            "open": self.box.open,
+        }
         del arrays["box"]
         write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 

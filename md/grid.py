@@ -25,6 +25,8 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
             ("length", real, (dim,)),
             ("half", real, (dim,)),  # half the length on a periodic axis, else infinite
             ("image", real, (dim,)),  # the length on a periodic axis, else 0
+            ("lowest", real, (dim,)),  # where a particle may be: from 0 to the length, but for open axes
+            ("highest", real, (dim,)),
             ("per_side", real, (dim,)),  # cells per unit of length
             ("cells", np.int32, (3,)),  # 1 along z in 2D
             ("periodic", np.int32, (3,)),
@@ -79,6 +81,7 @@ class Grid:
             self.record["length"][0, axis] = length
             self.record["half"][0, axis] = length / 2 if periodic else np.inf
             self.record["image"][0, axis] = length if periodic else 0
+            self.record["lowest"][0, axis], self.record["highest"][0, axis] = box.ends[axis]
             self.record["per_side"][0, axis] = count / length
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from tqdm import tqdm
 
@@ -16,6 +17,7 @@ from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search
 from md.state import Particles
+from md.surrounding import Bound
 
 MOST_INTERVALS = 10  # between two looks, where a plan goes on
 
@@ -31,6 +33,7 @@ class Loop:
         fused: whether the integrator's step is part of the force kernel.
         backend: where all this lives.
         timings: for the times of the phases.
+        surroundings: that the particles meet besides, where steps are not fused.
 
     Attributes:
         step: steps taken so far.
@@ -49,10 +52,11 @@ class Loop:
         fused: bool,
         backend: Backend,
         timings: Timings,
+        surroundings: Sequence[Bound] = (),
     ):
         self._particles, self._law, self._search, self._integrator = particles, law, search, integrator
         self._reorder, self._lookout, self._fused, self._backend = reorder, lookout, fused, backend
-        self._timings, self.step = timings, 0
+        self._timings, self.step, self._surroundings = timings, 0, surroundings
         self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
         self.pieces = Pieces(particles, search, backend, self._take)
 
@@ -105,8 +109,7 @@ class Loop:
     def find_forces(self) -> Array:
         """The force on each particle as they are: `force`, filled."""
         self.build()
-        self._search.force(self._law, self.force)
-        self._integrator.push(self.force, self.step)
+        self._push(self.step)
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
@@ -121,7 +124,7 @@ class Loop:
                 self._timed(phases, "integrate", mover.prepare, self.step, fault)
             self._timed(phases, "build", self._search.build)
             self._timed(phases, "force", self._find_force)
-            self._timed(phases, "integrate", mover.advance, self.force, self.step, fault)
+            self._timed(phases, "integrate", self._move, fault)
             self._search.stepped()
             self.step += 1
             return
@@ -145,8 +148,18 @@ class Loop:
             return self._fused and not self._search.plan().build
 
     def _find_force(self) -> None:
+        self._push(self.step + self._integrator.lead)
+
+    def _push(self, step: float) -> None:
         self._search.force(self._law, self.force)
-        self._integrator.push(self.force, self.step + self._integrator.lead)
+        self._integrator.push(self.force, step)
+        for surrounding in self._surroundings:
+            surrounding.push(self.force)
+
+    def _move(self, fault: Array) -> None:
+        self._integrator.advance(self.force, self.step, fault)
+        for surrounding in self._surroundings:
+            surrounding.after(self.step, self._integrator.strides(self.step))
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))

@@ -45,6 +45,7 @@ class Outside:
         grid: of the particles.
         dt: time step in time units.
         backend: where the particles live.
+        others: whether there is more that may give energy (`md.surrounding`).
 
     Attributes:
         acts: whether there is anything.
@@ -66,6 +67,7 @@ class Outside:
         grid: Grid,
         dt: float,
         backend: Backend,
+        others: bool = False,
     ):
         box, dim = particles.box, particles.box.dim
         pull = np.zeros(dim) if gravity is None else np.asarray(gravity, dtype=np.float64)
@@ -76,13 +78,13 @@ class Outside:
         self._particles, self._grid, self._backend, self._dt = particles, grid, backend, dt
         self._shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
         self.acts = walls is not None or bool(pull.any())
-        self.drives = self._shaken is not None or bool(pull.any())
+        self.drives = self._shaken is not None or bool(pull.any()) or others
         self.record = np.zeros(1, record_dtype(dim, grid.precision))
         self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
         if walls is not None:
             walls.check(box, law, dt)
             spring, damping = walls.contact(law)
-            apart = ~np.array(box.periodic)
+            apart = np.array(walls.axes(box))
             self.record["spring"], self.record["damping"] = spring * apart, damping * apart
         if self._shaken is not None:
             self.record["axis"] = walls.axis % dim

@@ -23,8 +23,10 @@ from md.loop import Loop
 from md.outside import Outside
 from md.reorder import Reorder
 from md.reporter import Reporter, checked, next_report, report
-from md.search import Scattered, Search, search
+from md.search import Search, search
+from md.start import begin
 from md.state import Particles, State
+from md.surrounding import Surrounding, memories, remember
 from md.together import check_together, time_step
 from md.trajectory import append_frame
 from md.watch import Watch
@@ -45,6 +47,7 @@ class Simulation:
             for none: a particle that comes to such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
         dt: time step in time units; None for a fiftieth of the contact time.
+        surroundings: what else particles meet in steps that are not fused: a `md.Wing`, a `md.Inflow`.
         reorder: when and along what to reorder the particles in memory, or the work on them; None for never.
         backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
         precision: "float32" or "float64"; of positions, velocities and forces.
@@ -57,12 +60,12 @@ class Simulation:
 
     Attributes:
         backend: the `md.backend.Backend` on which all this lives.
+        surroundings: those at work, in the order in which they were given.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
     Raises:
-        ValueError: an unknown name, a step that is not positive and finite, a box too small for the
-            cutoff, a reorder for a search that sorts the data itself, mode "shadow" with `fused`, or a folder
-            that cannot be made.
+        ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
+            choices that do not go together (`md.together`), or a folder that cannot be made.
         BackendUnavailableError: CUDA asked for where there is none.
     """
 
@@ -75,6 +78,7 @@ class Simulation:
         dt: float | None = None,
         walls: Walls | None = None,
         gravity: Sequence[float] | None = None,
+        surroundings: Sequence[Surrounding] = (),
         reorder: Reorder | None = None,
         backend: str | Backend = "auto",
         precision: str = "float64",
@@ -86,31 +90,31 @@ class Simulation:
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
         self.law, self.dt, self.timings = law, time_step(dt, law, walls), Timings()
-        self._allow_overlap = allow_overlap
-        chosen = _search(search)
-        mover = _integrator(integrator)
-        check_together(chosen, mover, reorder, fused)
+        self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
+        check_together(chosen, mover, reorder, fused, surroundings)
         self.backend = backends.get(backend, layout)
         self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self.backend)
         self._particles = Particles(state, np.dtype(precision), self.backend)
         where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
-        gas = self._particles, self._grid, self.dt, self.backend
-        outside = self._outside = Outside(walls, gravity, law, *gas)
+        gas = *where[:2], self.dt, self.backend
+        outside = self._outside = Outside(walls, gravity, law, *gas, others=bool(surroundings))
         self._integrator = mover.bind(*gas, outside)
         self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
-        folder = post_mortem_folder(post_mortem)
-        self._lookout = Lookout(self._search, self._watch, self.dt, self.backend, self.timings, folder)
+        self.surroundings = tuple(s.bind(*where[:2], self._search, self.backend) for s in surroundings)
+        kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
+        self._lookout = Lookout(self._search, self._watch, *kept)
         self._loop = Loop(
             self._particles, law, self._search, self._integrator, self._reorder, self._lookout, fused,
-            self.backend, self.timings,
+            self.backend, self.timings, self.surroundings,
         )  # fmt: skip
         self._begun = 0
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
             "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
-            "backend": self.backend, "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+            "surroundings": tuple(surroundings), "backend": self.backend, "precision": precision,
+            "fused": fused, "allow_overlap": allow_overlap,
         }  # fmt: skip
 
     def __len__(self) -> int:
@@ -118,10 +122,7 @@ class Simulation:
 
     @property
     def builds(self) -> int:
-        """How often the search made its structure: at every step, but for lists that outlive one.
-
-        Counted from where the simulation was made or loaded.
-        """
+        """How often the search made its structure since the simulation was made or loaded."""
         return getattr(self._search, "builds", self.step - self._begun)
 
     def run(
@@ -177,8 +178,7 @@ class Simulation:
     def state(self) -> State:
         """The particles now, in their memory order, on the host; velocities at the time of the positions.
 
-        A copy: looking does not change the run; on a device `verlet` may make its lists at other steps then,
-        so that sums round differently.
+        A copy: looking changes no run, though on a device `verlet` may make its lists at other steps then.
         """
         self._loop.see()
         if self.step == 0:
@@ -262,6 +262,7 @@ class Simulation:
         memory = {
             "integrator": self._integrator.memory,
             "reorder": {} if self._reorder is None else self._reorder.memory,
+            "surroundings": memories(self.surroundings),
         }
         state = self._particles.to_state()
         Saved(described(self._choices), state, self.step, self._watch.start, memory).write(path)
@@ -281,8 +282,8 @@ class Simulation:
             backend: as of the constructor; None for that of the file.
             post_mortem: as of the constructor; the file says nothing of it.
             instead: other arguments of the constructor, in place of what the file says: `law`, `search`,
-                `walls`, `gravity`, `reorder`, `fused`. Needed for an object of a class that is in no
-                registry, for which `integrator` may be given too: velocities and time are as it keeps them.
+                `walls`, `gravity`, `surroundings`, `reorder`, `fused`. Needed for an object that no registry
+                has, for which `integrator` may be given too: velocities and time are as it keeps them.
 
         Raises:
             OSError: no file, or one that cannot be read.
@@ -299,6 +300,8 @@ class Simulation:
             if choices.get("reorder") is not None and saved.holds("reorder", choices["reorder"]):
                 simulation._reorder.remember(saved.memory["reorder"])
             simulation._integrator.remember(saved.memory["integrator"])
+            if saved.holds("surroundings", choices.get("surroundings", ())):
+                remember(simulation.surroundings, saved.memory["surroundings"])
         simulation._loop.begin_at(saved.step)
         simulation._begun = saved.step
         if all(saved.holds(slot, choices.get(slot)) for slot in ("law", "walls", "gravity")):
@@ -306,11 +309,8 @@ class Simulation:
         return simulation
 
     def _begin_watch(self) -> None:
-        chosen = self._choices["search"]
-        finder = Scattered() if chosen.sorts_data else chosen  # bound anew: the search stays as it is
-        finder = finder.bind(self._particles, self._grid, self.backend)
-        finder.build()
-        overlap = self._watch.begin(finder.pairs(self.law.cutoff))
+        where = self._particles, self._grid, self.backend, self.law.cutoff
+        overlap = begin(self._watch, self._choices["search"], *where)
         if self.step == 0 and overlap is not None and not self._allow_overlap:
             self._watch.begun = False
             raise self._lookout.keep(overlap, self.step)

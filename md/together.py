@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from md.integrate import Integrator
@@ -9,11 +11,19 @@ from md.laws import PairLaw
 from md.laws.walls import Walls
 from md.reorder import Reorder
 from md.search import Search
+from md.surrounding import Surrounding
 
 STEPS_PER_CONTACT = 50
+STRIDE_AS_ONE = "velocity_verlet", "adaptive_euler"
 
 
-def check_together(search: Search, integrator: Integrator, reorder: Reorder | None, fused: bool) -> None:
+def check_together(
+    search: Search,
+    integrator: Integrator,
+    reorder: Reorder | None,
+    fused: bool,
+    surroundings: Sequence[Surrounding] = (),
+) -> None:
     """Look at what a simulation is to compute with.
 
     Raises:
@@ -22,6 +32,18 @@ def check_together(search: Search, integrator: Integrator, reorder: Reorder | No
     if fused and not integrator.fuses:
         raise ValueError(
             f"integrator {integrator.name!r} cannot be fused into the force kernel; take fused=False"
+        )
+    if fused and surroundings:
+        raise ValueError("surroundings with fused=True; steps with them are not fused; take fused=False")
+    if surroundings and integrator.name not in STRIDE_AS_ONE:
+        raise ValueError(
+            f"surroundings with integrator {integrator.name!r}; allowed: {', '.join(STRIDE_AS_ONE)}, whose "
+            "steps are a kick and a drift"
+        )
+    if surroundings and reorder is not None and reorder.mode == "shadow":
+        raise ValueError(
+            "surroundings with a reorder of mode 'shadow', whose search has a copy of the particles; "
+            "allowed: mode 'data' or 'threads', or none"
         )
     if reorder is not None and search.sorts_data:
         raise ValueError(

@@ -18,9 +18,10 @@ def wrapped(x, length, periodic):
 
 
 @register_jitable(forceinline=True)
-def inside(x, length, periodic):
-    """Whether a wrapped coordinate is in the box; false for NaN."""
-    return x >= 0 and (x < length or (x == length and periodic == 0))
+def inside(grid, axis, x):
+    """Whether a wrapped coordinate is where it may be; false for NaN."""
+    highest = grid.highest[axis]
+    return x >= grid.lowest[axis] and (x < highest or (x == highest and grid.periodic[axis] == 0))
 
 
 def well_inside(grid, r):
@@ -34,7 +35,7 @@ def folded(grid, r):
 
 
 def in_box(grid, r):
-    """Whether a wrapped position is in the box; false for NaN."""
+    """Whether a wrapped position is in the box, or out of an open side of it; false for NaN."""
     raise NotImplementedError
 
 
@@ -69,14 +70,8 @@ def _folded(grid, r):
 @overload(in_box, jit_options={"forceinline": True})
 def _in_box(grid, r):
     if r.count == 2:
-        return lambda grid, r: (
-            inside(r[0], grid.length[0], grid.periodic[0]) and inside(r[1], grid.length[1], grid.periodic[1])
-        )
-    return lambda grid, r: (
-        inside(r[0], grid.length[0], grid.periodic[0])
-        and inside(r[1], grid.length[1], grid.periodic[1])
-        and inside(r[2], grid.length[2], grid.periodic[2])
-    )
+        return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1])
+    return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1]) and inside(grid, 2, r[2])
 
 
 @overload(is_finite, jit_options={"forceinline": True})

@@ -14,7 +14,7 @@ __device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, cons
     return v;
 }
 
-// Cell of one coordinate; the box's far side belongs to the last cell.
+// Cell of one coordinate; the box's far side belongs to the last cell, and so does what is out of it at an open side.
 __device__ __forceinline__ int axis_cell(const Grid& grid, int axis, real x) {
     return max(0, min((int)(x * grid.per_side[axis]), grid.cells[axis] - 1));
 }

@@ -81,7 +81,11 @@ def is_interior(grid, cell):
 
 
 def home_cell(grid, r):
-    """Cell of a position as (x, y, z) integers, z = 0 in 2D; the box's far side belongs to the last cell."""
+    """Cell of a position as (x, y, z) integers, z = 0 in 2D; the box's far side belongs to the last cell.
+
+    So does all that is out of it at an open side, and what is out at the other to the first: partners are in
+    adjacent cells still.
+    """
     raise NotImplementedError
 
 
@@ -191,8 +195,8 @@ def _separation(grid, interior, a, b):
 
 @register_jitable(forceinline=True)
 def axis_cell(grid, axis, x):
-    """Cell of one coordinate."""
-    return min(int(x * grid.per_side[axis]), grid.cells[axis] - 1)
+    """Cell of one coordinate; the first or last one of what is out of an open side."""
+    return max(0, min(int(x * grid.per_side[axis]), grid.cells[axis] - 1))
 
 
 @overload(home_cell, jit_options={"forceinline": True})

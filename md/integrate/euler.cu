@@ -14,12 +14,15 @@ extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* mo
 }
 
 extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* force, double longest,
-                                          double reach, const double* most, double* elapsed, long long step, Grid grid,
-                                          unsigned long long* fault) {
+                                          double reach, const double* most, double* elapsed, double* strides, long long step,
+                                          Grid grid, unsigned long long* fault) {
     int i = work_item();
     if (i >= n) return;
     double dt = *most > 0 ? min(longest, reach / sqrt(*most)) : longest;
-    if (i == 0) *elapsed += dt;
+    if (i == 0) {
+        *elapsed += dt;
+        strides[0] = strides[1] = (real)dt;
+    }
     Vec v = add_scaled(load(vel, n, i), (real)dt, load(force, n, i));
     store(vel, n, i, v);
     Vec r = load(pos, n, i);

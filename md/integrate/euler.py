@@ -35,7 +35,7 @@ class AdaptiveEuler(Integrator):
         """A copy that moves these particles by steps of at most `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
         bound._most = backend.upload(np.array([np.nan]))  # until a step is taken
-        bound._elapsed = backend.zeros(1, np.float64)
+        bound._elapsed, bound._strides = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
         return bound
 
     def time(self, step: int) -> float:
@@ -83,10 +83,15 @@ class AdaptiveEuler(Integrator):
             RADIUS,
             self._most,
             self._elapsed,
+            self._strides,
             step,
             self._grid.record,
             fault,
         )
+
+    def strides(self, step: int) -> Array:
+        """As they were found."""
+        return self._strides
 
     def last_drift(self) -> float:
         """The last step; 0 where none was taken since the simulation was loaded."""
@@ -109,11 +114,12 @@ def fastest(n, vel, grid, most):
 
 
 @kernel(parallel=True)
-def kick_and_drift(n, pos, vel, id, force, longest, reach, most, elapsed, step, grid, fault):
+def kick_and_drift(n, pos, vel, id, force, longest, reach, most, elapsed, strides, step, grid, fault):
     """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest."""
     dt = min(longest, reach / math.sqrt(most[0])) if most[0] > 0 else longest
     elapsed[0] += dt
     stride = vel.dtype.type(dt)
+    strides[:] = stride
     for i in numba.prange(n):
         g = grid[0]
         v = add_scaled(load(vel, i, g), stride, load(force, i, g))

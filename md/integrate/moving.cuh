@@ -16,12 +16,13 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
             }
         }
         r.x[axis] = x;
-        good = good && x >= 0 && (x < length || (x == length && !periodic));
+        real highest = grid.highest[axis];
+        good = good && x >= grid.lowest[axis] && (x < highest || (x == highest && !periodic));
         finite = finite && isfinite(x);
     }
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) r.x[axis] = good ? r.x[axis] : old.x[axis];
-    store(pos, n, i, r);  // every position in memory stays inside the box
+    store(pos, n, i, r);  // every position in memory stays inside the box, but for its open sides
     if (!good) {
         unsigned long long word = 2ull * step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);

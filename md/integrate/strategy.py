@@ -124,6 +124,13 @@ class Integrator(ABC):
             step: number of the step that would come next.
         """
 
+    def strides(self, step: int) -> Array | None:
+        """Times by which a step just taken kicked and drifted: (2,) float64 array of the backend.
+
+        None where a step is not one kick and one drift by the velocity after it.
+        """
+        return None
+
     def last_drift(self) -> float:
         """Time by which the velocities as they are carried the particles in the last step.
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from md.backend import Backend
 from md.backend.base import Array
+from md.grid import Grid
 from md.integrate import leapfrog
 from md.integrate.moving import KickDrift
 from md.integrate.strategy import Integrator
+from md.outside import Outside
 from md.pace import Pace
+from md.state import Particles
 
 
 class VelocityVerlet(Integrator):
@@ -18,6 +24,15 @@ class VelocityVerlet(Integrator):
 
     name = "velocity_verlet"
     fuses = True
+
+    def bind(
+        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+    ) -> VelocityVerlet:
+        """A copy that moves these particles by steps of `dt` time units."""
+        bound = super().bind(particles, grid, dt, backend, outside)
+        kicks = grid.precision.type(dt / 2), grid.precision.type(dt)
+        bound._strides = [backend.upload(np.array([kick, kicks[1]], np.float64)) for kick in kicks]
+        return bound
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt (by dt/2 at step 0), then drift by dt."""
@@ -39,6 +54,10 @@ class VelocityVerlet(Integrator):
             return moved
         outside.at(0.0, self._clock, turn)
         return moved._replace(outside=outside.record, now=outside.now)
+
+    def strides(self, step: int) -> Array:
+        """The time step twice; the first kick is by half."""
+        return self._strides[min(step, 1)]
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""

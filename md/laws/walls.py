@@ -70,24 +70,29 @@ class Walls:
         g = -math.log(self.restitution) / time
         return (math.pi / time) ** 2 + g**2, 2 * g
 
+    @staticmethod
+    def axes(box: Box) -> tuple[bool, ...]:
+        """At the ends of which axes they stand: those that are neither periodic nor open."""
+        return tuple(not (periodic or open_) for periodic, open_ in zip(box.periodic, box.open, strict=True))
+
     def check(self, box: Box, law: PairLaw, dt: float) -> None:
         """Look whether they fit.
 
         Args:
-            box: of the particles; walls stand at the ends of its axes that are not periodic.
+            box: of the particles; walls stand at the ends of its axes that are neither periodic nor open.
             law: between two spheres.
             dt: time step in time units.
 
         Raises:
             ValueError: there is no axis to stand on, or no room between two walls.
         """
-        if all(box.periodic):
+        if not any(self.axes(box)):
             raise ValueError(
-                f"walls in a box with periodic = {box.periodic}; they need an axis that is not; take "
-                "walls = None, or a Box with periodic=False there"
+                f"walls in a box with periodic = {box.periodic} and open = {box.open}; they need an axis "
+                "that is neither; take walls = None, or a Box with periodic=False there"
             )
-        for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
-            if not periodic and length < 2 * RADIUS:
+        for axis, (length, stands) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
+            if stands and length < 2 * RADIUS:
                 raise ValueError(
                     f"walls {length} d apart along axis {axis}; allowed: at least {2 * RADIUS} d; enlarge "
                     "the box"
@@ -157,9 +162,9 @@ class ShakenWalls(Walls):
         super().check(box, law, dt)
         if type(self.axis) is not int or not -box.dim <= self.axis < box.dim:
             raise ValueError(f"axis = {self.axis!r} of shaken walls; allowed: {-box.dim} .. {box.dim - 1}")
-        if box.periodic[self.axis]:
+        if not self.axes(box)[self.axis]:
             raise ValueError(
-                f"walls shaken along axis {self.axis % box.dim}, which is periodic; give the Box "
+                f"walls shaken along axis {self.axis % box.dim}, which is periodic or open; give the Box "
                 "periodic=False there, or shake along another"
             )
         if self.speed * dt > FASTEST:

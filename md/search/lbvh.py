@@ -7,6 +7,7 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
+from md.backend.base import Array
 from md.backend.jit import kernel
 from md.backend.prelude import displacement, dot, finish, load, zero
 from md.counts import require_count
@@ -56,6 +57,7 @@ class Lbvh(Search):
         reach = grid.cutoff + 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's place, rounded
         fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
         self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
+        self._in_place = self.backend.empty(0, np.int32)
         self.forget()
 
     def forget(self) -> None:
@@ -85,6 +87,11 @@ class Lbvh(Search):
     def stepped(self) -> None:
         """The tree has grown older."""
         self._age += 1
+
+    @property
+    def boxes(self) -> tuple[Array, Array, Array]:
+        """Of the tree."""
+        return self.tree.nodes, self.tree.way, self._in_place
 
     def _structure(self):
         return self.tree.nodes, self.tree.way, self._reach

@@ -107,6 +107,14 @@ class Search(ABC):
         """Arrays in place of which a build may put others."""
         return ()
 
+    @property
+    def boxes(self) -> tuple[Array, Array, Array] | None:
+        """Nodes and ways of a tree of boxes (`md.tree`), and the slot of each leaf, (0,) for its number.
+
+        As the last `force` found them; None where there is none.
+        """
+        return None
+
     def took(self, plan: Plan) -> None:
         """Take note of fused steps that were launched."""
         return

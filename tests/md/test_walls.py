@@ -193,7 +193,7 @@ def test_walls_that_cannot_be_are_refused(kind, values, said):
 @pytest.mark.parametrize(
     ("box", "law", "options", "said"),
     [
-        (PERIODIC, LAW, {"walls": Walls()}, "an axis that is not"),
+        (PERIODIC, LAW, {"walls": Walls()}, "an axis that is neither"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=0)}, "axis 0, which is periodic"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=3)}, "-3 .. 2"),
         (BOX, LAW, {"walls": ShakenWalls(amplitude=1.0, frequency=1.0, axis=1.5)}, "axis = 1.5"),

@@ -1,0 +1,31 @@
+"""Looking at the particles before the first step."""
+
+from __future__ import annotations
+
+from md.backend import Backend
+from md.faults import OverlappingStart
+from md.grid import Grid
+from md.search import Scattered, Search
+from md.state import Particles
+from md.watch import Watch
+
+
+def begin(
+    watch: Watch, search: Search, particles: Particles, grid: Grid, backend: Backend, cutoff: float
+) -> OverlappingStart | None:
+    """Let a watch see the start, by a search of its own, so that the run's stays as it is.
+
+    Args:
+        watch: of the run.
+        search: the choice, not bound; one that would move the particles is not taken.
+        particles: of the run.
+        grid: of the run.
+        backend: of the run.
+        cutoff: of the law, in d.
+
+    Returns:
+        What `Watch.begin` does.
+    """
+    finder = (Scattered() if search.sorts_data else search).bind(particles, grid, backend)
+    finder.build()
+    return watch.begin(finder.pairs(cutoff))

@@ -1,0 +1,80 @@
+"""What else particles meet: a wing in their stream, an inlet where it comes in.
+
+Contract. A surrounding is bound to particles, a grid and a search, and has its say twice in each step: `push`
+adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Neither
+waits for a device. Steps with surroundings are not fused.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from md.backend.base import Array, Backend
+from md.grid import Grid
+from md.search.strategy import Search
+from md.state import Particles
+
+
+class Bound:
+    """A surrounding at work on some particles."""
+
+    def push(self, force: Array) -> None:
+        """Add to the force on each particle at the present positions.
+
+        Args:
+            force: (n, dim) array of the backend, changed.
+        """
+        return
+
+    def after(self, step: int, strides: Array) -> None:
+        """Come after a step.
+
+        Args:
+            step: its number, counted from 0.
+            strides: (2,) float64 array of the backend: the times by which it kicked and drifted.
+        """
+        return
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """What a run needs to go on: name -> array on the host."""
+        return {}
+
+    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Go on from such a memory.
+
+        Raises:
+            ValueError: it is none of this one's.
+        """
+        return
+
+
+class Surrounding(ABC):
+    """A choice for `Simulation(surroundings=...)`, as plain data."""
+
+    @abstractmethod
+    def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> Bound:
+        """Set it to work.
+
+        Raises:
+            ValueError: it does not fit the box.
+        """
+
+
+def memories(surroundings: Sequence[Bound]) -> dict[str, np.ndarray]:
+    """What some surroundings need to go on, each name after the number of whose it is."""
+    return {f"{k}_{name}": array for k, s in enumerate(surroundings) for name, array in s.memory.items()}
+
+
+def remember(surroundings: Sequence[Bound], memory: Mapping[str, np.ndarray]) -> None:
+    """Let some surroundings go on from what `memories` gave.
+
+    Raises:
+        ValueError: it is none of theirs.
+    """
+    for k, s in enumerate(surroundings):
+        own = f"{k}_"
+        s.remember({name[len(own) :]: array for name, array in memory.items() if name.startswith(own)})

@@ -1,0 +1,55 @@
+// How a disc meets a wing; see wing.py.
+
+#include "md/tree.cuh"
+
+#define COLUMNS 8  // of a segment: start, end, outward normal, whether the outline turns out at the start, length^2
+#define ACROSS 8   // parts of a segment's box, together a warp
+#define UP 4
+
+// The outline seen from a point: nearest segment, signed distance, outward normal there.
+struct Seen {
+    int segment;
+    real distance, nx, ny;
+};
+
+__device__ __forceinline__ Seen from_outline(int count, const real* segments, real x, real y) {
+    int best = -1;
+    real at = 0, nearest = 0;
+    for (int s = 0; s < count; ++s) {
+        const real* p = segments + COLUMNS * s;
+        real ax = x - p[0], ay = y - p[1], bx = p[2] - p[0], by = p[3] - p[1];
+        real share = min(max((ax * bx + ay * by) / p[7], (real)0), (real)1);
+        real dx = ax - share * bx, dy = ay - share * by, d2 = dx * dx + dy * dy;
+        if (best < 0 || d2 < nearest) {
+            best = s;
+            at = share;
+            nearest = d2;
+        }
+    }
+    const real* p = segments + COLUMNS * best;
+    Seen seen = {best, 0, p[4], p[5]};
+    if (at > 0 && at < 1) {
+        seen.distance = (x - p[0]) * p[4] + (y - p[1]) * p[5];
+        return seen;
+    }
+    const real* edge = at <= 0 ? p : segments + COLUMNS * ((best + 1) % count);
+    real away = sqrt(nearest), sign = edge[6] == 0 ? (real)-1 : (real)1;
+    seen.distance = sign * away;
+    if (away > 0) {
+        seen.nx = sign * (x - edge[0]) / away;
+        seen.ny = sign * (y - edge[1]) / away;
+    }
+    return seen;
+}
+
+// The segment that pushes a disc, or -1, and the force on the disc.
+__device__ __forceinline__ int pushed(int count, const real* segments, const Foil& foil, const Vec& r, const Vec& v,
+                                      Vec& push) {
+    if (!(foil.left < r.x[0] && r.x[0] < foil.right && foil.down < r.x[1] && r.x[1] < foil.up)) return -1;
+    Seen seen = from_outline(count, segments, r.x[0], r.x[1]);
+    if (!(seen.distance >= -foil.depth && seen.distance < foil.radius)) return -1;
+    real size = foil.spring * (foil.radius - seen.distance) - foil.damping * (v.x[0] * seen.nx + v.x[1] * seen.ny);
+    push.x[0] = size * seen.nx;
+    push.x[1] = size * seen.ny;
+    return seen.segment;
+}

@@ -1,0 +1,305 @@
+"""A wing in a stream of discs: particles against segments of its outline, by the tree where there is one.
+
+A disc touches the point of the outline that is nearest to its centre, so that it has one contact with the
+wing and no more, at an edge too, and its force no matter of who comes first. The force on it is that of a
+wall: K (r - s) along the outward normal for a centre at s < r from the outline (less than 0 inside), with a
+dashpot against its velocity along the normal. A centre deeper inside than `depth` is let go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from md.airfoil import Airfoil
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.grid import Grid
+from md.laws.walls import RADIUS
+from md.search.strategy import Search
+from md.state import Particles
+from md.surrounding import Bound, Surrounding
+
+LANES = 32  # parts of a segment's box, each searched for by itself
+ACROSS, UP = 8, 4  # of them
+COLUMNS = 8  # of a segment: start, end, outward normal, whether the outline turns out at the start, length^2
+SLACK = 1e-3  # by which the boxes of segments are larger, in d
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wing(Surrounding):
+    """An airfoil that stands in a stream along +x, in 2D.
+
+    Args:
+        airfoil: its section.
+        chord: in d.
+        angle: of attack, in degrees; where it is positive the nose is up.
+        at: (x, y) of its quarter-chord point, in d.
+        stiffness: K, in m / time^2: the force a length that a disc is pressed in.
+        damping: mu, in m / time.
+        depth: how deep inside a centre may be and still be pushed out, in d.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    airfoil: Airfoil
+    chord: float
+    at: tuple[float, float]
+    angle: float = 0.0
+    stiffness: float
+    damping: float = 0.0
+    depth: float = 2.0
+
+    def __post_init__(self):
+        self.airfoil.placed(self.chord, self.angle, self.at)  # or it says why not
+        object.__setattr__(self, "at", tuple(map(float, self.at)))
+        for name in ("stiffness", "damping", "depth"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} = {value} of a wing; allowed: finite and not negative")
+
+    @property
+    def outline(self) -> np.ndarray:
+        """(m, 2) points in d, counter-clockwise."""
+        return self.airfoil.placed(self.chord, self.angle, self.at)
+
+    def segments(self) -> np.ndarray:
+        """(m, 8) float64: start, end, outward normal, whether the outline turns out at start, length^2."""
+        start = self.outline
+        end = np.roll(start, -1, axis=0)
+        along = end - start
+        length = np.hypot(*along.T)
+        normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
+        before = np.roll(along, 1, axis=0)
+        turn = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
+        return np.column_stack([start, end, normal, turn >= 0, length**2])
+
+    def distance(self, pos) -> np.ndarray:
+        """Distance of points from the outline, negative inside: (p,) float64, in d.
+
+        Args:
+            pos: (p, 2) in d.
+        """
+        pos, found = np.asarray(pos, np.float64), np.empty(len(pos))
+        distances(len(pos), np.ascontiguousarray(pos), self.segments(), found)
+        return found
+
+    def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> WingContact:
+        """Set it to work.
+
+        Raises:
+            ValueError: a box in 3D, or an outline nearer than a diameter to a side of the box.
+        """
+        box = grid.box
+        if box.dim != 2:
+            raise ValueError(f"a wing in a box of {box.dim} axes; allowed: 2")
+        low, high = self.outline.min(axis=0), self.outline.max(axis=0)
+        if (low < 1).any() or (high > np.array(box.lengths) - 1).any():
+            raise ValueError(
+                f"a wing from {low.round(3).tolist()} to {high.round(3).tolist()} in a box of {box.lengths}; "
+                "allowed: at least 1 d from every side; move it, or take a larger box or a smaller chord"
+            )
+        return WingContact(self, particles, grid, search, backend)
+
+
+class WingContact(Bound):
+    """A wing at work.
+
+    Args:
+        wing: the choice.
+        particles: that it meets.
+        grid: of the particles.
+        search: of the particles; its boxes are asked for who is near, if it has some, else every particle is.
+        backend: where they live.
+
+    Attributes:
+        wing: the choice.
+    """
+
+    def __init__(self, wing: Wing, particles: Particles, grid: Grid, search: Search, backend: Backend):
+        self.wing, self._particles, self._grid, self._search = wing, particles, grid, search
+        self._backend, real = backend, grid.precision
+        segments = wing.segments()
+        self._segments = backend.upload(segments.astype(real).ravel())
+        self._boxes = backend.upload(_boxes(segments, wing.depth).astype(real).ravel())
+        low, high = segments[:, :2].min(axis=0), segments[:, :2].max(axis=0)
+        fields = ["left", "down", "right", "up", "spring", "damping", "radius", "depth"]
+        ends = *(low - RADIUS - SLACK), *(high + RADIUS + SLACK)
+        values = *ends, wing.stiffness, wing.damping, RADIUS, wing.depth
+        self._foil = np.array([values], np.dtype([(name, real) for name in fields], align=True))
+        self._force, self._given = (backend.zeros(2 * len(segments), np.float64) for _ in range(2))
+
+    @property
+    def force(self) -> np.ndarray:
+        """(m, 2) force of the gas on each segment when forces were found last, in m d / time^2."""
+        return self._backend.download(self._force).reshape(-1, 2)
+
+    @property
+    def momentum(self) -> np.ndarray:
+        """(m, 2) momentum given by the gas to each segment so far, in m d / time; waits for the device.
+
+        Between two moments its change over the time passed is the mean force: along x the drag, along y the
+        lift.
+        """
+        return self._backend.download(self._given).reshape(-1, 2)
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """The momentum given."""
+        return {"given": self._backend.download(self._given)}
+
+    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
+        """The momentum given.
+
+        Raises:
+            ValueError: it is none of this wing's.
+        """
+        found = memory.get("given")
+        if found is None or found.shape != self._given.shape or not np.isfinite(found).all():
+            raise ValueError(f"given = {found!r}; allowed: {self._given.shape} finite numbers")
+        self._given[...] = self._backend.upload(found.astype(np.float64))
+
+    def push(self, force: Array) -> None:
+        """Push discs off the wing, and take down the reaction."""
+        p, kernels, count = self._particles, self._backend.kernels(__name__), len(self._segments) // COLUMNS
+        wing, tree = (self._segments, self._foil), self._search.boxes
+        if tree is None:
+            self._backend.fill(self._force, 0)
+            parts = 4 * self._backend.workers
+            kernels.touch_each(p.n, count, parts, p.pos, p.vel, *wing, force, self._force)
+        else:
+            at = p.pos, p.vel, *tree, self._boxes
+            kernels.touch_near(LANES * count, p.n, count, *at, *wing, self._grid.record, force, self._force)
+
+    def after(self, step: int, strides: Array) -> None:
+        """Add up the momentum that the kick gave."""
+        kernels = self._backend.kernels(__name__)
+        kernels.give(len(self._force), self._force, strides, self._given)
+
+
+def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
+    """(m, 4) lower and upper corner of where the centres are that touch each segment."""
+    start, end, normal = segments[:, :2], segments[:, 2:4], segments[:, 4:6]
+    turns_in = segments[:, 6] == 0
+    grown = [
+        np.where(turns, max(RADIUS, depth), RADIUS)[:, None] for turns in (turns_in, np.roll(turns_in, -1))
+    ]
+    ends = [(at - by, at + by) for at, by in zip((start, end), grown, strict=True)]
+    inner = [at - depth * normal for at in (start, end)]
+    corners = np.array([corner for pair in ends for corner in pair] + inner)
+    return np.column_stack([corners.min(axis=0) - SLACK, corners.max(axis=0) + SLACK])
+
+
+@register_jitable
+def from_outline(count, segments, x, y):
+    """The outline seen from a point: nearest segment, signed distance, outward normal there."""
+    best, at, nearest = -1, x - x, x - x
+    for s in range(count):
+        k = COLUMNS * s
+        ax, ay = x - segments[k], y - segments[k + 1]
+        bx, by = segments[k + 2] - segments[k], segments[k + 3] - segments[k + 1]
+        share = min(max((ax * bx + ay * by) / segments[k + 7], x - x), segments[k + 7] / segments[k + 7])
+        dx, dy = ax - share * bx, ay - share * by
+        d2 = dx * dx + dy * dy
+        if best < 0 or d2 < nearest:
+            best, at, nearest = s, share, d2
+    k = COLUMNS * best
+    nx, ny = segments[k + 4], segments[k + 5]
+    if 0 < at < 1:
+        return best, (x - segments[k]) * nx + (y - segments[k + 1]) * ny, nx, ny
+    edge = k if at <= 0 else COLUMNS * ((best + 1) % count)
+    dx, dy, away = x - segments[edge], y - segments[edge + 1], np.sqrt(nearest)
+    if segments[edge + 6] == 0:
+        dx, dy, sign = -dx, -dy, -away
+    else:
+        sign = away
+    if away > 0:
+        nx, ny = dx / away, dy / away
+    return best, sign, nx, ny
+
+
+@register_jitable
+def pushed(count, segments, foil, x, y, vx, vy):
+    """The segment that pushes a disc, or -1, and the force on the disc."""
+    if not (foil.left < x < foil.right and foil.down < y < foil.up):
+        return -1, x - x, x - x
+    s, distance, nx, ny = from_outline(count, segments, x, y)
+    if not (-foil.depth <= distance < foil.radius):
+        return -1, x - x, x - x
+    size = foil.spring * (foil.radius - distance) - foil.damping * (vx * nx + vy * ny)
+    return s, size * nx, size * ny
+
+
+@kernel(parallel=True)
+def distances(n, pos, segments, found):
+    """found[i] = signed distance of a point from the outline; `segments` is (m, 8)."""
+    flat = segments.ravel()
+    for i in numba.prange(n):
+        found[i] = from_outline(len(segments), flat, pos[i, 0], pos[i, 1])[1]
+
+
+@kernel(parallel=True)
+def touch_each(n, count, parts, pos, vel, segments, foil, force, on_wing):
+    """Every particle against the wing; its reaction is added to `on_wing`."""
+    sums = np.zeros((parts, len(on_wing)))
+    for part in numba.prange(parts):
+        f = foil[0]
+        for i in range(part * n // parts, (part + 1) * n // parts):
+            s, fx, fy = pushed(count, segments, f, pos[i, 0], pos[i, 1], vel[i, 0], vel[i, 1])
+            if s >= 0:
+                force[i, 0] += fx
+                force[i, 1] += fy
+                sums[part, 2 * s] -= fx
+                sums[part, 2 * s + 1] -= fy
+    for part in range(parts):
+        on_wing += sums[part]
+
+
+@kernel(parallel=True)
+def touch_near(lanes, n, count, pos, vel, nodes, way, order, boxes, segments, foil, grid, force, on_wing):
+    """Every segment against the particles in its box, found in parts of the box; on_wing is its reaction.
+
+    A walk for each part, and for each image of it along periodic axes, that boxes of the tree may reach to.
+    """
+    for item in numba.prange(count):
+        s, f, g = np.int64(item), foil[0], grid[0]
+        sum_x, sum_y = 0.0, 0.0
+        left, down, right, up = boxes[4 * s], boxes[4 * s + 1], boxes[4 * s + 2], boxes[4 * s + 3]
+        for image in range(9):
+            dx, dy = (image % 3 + 1) % 3 - 1, (image // 3 + 1) % 3 - 1
+            if (dx != 0 and g.periodic[0] == 0) or (dy != 0 and g.periodic[1] == 0):
+                continue
+            mx, my = dx * g.length[0], dy * g.length[1]
+            node = 0
+            while node >= 0:
+                near = (
+                    nodes[2 * node, 0] <= right + mx
+                    and nodes[2 * node + 1, 0] >= left + mx
+                    and nodes[2 * node, 1] <= up + my
+                    and nodes[2 * node + 1, 1] >= down + my
+                )
+                leaf = node - (n - 1)
+                node = np.int64(way[2 * node + (0 if near else 1)])
+                if near and leaf >= 0:
+                    i = np.int64(order[leaf]) if len(order) else leaf
+                    owner, fx, fy = pushed(count, segments, f, pos[i, 0], pos[i, 1], vel[i, 0], vel[i, 1])
+                    if owner == s:
+                        force[i, 0] += fx
+                        force[i, 1] += fy
+                        sum_x -= fx
+                        sum_y -= fy
+        on_wing[2 * s], on_wing[2 * s + 1] = sum_x, sum_y
+
+
+@kernel(parallel=True)
+def give(entries, on_wing, strides, given):
+    """Add the force times the kick."""
+    for k in numba.prange(entries):
+        given[k] += on_wing[k] * strides[0]
