@@ -1,7 +1,5 @@
 // A stream that comes in; see inflow.py.
 
-#include "md/backend/warp.cuh"
-
 __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
     word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
@@ -9,47 +7,58 @@ __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
 }
 
 // A number above 0 and up to 1, the same on every backend.
-__device__ __forceinline__ double chance(long long seed, long long step, int id, int draw) {
-    unsigned long long word = mixed((unsigned long long)seed + 0x9E3779B97F4A7C15ull * (unsigned long long)(step + 1));
-    word = mixed(word ^ ((unsigned long long)id << 32 | (unsigned long long)draw));
+__device__ __forceinline__ double chance(long long seed, long long number, int draw) {
+    unsigned long long word = mixed((unsigned long long)seed + 0x9E3779B97F4A7C15ull * (unsigned long long)(number + 1));
+    word = mixed(word ^ (unsigned long long)draw);
     return ((double)(word >> 11) + 1.0) * 0x1p-53;
 }
 
-extern "C" __global__ void renew(int n, int parts, real* pos, real* vel, const int* id, long long step,
-                                 const double* strides, Inlet inlet, Grid grid, long long* renewed) {
-    int i = work_item();
-    if (i >= n) return;
-    int axis = inlet.axis;
-    Vec r = load(pos, n, i), v = load(vel, n, i);
-    double length = 0, x = 0, speed = 0;
+extern "C" __global__ void enter(int n, real* pos, real* vel, const int* id, Inlet inlet, Grid grid, const int* gone,
+                                 const long long* counts) {
+    int k = work_item();
+    if (k >= counts[1]) return;
+    int i = gone[k];
+    long long number = counts[0];
+    for (int other = 0; other < counts[1]; ++other) number += id[gone[other]] < id[i];
+    Vec r = load(pos, n, i), v;
 #pragma unroll
-    for (int k = 0; k < DIM; ++k) {
-        if (k != axis) continue;
-        length = grid.length[k];
-        x = r.x[k];
-        speed = v.x[k];
-    }
-    double before = x - speed * strides[1];
-    if (before >= 0 && before < length) return;
-    double beyond = before < 0 ? x : length - x;
-#pragma unroll
-    for (int k = 0; k < DIM; ++k) {
-        double width = (double)grid.length[k] - 2 * inlet.margin[k];
-        double size = sqrt(-2 * log(chance(inlet.seed, step, id[i], 3 * k)));
-        double angle = chance(inlet.seed, step, id[i], 3 * k + 1);
-        double fresh = inlet.velocity[k] + inlet.spread * size * cospi(2 * angle);
-        double place = inlet.margin[k] + width * (1 - chance(inlet.seed, step, id[i], 3 * k + 2));
-        if (k == axis) {
-            fresh = copysign(fresh, inlet.velocity[k]);
-            place = fresh > 0 ? beyond : length - beyond;
+    for (int axis = 0; axis < DIM; ++axis) {
+        double length = grid.length[axis], place;
+        double size = sqrt(-2 * log(chance(inlet.seed, number, 2 * axis)));
+        double angle = chance(inlet.seed, number, 2 * axis + 1);
+        double fresh = inlet.velocity[axis] + inlet.spread * size * cospi(2 * angle);
+        if (axis == inlet.axis) {
+            double x = r.x[axis], least = inlet.gap * (sizeof(real) == 4 ? 0x1p-23 : 0x1p-52) * length;
+            fresh = copysign(fresh, inlet.velocity[axis]);
+            double beyond = fresh > 0 ? x - (length - inlet.gap) : inlet.gap - x;
+            place = fresh > 0 ? beyond : length - max(beyond, least);
+        } else {
+            double turns = inlet.start[axis] + number * inlet.turn[axis];
+            place = inlet.margin[axis] + (turns - floor(turns)) * (length - 2 * inlet.margin[axis]);
         }
-        if (place >= (double)grid.length[k] || (real)place >= grid.length[k]) {
-            place = grid.periodic[k] ? 0.0 : (double)grid.length[k] - inlet.margin[k];
-        }
-        r.x[k] = (real)place;
-        v.x[k] = (real)fresh;
+        r.x[axis] = min((real)place, inlet.last[axis]);
+        v.x[axis] = (real)fresh;
     }
     store(pos, n, i, r);
     store(vel, n, i, v);
-    atomicAdd((unsigned long long*)renewed, 1ull);
+}
+
+extern "C" __global__ void leave(int n, const real* pos, Inlet inlet, Grid grid, int* gone, long long* counts) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec r = load(pos, n, i);
+    bool out = false;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        if (axis != inlet.axis) continue;
+        double x = r.x[axis];
+        out = inlet.velocity[axis] > 0 ? x >= (double)grid.length[axis] - inlet.gap : x < inlet.gap;
+    }
+    if (out) gone[atomicAdd((unsigned long long*)counts + 1, 1ull)] = i;
+}
+
+extern "C" __global__ void count(int n, long long* counts) {
+    if (work_item() > 0) return;
+    counts[0] += counts[1];
+    counts[1] = 0;
 }

@@ -1,4 +1,4 @@
-"""A stream: what goes out of the box along an axis comes in again where the stream does, as fresh gas."""
+"""A stream: what comes to one end of an axis of the box comes in again at the other, as fresh gas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numba.extending import register_jitable
 
@@ -20,21 +19,25 @@ from md.state import Particles
 from md.surrounding import Bound, Surrounding
 
 MOST_SEEDS = 2**63
+TURNS = {2: 0.6180339887498949, 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inflow(Surrounding):
-    """Particles that leave by either end of an axis come in at the end at which the stream does.
+    """Particles within a cutoff of the end to which a stream flows come in at the other end.
 
-    They get a velocity of the stream's Maxwellian and a place anywhere across it, at half a diameter or more
-    from walls; they may overlap who is there. The axis is a periodic one of the box, so that particles at its
-    two ends touch across it.
+    So do those that flow out there against it. No two touch across the ends of the axis, which is a periodic
+    one of the box, as long as no particle goes farther than a cutoff in a step. One that comes in has a
+    velocity of the stream's Maxwellian. Places across the stream follow each other as multiples of the golden
+    ratio's fraction do (of its like in the plane in 3D), at half a diameter or more from walls, so that those
+    who come in together are far from one another: Roberts, The unreasonable effectiveness of quasirandom
+    sequences (2018).
 
     Args:
         velocity: (dim,) of the stream, in d per time unit; not 0 along the axis.
         temperature: of the stream, m <(v - velocity)^2> / dim, in d^2 / time^2.
         axis: 0, 1 or 2.
-        seed: of the places and velocities, which depend on it, on the step and on the particle's id alone.
+        seed: of the first place and of the velocities. Who is how many-th to come in goes by step and id.
 
     Raises:
         ValueError: a value outside its range.
@@ -98,6 +101,10 @@ class Inlet(Bound):
         fields = [
             ("velocity", np.float64, (dim,)),
             ("margin", np.float64, (dim,)),  # from the sides of each axis
+            ("start", np.float64, (dim,)),  # place across the stream, of the width
+            ("turn", np.float64, (dim,)),  # from one to the next
+            ("last", grid.precision, (dim,)),  # coordinate in the box
+            ("gap", np.float64),  # that is kept free at the far end
             ("spread", np.float64),  # of a component of the velocity
             ("seed", np.int64),
             ("axis", np.int32),
@@ -105,18 +112,23 @@ class Inlet(Bound):
         self._record = np.zeros(1, np.dtype(fields, align=True))
         self._record["velocity"], self._record["margin"] = inflow.velocity, np.where(box.periodic, 0, RADIUS)
         self._record["spread"], self._record["seed"] = math.sqrt(inflow.temperature), inflow.seed
-        self._record["axis"] = inflow.axis
-        self._renewed = backend.zeros(1, np.int64)
+        self._record["axis"], self._record["gap"] = inflow.axis, grid.cutoff
+        across = [axis for axis in range(dim) if axis != inflow.axis]
+        self._record["start"] = np.random.default_rng(inflow.seed).random(dim)
+        self._record["turn"][0, across] = TURNS[dim]
+        sides = np.array(box.lengths, grid.precision)
+        self._record["last"] = np.where(box.periodic, np.nextafter(sides, sides.dtype.type(0)), sides)
+        self._gone, self._counts = backend.empty(particles.n, np.int32), backend.zeros(2, np.int64)
 
     @property
     def renewed(self) -> int:
         """How often a particle was taken out and let in again so far; waits for the device."""
-        return int(self._backend.download(self._renewed)[0])
+        return int(self._backend.download(self._counts)[0])
 
     @property
     def memory(self) -> dict[str, np.ndarray]:
         """The count."""
-        return {"renewed": self._backend.download(self._renewed)}
+        return {"renewed": self._backend.download(self._counts)[:1]}
 
     def remember(self, memory: Mapping[str, np.ndarray]) -> None:
         """The count.
@@ -127,15 +139,18 @@ class Inlet(Bound):
         found = memory.get("renewed")
         if found is None or found.shape != (1,) or found.dtype != np.int64 or found[0] < 0:
             raise ValueError(f"renewed = {found!r}; allowed: (1,) int64, not negative")
-        self._renewed[...] = self._backend.upload(found)
+        self._counts[:1] = self._backend.upload(found)
 
     def after(self, step: int, strides: Array) -> None:
-        """Renew who went out in this step: who was outside before, by the velocity that carried it."""
-        p, parts = self._particles, self._backend.workers
-        record, grid = self._record, self._grid.record
-        self._backend.kernels(__name__).renew(
-            p.n, parts, p.pos, p.vel, p.id, step, strides, record, grid, self._renewed
+        """Let those in again who are at the far end."""
+        p, kernels, where = (
+            self._particles,
+            self._backend.kernels(__name__),
+            (self._record, self._grid.record),
         )
+        kernels.leave(p.n, p.pos, *where, self._gone, self._counts)
+        kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._gone, self._counts)
+        kernels.count(1, self._counts)
 
 
 @register_jitable
@@ -147,39 +162,52 @@ def mixed(word):
 
 
 @register_jitable
-def chance(seed, step, id, draw):
+def chance(seed, number, draw):
     """A number above 0 and up to 1, the same on every backend."""
-    word = mixed(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(step + 1))
-    word = mixed(word ^ (np.uint64(id) << np.uint64(32) | np.uint64(draw)))
+    word = mixed(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(number + 1))
+    word = mixed(word ^ np.uint64(draw))
     return (np.float64(word >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
-@kernel(parallel=True)
-def renew(n, parts, pos, vel, id, step, strides, inlet, grid, renewed):
-    """A fresh place and velocity for each particle that left along the axis in the last drift."""
+@kernel
+def leave(n, pos, inlet, grid, gone, counts):
+    """List in `gone` who is at the far end, and how many these are in counts[1]."""
+    o, length = inlet[0], np.float64(grid[0].length[inlet[0].axis])
+    for i in range(n):
+        x = np.float64(pos[i, o.axis])
+        if (x >= length - o.gap) if o.velocity[o.axis] > 0 else (x < o.gap):
+            gone[counts[1]] = i
+            counts[1] += 1
+
+
+@kernel
+def enter(n, pos, vel, id, inlet, grid, gone, counts):
+    """A fresh place and velocity for each of them, in the order of their ids."""
+    g, o = grid[0], inlet[0]
     dim, real = pos.shape[1], pos.dtype.type
-    counts = np.zeros(parts, np.int64)
-    for part in numba.prange(parts):
-        g, o = grid[0], inlet[0]
-        axis = o.axis
-        length = np.float64(g.length[axis])
-        for i in range(part * n // parts, (part + 1) * n // parts):
-            x = np.float64(pos[i, axis])
-            before = x - np.float64(vel[i, axis]) * strides[1]
-            if 0 <= before < length:
-                continue
-            counts[part] += 1
-            beyond = x if before < 0 else length - x
-            for k in range(dim):
-                width = np.float64(g.length[k]) - 2 * o.margin[k]
-                size = math.sqrt(-2 * math.log(chance(o.seed, step, id[i], 3 * k)))
-                angle = 2 * math.pi * chance(o.seed, step, id[i], 3 * k + 1)
-                v = o.velocity[k] + o.spread * size * math.cos(angle)
-                place = o.margin[k] + width * (1 - chance(o.seed, step, id[i], 3 * k + 2))
-                if k == axis:
-                    v = math.copysign(v, o.velocity[k])
-                    place = beyond if v > 0 else length - beyond
-                if place >= g.length[k] or real(place) >= g.length[k]:
-                    place = 0.0 if g.periodic[k] else np.float64(g.length[k]) - o.margin[k]
-                pos[i, k], vel[i, k] = real(place), real(v)
-    renewed[0] += counts.sum()
+    for k in range(counts[1]):
+        i = gone[k]
+        number = counts[0]
+        for other in range(counts[1]):
+            number += id[gone[other]] < id[i]
+        for axis in range(dim):
+            length = np.float64(g.length[axis])
+            size = math.sqrt(-2 * math.log(chance(o.seed, number, 2 * axis)))
+            angle = 2 * math.pi * chance(o.seed, number, 2 * axis + 1)
+            v = o.velocity[axis] + o.spread * size * math.cos(angle)
+            if axis == o.axis:
+                x = np.float64(pos[i, axis])
+                v = math.copysign(v, o.velocity[axis])
+                beyond = x - (length - o.gap) if v > 0 else o.gap - x
+                place = beyond if v > 0 else length - max(beyond, o.gap * np.finfo(real).eps * length)
+            else:
+                turns = o.start[axis] + number * o.turn[axis]
+                place = o.margin[axis] + (turns - math.floor(turns)) * (length - 2 * o.margin[axis])
+            pos[i, axis], vel[i, axis] = min(real(place), o.last[axis]), real(v)
+
+
+@kernel
+def count(n, counts):
+    """Those are in; nobody is out."""
+    counts[0] += counts[1]
+    counts[1] = 0

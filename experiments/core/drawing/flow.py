@@ -1,0 +1,40 @@
+"""A field round a body: colours of cells in a tunnel, and the outline of what stands in it."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+MAP = "inferno"
+
+
+class Flow:
+    """A picture in axes of its own, to be changed from moment to moment.
+
+    Args:
+        panel: axes to draw in.
+        length: of the tunnel along x, in d.
+        height: of the tunnel, between its walls, in d.
+        outline: (m, 2) of the body, in d.
+        most: the value that has the brightest colour; the darkest is 0.
+
+    Attributes:
+        scale: of the colours, for a colour bar.
+    """
+
+    def __init__(self, panel: plt.Axes, length: float, height: float, outline: np.ndarray, most: float):
+        self._panel, self._extent, self._image = panel, (0, length, 0, height), None
+        self.scale = plt.cm.ScalarMappable(plt.Normalize(0, most), MAP)
+        panel.set(xlim=(0, length), ylim=(0, height), aspect="equal", xlabel="x (d)", ylabel="y (d)")
+        panel.fill(*outline.T, facecolor="white", edgecolor="black", linewidth=0.8, zorder=2)
+
+    def show(self, field: np.ndarray) -> None:
+        """Put another moment in the place of the one that is there.
+
+        Args:
+            field: (cells along y, cells along x) values, which give the colours.
+        """
+        if self._image is None:
+            self._image = self._panel.imshow(
+                field, origin="lower", extent=self._extent, cmap=MAP, norm=self.scale.norm,
+                interpolation="nearest", zorder=1,
+            )  # fmt: skip
+        self._image.set_data(field)

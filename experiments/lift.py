@@ -1,0 +1,333 @@
+"""What lifts a wing in a stream of discs that bounce: where is the pressure, and how large are lift and drag?
+
+The article on Newtonian lift, with numbers: discs that collide fly at an airfoil between two walls, and who
+leaves behind it comes in again as fresh stream. Once the stream has passed some chords, the momentum given to
+the wing in blocks of time is its lift and drag, and fields on a grid show the shock before the nose and the
+pressure below and above. Of the last steps there is a film.
+
+Speeds are in units of the stream's, lengths in d. A Mach number M is over the sound speed of hard discs so
+thin that they are an ideal gas of two dimensions, sqrt(2 T / m).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+from experiments.core import Settings, main, style, values
+from experiments.core.drawing.flow import Flow
+from experiments.core.film import WITHOUT, can_film, film
+from md.laws import SpringDashpot, Walls
+from md.simulation import PRECISIONS
+
+SPEED = 1.0  # of the stream, in d per time unit
+LENGTH, HEIGHT, AHEAD = 4.0, 2.5, 1.25  # of the tunnel, and where the quarter chord is in it, in chords
+FIELDS = 16  # looks at the fields, in all
+BINS = 20  # of the chord, for the pressure along it
+_GROUP = ["airfoil", "mach", "filling_fraction"]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of angles and streams."""
+
+    airfoil: tuple[str, ...] = ("0012",)
+    """Four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
+    angle: tuple[float, ...] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
+    """Of attack, in degrees; nose up where positive."""
+    mach: tuple[float, ...] = (5.0,)
+    """Of the stream."""
+    filling_fraction: tuple[float, ...] = (0.1,)
+    """Area of the discs over that of the tunnel, up to 0.5."""
+    chord: float = 100.0
+    """Of the wing, in d; the tunnel is 4 chords long and 2.5 high."""
+    restitution: float = 1.0
+    """Between two discs; at wing and walls they lose nothing."""
+    contact_time: float = 0.3
+    """Of two discs, and of a disc with wing or wall, in times that the stream takes for a diameter."""
+    steps_per_contact: int = 12
+    """Longest steps in a contact, 8 or more."""
+    chords_before: float = 5.0
+    """Chords that the stream goes before it is measured."""
+    chords: float = 8.0
+    """Chords that it goes while it is measured."""
+    blocks: int = 16
+    """Blocks of time, one mean of lift and drag each."""
+    cells: int = 160
+    """Cells of the map along the tunnel."""
+    frames: int = 48
+    """Pictures of the film, 16 steps apart; 0 for none."""
+    search: str = "lbvh"
+    """Any search of `md.search`."""
+    integrator: str = "velocity_verlet"
+    """velocity_verlet, or the source's adaptive_euler."""
+    precision: str = "float64"
+    """float32, float64."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({
+            "search": tuple(md.search.SEARCHES), "precision": PRECISIONS,
+            "integrator": ("velocity_verlet", "adaptive_euler"),
+        })  # fmt: skip
+        self.check_above_zero({
+            "filling_fraction": 0.5, "restitution": 1.0, "mach": 100.0, "contact_time": 1.0, "chords": 1e4,
+        })  # fmt: skip
+        least = {
+            "chord": 10,
+            "steps_per_contact": 8,
+            "chords_before": 0,
+            "blocks": 2,
+            "cells": 8,
+            "frames": 0,
+        }
+        self.check_least(least)
+        for angle in values(self.angle):
+            if not -45 <= angle <= 45:
+                raise ValueError(f"--angle {angle}; allowed: -45 to 45 degrees")
+        for name in values(self.airfoil):
+            _airfoil(name)
+
+
+QUICK = {"chord": 20.0, "angle": (0.0, 15.0), "chords_before": 1.0, "chords": 2.0, "blocks": 8,
+         "cells": 40, "frames": 6}  # fmt: skip
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each block of time, segment of the outline, cell of the map, and cell of a picture."""
+    sim, wing = _simulation(case)
+    common = {"n": len(sim), "length_d": LENGTH * case.chord, "height_d": HEIGHT * case.chord}
+    chord_steps = case.chord / (SPEED * sim.dt)
+    sim.run(max(1, round(case.chords_before * chord_steps)), phases=False)
+    steps = max(FIELDS, round(case.chords * chord_steps / case.blocks))
+    fields, start = _Fields((case.cells, round(case.cells * HEIGHT / LENGTH))), sim.surroundings[0].momentum
+    begun, given, earlier = sim.time, start, sim.time
+    fields.interval = max(1, steps * case.blocks // FIELDS)
+    for block in range(case.blocks):
+        sim.run(steps, phases=False, reporters=[fields])
+        now = sim.surroundings[0].momentum
+        force = (now - given).sum(axis=0) / (sim.time - earlier)
+        given, earlier = now, sim.time
+        drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
+        yield common | {"what": "block", "block": block, "lift_coefficient": lift, "drag_coefficient": drag}
+    yield from _surface(case, common, wing, (given - start) / (sim.time - begun))
+    yield from fields.rows(case, common)
+    for number in range(case.frames):
+        sim.run(16, phases=False)
+        seen = md.observe.field(sim, (case.cells // 2, round(case.cells // 2 * HEIGHT / LENGTH)))
+        for row in _cells(seen, case):
+            yield common | {"what": "frame", "frame": number, "time": sim.time} | row
+
+
+def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
+    box = md.Box((LENGTH * case.chord, HEIGHT * case.chord), periodic=(True, False))
+    wing = md.Wing(
+        airfoil=_airfoil(case.airfoil),
+        chord=case.chord,
+        angle=case.angle,
+        at=(AHEAD * case.chord, box.lengths[1] / 2),
+        stiffness=(math.pi / case.contact_time) ** 2,
+    )
+    temperature = (SPEED / case.mach) ** 2 / 2
+    start = md.scenes.wing_tunnel(
+        case.filling_fraction, box, wing, (SPEED, 0.0), temperature, case.seed, case.backend
+    )
+    inflow = md.Inflow(velocity=(SPEED, 0.0), temperature=temperature, seed=case.seed)
+    sim = md.Simulation(
+        start,
+        SpringDashpot.from_restitution(case.restitution, case.contact_time),
+        search=case.search,
+        integrator=case.integrator,
+        dt=case.contact_time / case.steps_per_contact,
+        walls=Walls(contact_time=case.contact_time),
+        surroundings=[wing, inflow],
+        backend=case.backend,
+        precision=case.precision,
+    )
+    return sim, wing
+
+
+def _airfoil(name: str) -> md.Airfoil:
+    """A NACA section by its digits, or one from a file."""
+    try:
+        return md.naca(name) if len(name) == 4 and name.isdigit() else md.read_airfoil(name)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--airfoil {name}: {error}") from error
+
+
+def _pressure_of_stream(case: Config) -> float:
+    """Dynamic pressure of the stream, m n u^2 / 2, in m / time^2."""
+    return case.filling_fraction / (math.pi / 4) * SPEED**2 / 2
+
+
+class _Fields:
+    """A reporter that adds up fields."""
+
+    def __init__(self, cells: tuple[int, int]):
+        self.interval, self._cells, self._seen = 1, cells, []
+
+    def report(self, simulation: md.Simulation) -> None:
+        self._seen.append(md.observe.field(simulation, self._cells))
+
+    def rows(self, case: Config, common: dict) -> Iterator[dict]:
+        """Means over what was seen, a row for each cell."""
+        last = self._seen[-1]
+        means = {name: np.nanmean([getattr(seen, name) for seen in self._seen], axis=0)
+                 for name in ("number_density", "pressure")}  # fmt: skip
+        for row in _cells(last._replace(**means), case):
+            yield common | {"what": "cell"} | row
+
+
+def _cells(seen: md.observe.Field, case: Config) -> Iterator[dict]:
+    """A row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
+    density = seen.number_density / (case.filling_fraction / (math.pi / 4))
+    pressure = seen.pressure / _pressure_of_stream(case)
+    for (a, b), share in np.ndenumerate(density):
+        place = {"x_d": seen.centres[0][a], "y_d": seen.centres[1][b]}
+        yield place | {"density_over_stream": share, "pressure_coefficient": pressure[a, b]}
+
+
+def _surface(case: Config, common: dict, wing: md.Wing, force: np.ndarray) -> Iterator[dict]:
+    """A row for each segment of the outline: its pressure, and where along the chord it is."""
+    segments = wing.segments()
+    middle = (wing.airfoil.outline + np.roll(wing.airfoil.outline, -1, axis=0)) / 2
+    normal, length = segments[:, 4:6], np.sqrt(segments[:, 7])
+    pressure = -(force * normal).sum(axis=1) / length / _pressure_of_stream(case)
+    outward = wing.airfoil.placed(1.0, 0.0, (0.0, 0.0))
+    rise = np.roll(outward, -1, axis=0)[:, 0] - outward[:, 0]
+    for k, share in enumerate(pressure.tolist()):
+        side = "upper" if rise[k] < 0 else "lower"
+        yield common | {"what": "segment", "segment": k, "x_chords": middle[k, 0], "side": side,
+                        "length_d": length[k], "surface_pressure_coefficient": share}  # fmt: skip
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Lift and drag over the angle; pressure along the chord; a map for each angle; a film of the last."""
+    blocks = table[table["what"] == "block"]
+    style.save(_polar(blocks), out, "lift_and_drag")
+    style.save(_surfaces(table[table["what"] == "segment"]), out, "surface")
+    cells, frames = table[table["what"] == "cell"], table[table["what"] == "frame"]
+    for (airfoil, mach, phi, angle), rows in cells.groupby([*_GROUP, "angle"], sort=False):
+        words = Path(airfoil).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
+        name = "_".join(words).replace(".", "p")
+        style.save(_map(rows, rows)[0], out, f"map_{name}")
+    _summary(table).to_csv(out / "summary.csv", index=False)
+    if len(frames):
+        last = frames[frames["case"] == frames["case"].max()]
+        _film(last, out / "film.mp4")
+
+
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
+    """For each case: means of lift and drag with standard errors over blocks, pressures below and above."""
+    blocks = table[table["what"] == "block"].groupby([*_GROUP, "angle"], sort=False)
+    found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
+    found.columns = ["_".join(column) for column in found.columns]
+    segments = table[table["what"] == "segment"]
+    for side in ("lower", "upper"):
+        own = segments[segments["side"] == side]
+        weighed = own.assign(push=own["surface_pressure_coefficient"] * own["length_d"])
+        sums = weighed.groupby([*_GROUP, "angle"], sort=False)[["push", "length_d"]].sum()
+        found[f"pressure_{side}"] = sums["push"] / sums["length_d"]
+    cells = table[table["what"] == "cell"].groupby([*_GROUP, "angle"], sort=False)
+    found["density_most_over_stream"] = cells["density_over_stream"].max()
+    found["particles"] = blocks["n"].first()
+    return found.reset_index()
+
+
+def _polar(blocks: pd.DataFrame) -> plt.Figure:
+    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    several = [name for name in _GROUP if blocks[name].nunique() > 1]
+    names = blocks[several].astype(str).agg(", ".join, axis=1) if several else blocks["airfoil"].map(_named)
+    blocks = blocks.assign(name=names)
+    look = style.lines_in_turn(list(dict.fromkeys(names)), "name") | {"markersize": 5}
+    angles = np.radians(np.linspace(blocks["angle"].min(), blocks["angle"].max(), 101))
+    plates = 2 * np.sin(angles) * np.abs(np.sin(angles)) * np.cos(angles), 2 * np.abs(np.sin(angles)) ** 3
+    for panel, what, plate in zip(panels, ("lift", "drag"), plates, strict=True):
+        first = what == "lift"
+        sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, errorbar=("se", 2), err_style="bars",
+                     legend=first, **look)  # fmt: skip
+        panel.plot(
+            np.degrees(angles), plate, color="0.5", linestyle=":", label="Newton's plate" if first else None
+        )
+        panel.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+        panel.set(xlabel="angle of attack (degrees)", ylabel=f"{what} coefficient")
+    panels[0].legend(title=None, fontsize=7)
+    figure.suptitle("mean over blocks of time, and twice its standard error", fontsize=9)
+    return figure
+
+
+def _named(airfoil: str) -> str:
+    return f"NACA {airfoil}" if airfoil.isdigit() else Path(airfoil).stem
+
+
+def _surfaces(segments: pd.DataFrame) -> plt.Figure:
+    """Pressure along the chord for each angle of the first stream, in bins of the chord."""
+    keys = ["side", "angle", "bin"]
+    several = [name for name in _GROUP if segments[name].nunique() > 1]
+    for name in several:
+        segments = segments[segments[name] == segments[name].iloc[0]]
+    number = np.clip((segments["x_chords"] * BINS).astype(int), 0, BINS - 1)
+    push = segments["surface_pressure_coefficient"] * segments["length_d"]
+    sums = segments.assign(bin=number, push=push).groupby(keys)[["push", "length_d"]].sum().reset_index()
+    sums = sums.assign(x=(sums["bin"] + 0.5) / BINS, pressure=sums["push"] / sums["length_d"])
+    angles = list(dict.fromkeys(segments["angle"]))
+    size = (1.2 + 2.1 * len(angles), 2.9)
+    figure, panels = plt.subplots(1, len(angles), figsize=size, sharey=True, squeeze=False)
+    look = style.lines_in_turn(["lower", "upper"], "side") | {"markersize": 4}
+    for panel, angle in zip(panels[0], angles, strict=True):
+        last = angle == angles[-1]
+        sns.lineplot(sums[sums["angle"] == angle], x="x", y="pressure", ax=panel, legend=last, **look)
+        panel.set(xlabel="along the chord (chords)")
+        panel.set_title(f"{angle:g} degrees", fontsize=9)
+    panels[0][0].set_ylabel("pressure over the stream's\ndynamic pressure")
+    panels[0][-1].legend(title="side", fontsize=7)
+    return figure
+
+
+def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
+    """The pressure of the cells of one moment, or of a mean, round the wing, in colours for every one."""
+    place = rows.iloc[0]
+    length, height = place["length_d"], place["height_d"]
+    figure, panel = plt.subplots(figsize=(6.8, 1.1 + 5.2 * height / length), dpi=144)
+    chord = length / LENGTH
+    outline = _airfoil(place["airfoil"]).placed(chord, place["angle"], (AHEAD * chord, height / 2))
+    most = np.ceil(10 * every["pressure_coefficient"].quantile(0.995)) / 10
+    shown = Flow(panel, length, height, outline, most)
+    shown.show(_grid(rows))
+    bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, extend="max")
+    bar.set_label("pressure over the stream's dynamic pressure", fontsize=8)
+    panel.set_title(
+        f"{_named(place['airfoil'])} at {place['angle']:g} degrees, Mach {place['mach']:g}, "
+        f"{place['n']:,.0f} discs, {place['filling_fraction']:.0%} filled",
+        fontsize=9,
+    )
+    return figure, shown
+
+
+def _grid(rows: pd.DataFrame) -> np.ndarray:
+    return rows.pivot(index="y_d", columns="x_d", values="pressure_coefficient").to_numpy()
+
+
+def _film(frames: pd.DataFrame, path: Path) -> None:
+    """The pictures of a case one after the other, 16 steps apart."""
+    if not can_film():
+        print(WITHOUT)
+        return
+    figure, shown = _map(frames[frames["frame"] == 0], frames)
+
+    def pictures():
+        for _, rows in frames.groupby("frame"):
+            shown.show(_grid(rows))
+            yield
+
+    film(figure, pictures(), path)
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK, spreads=True)
