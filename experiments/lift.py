@@ -250,8 +250,8 @@ def _polar(blocks: pd.DataFrame) -> plt.Figure:
     plates = 2 * np.sin(angles) * np.abs(np.sin(angles)) * np.cos(angles), 2 * np.abs(np.sin(angles)) ** 3
     for panel, what, plate in zip(panels, ("lift", "drag"), plates, strict=True):
         first = what == "lift"
-        sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, errorbar=("se", 2), err_style="bars",
-                     legend=first, **look)  # fmt: skip
+        spread = {"errorbar": ("se", 2), "err_style": "bars", "legend": first}
+        sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, **spread, **look)
         panel.plot(
             np.degrees(angles), plate, color="0.5", linestyle=":", label="Newton's plate" if first else None
         )
