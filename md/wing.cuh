@@ -42,6 +42,7 @@ __device__ __forceinline__ Seen from_outline(int count, const real* segments, re
     return seen;
 }
 
+#if defined(HAS_FOIL)
 // The segment that pushes a disc, or -1, and the force on the disc.
 __device__ __forceinline__ int pushed(int count, const real* segments, const Foil& foil, const Vec& r, const Vec& v,
                                       Vec& push) {
@@ -53,3 +54,4 @@ __device__ __forceinline__ int pushed(int count, const real* segments, const Foi
     push.x[1] = size * seen.ny;
     return seen.segment;
 }
+#endif

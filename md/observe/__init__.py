@@ -1,11 +1,12 @@
 """What is seen of a run: energies, temperatures, contacts, profiles. Summed where the particles are.
 
 `look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it; an
-`EnergyBalance` adds up what comes in and what is lost. The functions of a state (`kinetic_energy` and so on,
-and `section`, for pictures) work on the host.
+`EnergyBalance` adds up what comes in and what is lost; a `field` is what there is in each cell of a grid. The
+functions of a state (`kinetic_energy` and so on, and `section`, for pictures) work on the host.
 """
 
 from md.observe.balance import EnergyBalance
+from md.observe.field import Field, field
 from md.observe.look import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
@@ -14,12 +15,14 @@ from md.observe.state import contact_energy, kinetic_energy, momentum, temperatu
 
 __all__ = [
     "EnergyBalance",
+    "Field",
     "Observation",
     "Observer",
     "Profile",
     "Profiled",
     "Section",
     "contact_energy",
+    "field",
     "kinetic_energy",
     "look",
     "momentum",

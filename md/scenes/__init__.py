@@ -13,18 +13,22 @@ from md.scenes.granular import (
 from md.scenes.lattice import lattice_sites
 from md.scenes.maxwell import maxwell_velocities
 from md.scenes.shaken import THESIS_LENGTHS, shaken_box
+from md.scenes.wing import LiftCase, newtonian_lift, wing_tunnel
 
 __all__ = [
     "SHARED_DT",
     "SHARED_LAW",
     "SHARED_TEMPERATURE",
     "THESIS_LENGTHS",
+    "LiftCase",
     "box_for",
     "cooling_gas",
     "granular_gas",
     "in_memory_order",
     "lattice_sites",
     "maxwell_velocities",
+    "newtonian_lift",
     "shaken_box",
     "shared_gas",
+    "wing_tunnel",
 ]

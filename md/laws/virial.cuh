@@ -1,0 +1,9 @@
+// Takes down the virial of each particle; see virial.py. The loader puts the law that pushes before this text and calls its
+// parameters `Pair`.
+
+__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+                                        const Vec& vi, const Vec& acc) {
+    Vec force = interact(law.pair, vel, n, i, j, r2, dr, vi, zero());
+    law.virial[i] += (double)dot(force, dr) / 2;
+    return acc;
+}

@@ -1,0 +1,66 @@
+"""The law that takes down the virial of each particle instead of pushing: what its contacts press with.
+
+Of particle i it is the sum of f . dr / 2 over its partners, f the force on i by j and dr = r_i - r_j: half of
+what the pair has, for either meets the other. Divided by dim times an area (a volume in 3D) the sum over the
+particles in it is the part of the pressure that is not of motion. Irving and Kirkwood, J. Chem. Phys. 18
+(1950) 817.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from md.backend.base import Array, Backend
+from md.backend.prelude import dot, zero
+from md.laws.pair import PairLaw, interact
+
+
+class Pressing(NamedTuple):
+    """What kernels take as this law.
+
+    Attributes:
+        pair: parameters of the law that pushes.
+        virial: (n,) float64, raised; in m d^2 / time^2.
+    """
+
+    pair: np.ndarray
+    virial: Array
+
+
+class Virial:
+    """A law that asks another.
+
+    Args:
+        law: that pushes.
+        n: particles.
+        backend: where they live.
+
+    Attributes:
+        cutoff: of the other law.
+        pair: the other law.
+        virial: (n,) float64 array, by the rows that the search's kernel reads.
+    """
+
+    def __init__(self, law: PairLaw, n: int, backend: Backend):
+        self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
+
+    def parameters(self, precision: np.dtype) -> Pressing:
+        """The law as kernels take it."""
+        return Pressing(self.pair.parameters(precision), self.virial)
+
+
+@overload(interact, jit_options={"forceinline": True})
+def _interact(law, vel, i, j, r2, dr, vi, acc):
+    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Pressing):
+        return None
+
+    def press(law, vel, i, j, r2, dr, vi, acc):
+        force = interact(law.pair, vel, i, j, r2, dr, vi, zero(dr))
+        law.virial[i] += np.float64(dot(force, dr)) / 2
+        return acc
+
+    return press
