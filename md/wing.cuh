@@ -2,7 +2,7 @@
 
 #include "md/tree.cuh"
 
-#define COLUMNS 8  // of a segment: start, end, outward normal, whether the outline turns out at the start, length^2
+#define COLUMNS 8  // of a segment: start, end, outward normal, how the outline turns at the start, length^2
 #define ACROSS 8   // parts of a segment's box, together a warp
 #define UP 4
 
@@ -28,12 +28,12 @@ __device__ __forceinline__ Seen from_outline(int count, const real* segments, re
     }
     const real* p = segments + COLUMNS * best;
     Seen seen = {best, 0, p[4], p[5]};
-    if (at > 0 && at < 1) {
+    const real* edge = at <= 0 ? p : segments + COLUMNS * ((best + 1) % count);
+    if ((at > 0 && at < 1) || edge[6] == 0) {
         seen.distance = (x - p[0]) * p[4] + (y - p[1]) * p[5];
         return seen;
     }
-    const real* edge = at <= 0 ? p : segments + COLUMNS * ((best + 1) % count);
-    real away = sqrt(nearest), sign = edge[6] == 0 ? (real)-1 : (real)1;
+    real away = sqrt(nearest), sign = edge[6] < 0 ? (real)-1 : (real)1;
     seen.distance = sign * away;
     if (away > 0) {
         seen.nx = sign * (x - edge[0]) / away;

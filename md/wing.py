@@ -28,7 +28,8 @@ from md.surrounding import Bound, Surrounding
 
 LANES = 32  # parts of a segment's box, each searched for by itself
 ACROSS, UP = 8, 4  # of them
-COLUMNS = 8  # of a segment: start, end, outward normal, whether the outline turns out at the start, length^2
+COLUMNS = 8  # of a segment: start, end, outward normal, how the outline turns at the start, length^2
+STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
 SLACK = 1e-3  # by which the boxes of segments are larger, in d
 
 
@@ -71,15 +72,17 @@ class Wing(Surrounding):
         return self.airfoil.placed(self.chord, self.angle, self.at)
 
     def segments(self) -> np.ndarray:
-        """(m, 8) float64: start, end, outward normal, whether the outline turns out at start, length^2."""
+        """(m, 8) float64: start, end, outward normal, turn at start (1 out, -1 in, 0 none), length^2."""
         start = self.outline
         end = np.roll(start, -1, axis=0)
         along = end - start
         length = np.hypot(*along.T)
         normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
         before = np.roll(along, 1, axis=0)
-        turn = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
-        return np.column_stack([start, end, normal, turn >= 0, length**2])
+        across = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
+        turn = np.arctan2(across, (before * along).sum(axis=1))
+        way = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
+        return np.column_stack([start, end, normal, way, length**2])
 
     def distance(self, pos) -> np.ndarray:
         """Distance of points from the outline, negative inside: (p,) float64, in d.
@@ -129,10 +132,9 @@ class WingContact(Bound):
         segments = wing.segments()
         self._segments = backend.upload(segments.astype(real).ravel())
         self._boxes = backend.upload(_boxes(segments, wing.depth).astype(real).ravel())
-        low, high = segments[:, :2].min(axis=0), segments[:, :2].max(axis=0)
+        low, high = _reach(segments)
         fields = ["left", "down", "right", "up", "spring", "damping", "radius", "depth"]
-        ends = *(low - RADIUS - SLACK), *(high + RADIUS + SLACK)
-        values = *ends, wing.stiffness, wing.damping, RADIUS, wing.depth
+        values = *low, *high, wing.stiffness, wing.damping, RADIUS, wing.depth
         self._foil = np.array([values], np.dtype([(name, real) for name in fields], align=True))
         self._force, self._given = (backend.zeros(2 * len(segments), np.float64) for _ in range(2))
 
@@ -170,7 +172,7 @@ class WingContact(Bound):
         """Push discs off the wing, and take down the reaction."""
         p, kernels, count = self._particles, self._backend.kernels(__name__), len(self._segments) // COLUMNS
         wing, tree = (self._segments, self._foil), self._search.boxes
-        if tree is None:
+        if tree is None or p.n == 0:
             self._backend.fill(self._force, 0)
             parts = 4 * self._backend.workers
             kernels.touch_each(p.n, count, parts, p.pos, p.vel, *wing, force, self._force)
@@ -184,17 +186,28 @@ class WingContact(Bound):
         kernels.give(len(self._force), self._force, strides, self._given)
 
 
+def _reach(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corner of where all the centres are that touch the wing."""
+    return segments[:, :2].min(axis=0) - RADIUS - SLACK, segments[:, :2].max(axis=0) + RADIUS + SLACK
+
+
 def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
-    """(m, 4) lower and upper corner of where the centres are that touch each segment."""
+    """(m, 4) lower and upper corner of where the centres are that touch each segment.
+
+    None reaches farther than the wing, so that it has one image of a disc at most, however deep that may be.
+    """
     start, end, normal = segments[:, :2], segments[:, 2:4], segments[:, 4:6]
-    turns_in = segments[:, 6] == 0
+    turns_in = segments[:, 6] < 0
     grown = [
         np.where(turns, max(RADIUS, depth), RADIUS)[:, None] for turns in (turns_in, np.roll(turns_in, -1))
     ]
     ends = [(at - by, at + by) for at, by in zip((start, end), grown, strict=True)]
     inner = [at - depth * normal for at in (start, end)]
     corners = np.array([corner for pair in ends for corner in pair] + inner)
-    return np.column_stack([corners.min(axis=0) - SLACK, corners.max(axis=0) + SLACK])
+    low, high = _reach(segments)
+    return np.column_stack(
+        [np.maximum(corners.min(axis=0) - SLACK, low), np.minimum(corners.max(axis=0) + SLACK, high)]
+    )
 
 
 @register_jitable
@@ -212,11 +225,11 @@ def from_outline(count, segments, x, y):
             best, at, nearest = s, share, d2
     k = COLUMNS * best
     nx, ny = segments[k + 4], segments[k + 5]
-    if 0 < at < 1:
-        return best, (x - segments[k]) * nx + (y - segments[k + 1]) * ny, nx, ny
     edge = k if at <= 0 else COLUMNS * ((best + 1) % count)
+    if 0 < at < 1 or segments[edge + 6] == 0:
+        return best, (x - segments[k]) * nx + (y - segments[k + 1]) * ny, nx, ny
     dx, dy, away = x - segments[edge], y - segments[edge + 1], np.sqrt(nearest)
-    if segments[edge + 6] == 0:
+    if segments[edge + 6] < 0:
         dx, dy, sign = -dx, -dy, -away
     else:
         sign = away

@@ -93,6 +93,14 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
         structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0), (c, "leaf2", 0)))
+    if "Foil" in wanted:
+        names = "left", "down", "right", "up", "spring", "damping", "radius", "depth"
+        structs["Foil"] = Struct(tuple((c, name, 0) for name in names))
+    if "Inlet" in wanted:
+        vectors = ("double", "velocity", dim), ("double", "margin", dim)
+        structs["Inlet"] = Struct(
+            (*vectors, ("double", "spread", 0), ("long long", "seed", 0), ("int", "axis", 0))
+        )
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))

@@ -255,12 +255,12 @@ class TestPostMortem:
         assert fault.value.saved == tmp_path / "deep" / "down" / "fault-2.npz"
         assert os.listdir(fault.value.saved.parent) == ["fault-2.npz"]
         with np.load(fault.value.saved, allow_pickle=False) as saved:
-            assert set(saved) == {"pos", "vel", "id", "lengths", "periodic", "step", "dt"}
+            assert set(saved) == {"pos", "vel", "id", "lengths", "periodic", "open", "step", "dt"}
             for name in ("pos", "vel", "id"):
                 assert np.array_equal(saved[name], getattr(left, name))
                 assert saved[name].dtype == getattr(left, name).dtype
             assert (saved["step"], saved["dt"]) == (left.step, left.dt)
-            box = md.Box(tuple(saved["lengths"]), tuple(saved["periodic"]))
+            box = md.Box(*(tuple(saved[name]) for name in ("lengths", "periodic", "open")))
             assert box == left.box
             md.State(saved["pos"], saved["vel"], box, saved["id"])
 
