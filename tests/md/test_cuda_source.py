@@ -97,7 +97,14 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         names = "left", "down", "right", "up", "spring", "damping", "radius", "depth"
         structs["Foil"] = Struct(tuple((c, name, 0) for name in names))
     if "Inlet" in wanted:
-        vectors = ("double", "velocity", dim), ("double", "margin", dim)
+        vectors = (
+            ("double", "velocity", dim),
+            ("double", "margin", dim),
+            ("double", "start", dim),
+            ("double", "turn", dim),
+            (c, "last", dim),
+            ("double", "gap", 0),
+        )
         structs["Inlet"] = Struct(
             (*vectors, ("double", "spread", 0), ("long long", "seed", 0), ("int", "axis", 0))
         )
