@@ -105,10 +105,8 @@ class Simulation:
         self.surroundings = tuple(s.bind(*where[:2], self._search, self.backend) for s in surroundings)
         kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
         self._lookout = Lookout(self._search, self._watch, *kept)
-        self._loop = Loop(
-            self._particles, law, self._search, self._integrator, self._reorder, self._lookout, fused,
-            self.backend, self.timings, self.surroundings,
-        )  # fmt: skip
+        chain = self._search, self._integrator, self._reorder, self._lookout, fused, self.backend
+        self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
         self._begun = 0
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
@@ -176,9 +174,9 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """The particles now, in their memory order, on the host; velocities at the time of the positions.
+        """A copy of the particles now, in memory order, on the host; velocities at the time of the positions.
 
-        A copy: looking changes no run, though on a device `verlet` may make its lists at other steps then.
+        Looking changes no run, though on a device `verlet` may make its lists at other steps then.
         """
         self._loop.see()
         if self.step == 0:
@@ -309,7 +307,8 @@ class Simulation:
         return simulation
 
     def _begin_watch(self) -> None:
-        where = self._particles, self._grid, self.backend, self.law.cutoff
+        reach = None if self._allow_overlap and self._outside.drives else self.law.cutoff
+        where = self._particles, self._grid, self.backend, reach
         overlap = begin(self._watch, self._choices["search"], *where)
         if self.step == 0 and overlap is not None and not self._allow_overlap:
             self._watch.begun = False

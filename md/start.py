@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from md.backend import Backend
 from md.faults import OverlappingStart
 from md.grid import Grid
@@ -11,7 +13,7 @@ from md.watch import Watch
 
 
 def begin(
-    watch: Watch, search: Search, particles: Particles, grid: Grid, backend: Backend, cutoff: float
+    watch: Watch, search: Search, particles: Particles, grid: Grid, backend: Backend, reach: float | None
 ) -> OverlappingStart | None:
     """Let a watch see the start, by a search of its own, so that the run's stays as it is.
 
@@ -21,11 +23,13 @@ def begin(
         particles: of the run.
         grid: of the run.
         backend: of the run.
-        cutoff: of the law, in d.
+        reach: of the law, in d; None where nobody asks for pairs, which may be many.
 
     Returns:
         What `Watch.begin` does.
     """
+    if reach is None:
+        return watch.begin(np.empty((0, 2), np.int32))
     finder = (Scattered() if search.sorts_data else search).bind(particles, grid, backend)
     finder.build()
-    return watch.begin(finder.pairs(cutoff))
+    return watch.begin(finder.pairs(reach))

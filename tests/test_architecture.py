@@ -18,7 +18,7 @@ FLOORS = [
     ("md.grid", "md.state", "md.laws", "md.pace"),
     ("md.tuning", "md.kinetics", "md.foresight", "md.watching", "md.curvekeys"),
     ("md.decayed",),
-    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.tree"),
+    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.outline", "md.tree"),
     ("md.surrounding",),
     ("md.inflow", "md.wing"),
     ("md.shadow",),

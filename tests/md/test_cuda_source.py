@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import md
 import sfc.device
 from md.backend.base import LAYOUTS
 from md.backend.source import (
@@ -93,21 +94,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
         structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0), (c, "leaf2", 0)))
-    if "Foil" in wanted:
-        names = "left", "down", "right", "up", "spring", "damping", "radius", "depth"
-        structs["Foil"] = Struct(tuple((c, name, 0) for name in names))
-    if "Inlet" in wanted:
-        vectors = (
-            ("double", "velocity", dim),
-            ("double", "margin", dim),
-            ("double", "start", dim),
-            ("double", "turn", dim),
-            (c, "last", dim),
-            ("double", "gap", 0),
-        )
-        structs["Inlet"] = Struct(
-            (*vectors, ("double", "spread", 0), ("long long", "seed", 0), ("int", "axis", 0))
-        )
+    structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(f"md.laws.{law}", ".cuh"))
@@ -116,6 +103,18 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         functors.append(FUNCTORS[out])
     named = out != "store" and "Out" in wanted
     return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
+
+
+def met(dim: int, real) -> dict[str, np.dtype]:
+    """The records of what particles meet besides each other."""
+    box = md.Box((8.0,) * dim)
+    nobody, law = md.State(np.empty((0, dim)), np.empty((0, dim)), box), SpringDashpot(0.0, 0.0)
+    wing = md.Wing(airfoil=md.naca("0012", 5), chord=2.0, at=(4.0, 4.0), stiffness=1.0)
+    surroundings = md.Inflow(velocity=(1.0,) * dim), *([wing] if dim == 2 else [])
+    options = {"precision": np.dtype(real).name, "backend": "cpu", "surroundings": surroundings}
+    inlet, *wings = md.Simulation(nobody, law, dt=1.0, **options).surroundings
+    foil = wings[0]._foil.dtype if wings else met(2, real)["Foil"]
+    return {"Inlet": inlet._record.dtype, "Foil": foil}
 
 
 def variants(stem: str, kernel: str):
@@ -169,7 +168,8 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
     dtype = record_dtype(3, np.dtype(np.float64))
     assert struct_of_dtype(dtype).text("Grid") == (
         "struct Grid {\n    double length[3];\n    double half[3];\n"
-        "    double image[3];\n    double per_side[3];\n    int cells[3];\n    int periodic[3];\n};\n"
+        "    double image[3];\n    double lowest[3];\n    double highest[3];\n    double per_side[3];\n"
+        "    int cells[3];\n    int periodic[3];\n};\n"
     )
     assert dtype.itemsize % dtype.alignment == 0
 

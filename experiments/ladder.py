@@ -1,0 +1,141 @@
+"""What does each rung of the lift article's ladder gain: reordering, stacks, atomics, ropes, a grid?
+
+The article's own case, discs that fly at a wing, on its own search (`md.search.Reflexive`) as it was at each
+step, then on what came after it here. The forces of each are compared with those of the grid in the same
+positions before it is timed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+import md
+from experiments.core import Settings, main, style
+from md.search import Coherent, Lbvh, Reflexive, Search
+from md.simulation import PRECISIONS
+
+OFF = {"float32": 2e-4, "float64": 1e-10}  # that forces may be off the grid's, of the largest
+RUNGS: dict[str, Callable[[], Search]] = {
+    "no reorder": lambda: Reflexive(data="unsorted", stack="local"),
+    "reorder": lambda: Reflexive(data="shadow", stack="local"),
+    "shared stack": lambda: Reflexive(data="shadow", stack="shared"),
+    "aggregated atomics": lambda: Reflexive(data="shadow", stack="shared", atomics="aggregated"),
+    "ropes": lambda: Reflexive(data="shadow", stack="none"),
+    "data moved": lambda: Reflexive(data="sorted", stack="none"),
+    "each pair twice": lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"),
+    "tree kept 16 steps": lambda: Reflexive(data="sorted", stack="none", rebuild_every=16),
+    "twice, kept": Lbvh,
+    "twice, kept, Hilbert": lambda: Lbvh("hilbert"),
+    "grid": Coherent,
+}
+_GROUP = ["n", "rung"]
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of rungs and sizes."""
+
+    n: tuple[int, ...] = (2**14, 2**17)
+    """Discs; on a GPU take 131072 to 4194304."""
+    rung: tuple[str, ...] = tuple(RUNGS)
+    """Steps of the ladder: any of the default."""
+    precision: str = "float32"
+    """float32, float64."""
+    samples: int = 5
+    """Timed samples of each case."""
+    steps: int = 10
+    """Steps in a sample; on a GPU take 100."""
+    warmup: int = 10
+    """Steps before; on a GPU take 100."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({"rung": tuple(RUNGS), "precision": PRECISIONS})
+        self.check_least({"n": 100, "samples": 1, "steps": 1, "warmup": 1})
+
+
+QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "samples": 3, "steps": 5,
+         "warmup": 5}  # fmt: skip
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """A row for each sample: the mean time of its steps."""
+    lift = _case(case.n, case.seed)
+    sim = md.Simulation(
+        lift.state,
+        lift.law,
+        search=RUNGS[case.rung](),
+        backend=case.backend,
+        precision=case.precision,
+        **lift.options,
+    )
+    sim.run(case.warmup, phases=False)
+    off = _off(case, sim, lift)
+    sim.timings.clear()
+    for _ in range(case.samples):
+        sim.run(case.steps, phases=False)
+    total = list(sim.timings.total)
+    sim.run(case.steps)
+    phases = {f"{name}_ms": sim.timings.median(name) for name in ("build", "force", "integrate")}
+    for _, time in total:
+        yield {"time_ms": time / case.steps, "force_off": off} | phases
+
+
+def _off(case: Config, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
+    """How far forces are off those of a grid in the same positions, of the largest.
+
+    Raises:
+        ValueError: too far.
+    """
+    options = lift.options | {"backend": case.backend, "precision": case.precision}
+    grid = md.Simulation(sim.state, lift.law, search="linked", **options)
+    theirs = grid.forces()
+    off = float(np.abs(sim.forces() - theirs).max() / np.abs(theirs).max())
+    if not off <= OFF[case.precision]:
+        raise ValueError(
+            f"forces of {case.rung!r} are off the grid's by {off:.3g} of the largest; allowed: "
+            f"{OFF[case.precision]}; not recorded"
+        )
+    return off
+
+
+@lru_cache(maxsize=1)
+def _case(n: int, seed: int) -> md.scenes.LiftCase:
+    return md.scenes.newtonian_lift(n, seed=seed)
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Time per disc and step over the size for each rung; what each gains as a table."""
+    table = table.assign(ns=1e6 * table["time_ms"] / table["n"])
+    rungs = list(dict.fromkeys(table["rung"]))
+    figure, panel = plt.subplots(figsize=(6.8, 3.8))
+    look = style.lines_in_turn(rungs, "rung") | {"markersize": 5}
+    sns.lineplot(table, x="n", y="ns", estimator="median", errorbar=("pi", 50), ax=panel, **look)
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
+    panel.legend(title="rung", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figure.suptitle("discs before a wing; median and quartiles over samples", fontsize=9)
+    style.save(figure, out, "ladder")
+    _summary(table, rungs).to_csv(out / "summary.csv", index=False)
+
+
+def _summary(table: pd.DataFrame, rungs: list[str]) -> pd.DataFrame:
+    """Medians and quartiles, and gains over the first rung and over the one before."""
+    spread = table.groupby(_GROUP)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
+    spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
+    spread = spread.reindex([(n, rung) for n in sorted(table["n"].unique()) for rung in rungs]).dropna()
+    median = spread["time_ms_median"].groupby("n", sort=False)
+    spread["speed_up_over_first"] = median.transform("first") / spread["time_ms_median"]
+    spread["speed_up_over_before"] = median.shift(1) / spread["time_ms_median"]
+    return spread.reset_index()
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)

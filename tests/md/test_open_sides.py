@@ -1,0 +1,145 @@
+"""Sides that particles go out of: how far, who is met out there, what is kept and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import md
+from md.laws import SpringDashpot, Walls
+
+LAW, IDEAL = SpringDashpot(1e4, 5.0), SpringDashpot(0.0, 0.0)
+OPEN = md.Box((6.0, 5.0), (False, True), (True, False))
+
+
+def simulated(state, law=IDEAL, **options) -> md.Simulation:
+    return md.Simulation(state, law, **{"dt": 0.01, "backend": "cpu"} | options)
+
+
+@st.composite
+def clouds(draw):
+    """Particles in and around a box of any sides but closed ones, out to some lengths at either end."""
+    dim = draw(st.sampled_from([2, 3]))
+    sides = [True, *draw(st.lists(st.booleans(), min_size=dim - 1, max_size=dim - 1))]
+    order = draw(st.permutations(range(dim)))
+    is_open = np.array([sides[k] for k in order])
+    lengths = np.array([draw(st.sampled_from([2.0, 3.5, 5.9])) for _ in range(dim)])
+    generator = np.random.default_rng(draw(st.integers(0, 2**16)))
+    reach = np.where(is_open, draw(st.sampled_from([0.3, 1.0, 4.0])), 0.0)
+    n = draw(st.sampled_from([1, 2, 60, 200]))
+    pos = generator.uniform(-reach * lengths, (1 + reach) * lengths, (n, dim))
+    if draw(st.booleans()):
+        pos[::2] = np.where(is_open, lengths + 0.4 * generator.random((len(pos[::2]), dim)), pos[::2])
+    box = md.Box(tuple(lengths), tuple(~is_open), tuple(is_open))
+    return md.State(pos, np.zeros((n, dim)), box, id=generator.permutation(n))
+
+
+@pytest.mark.split
+@pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive"}))
+@settings(max_examples=60)
+@given(state=clouds())
+def test_every_search_finds_who_is_near_beyond_an_open_side(search, backend, state):
+    expected, found = (simulated(state, LAW, search=name, backend=backend) for name in ("naive", search))
+    assert np.array_equal(found.pairs(), expected.pairs())
+
+
+def test_those_out_there_collide(backend):
+    """Two that touch at 30 lengths from the box part as two in the middle of it do."""
+    pos = np.array([[3.0, 2.0], [3.9, 2.0], [183.0, 2.0], [183.9, 2.0], [-177.0, 2.0], [-176.1, 2.0]])
+    run = simulated(md.State(pos, np.zeros((6, 2)), OPEN), LAW, dt=1e-4, search="lbvh", backend=backend)
+    run.run(300, phases=False)
+    at = run.state.by_id()
+    assert np.abs(at.vel[:, 0]).min() > 1
+    assert at.vel[2:] == pytest.approx(np.tile(at.vel[:2], (2, 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler"])
+def test_particles_fly_out_and_on(integrator, fused, backend):
+    if fused and integrator == "adaptive_euler":
+        pytest.skip("has no fused steps")
+    state = md.State([[5.0, 4.0], [1.0, 1.0]], [[20.0, 3.0], [-40.0, 0.0]], OPEN)
+    run = simulated(state, integrator=integrator, fused=fused, backend=backend)
+    run.run(300, phases=False)
+    t, at = run.time, run.state.by_id()
+    assert t > 2
+    assert at.pos == pytest.approx(np.array([[5 + 20 * t, (4 + 3 * t) % 5], [1 - 40 * t, 1.0]]))
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_walls_stand_at_the_other_axes_alone(fused, backend):
+    box = md.Box((6.0, 4.0), False, (True, False))
+    state = md.State([[3.0, 1.0], [0.2, 2.0]], [[2.0, -3.0], [-5.0, 0.0]], box)
+    run = simulated(state, walls=Walls(contact_time=0.01), dt=1e-4, fused=fused, backend=backend)
+    run.run(20_000, phases=False)
+    at = run.state.by_id()
+    assert at.pos[:, 0] == pytest.approx([7.0, -9.8])
+    assert at.pos[1, 1] == pytest.approx(2.0)
+    assert np.abs(at.vel[0]) == pytest.approx([2.0, 3.0], rel=1e-3)
+    assert 0.4 < at.pos[0, 1] < 3.6
+    gone = md.State([[3.0, 1.0]], [[0.0, -3.0]], box)
+    with pytest.raises(md.ParticleEscaped):
+        simulated(gone, backend=backend).run(50)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_who_comes_to_a_thousand_lengths_is_a_fault_with_a_file(side, backend, tmp_path):
+    x = 6.0 * 1001 - 0.55 if side > 0 else -6000.0 + 0.55
+    state = md.State([[x, 2.0], [3.0, 1.0]], [[10.0 * side, 0.0], [0.0, 0.0]], OPEN, id=[8, 2])
+    run = simulated(state, backend=backend, post_mortem=tmp_path)
+    with pytest.raises(md.ParticleEscaped) as caught:
+        run.run(20)
+    assert (caught.value.step, caught.value.particle) == (5, 8)
+    assert caught.value.state.box == OPEN
+    with np.load(caught.value.saved) as saved:
+        assert saved["open"].tolist() == [True, False]
+        assert saved["periodic"].tolist() == [False, True]
+        assert saved["pos"][0, 0] == pytest.approx(x + 0.5 * side)
+
+
+def test_a_checkpoint_keeps_the_open_sides(backend, tmp_path):
+    state = md.State([[5.0, 4.0], [1.0, 1.0]], [[20.0, 3.0], [-40.0, 0.0]], OPEN)
+    run = simulated(state, backend=backend)
+    run.run(50)
+    run.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz")
+    assert loaded.state.box == OPEN
+    for one in (run, loaded):
+        one.run(50)
+    assert np.array_equal(run.state.pos, loaded.state.pos)
+    assert run.state.pos.min() < -20
+
+
+def test_a_state_may_reach_a_thousand_lengths_out_of_an_open_side_and_no_farther():
+    ends = [[-6000.0, 0.0], [6006.0, 4.9]]
+    assert len(md.State(ends, np.zeros((2, 2)), OPEN)) == 2
+    for pos in ([-6000.1, 0.0], [6006.1, 0.0], [3.0, -0.1], [3.0, 5.0]):
+        with pytest.raises(ValueError, match=r"pos\[0\] = .* is outside the box"):
+            md.State([pos], np.zeros((1, 2)), OPEN)
+
+
+def test_flags_are_one_for_all_or_one_an_axis():
+    assert md.Box((3.0, 4.0)).open == (False, False)
+    assert md.Box((3.0, 4.0, 5.0), False, True).open == (True, True, True)
+    assert OPEN.ends == ((-6000.0, 6006.0), (0.0, 5.0))
+    wrapped = OPEN.wrap([[-7.0, -1.0]])
+    assert wrapped.tolist() == [[-7.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("periodic", "flags", "said"),
+    [
+        (True, True, r"open = \(True, True\) where periodic = \(True, True\).*periodic=False"),
+        ((True, False), (True, False), "an axis that is periodic, open or neither"),
+        (False, (True, False, True), "open = .* for 2 axes; allowed: one flag, or one an axis"),
+    ],
+)
+def test_sides_that_cannot_be_are_refused(periodic, flags, said):
+    with pytest.raises(ValueError, match=said):
+        md.Box((3.0, 4.0), periodic, flags)
+
+
+def test_walls_at_no_axis_are_refused():
+    state = md.State([[1.0, 1.0]], [[0.0, 0.0]], OPEN)
+    with pytest.raises(ValueError, match=r"walls in a box with periodic = .* and open = \(True, False\)"):
+        simulated(state, walls=Walls(contact_time=0.1))
