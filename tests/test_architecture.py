@@ -19,7 +19,7 @@ FLOORS = [
     ("md.tuning", "md.kinetics", "md.foresight", "md.watching", "md.curvekeys"),
     ("md.decayed",),
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.tree"),
-    ("md.shadow",),
+    ("md.shadow", "md.walks"),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.watch",),
     ("md.choices", "md.inside", "md.lookout", "md.together", "md.trajectory"),
