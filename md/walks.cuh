@@ -26,11 +26,11 @@ __device__ __forceinline__ Walker walker_of(const World& world, int leaf, bool i
     return {leaf, is_later ? leaf : -1, i, load(world.pos, world.n, i), load(world.vel, world.n, i)};
 }
 
-// Tells `react` of a leaf in reach, if the pair is to be met here.
+// Tells `react` of a leaf in reach, but of its own, and of each by one image alone.
 template <bool ASKS, class React>
 __device__ __forceinline__ void meet(const World& world, const Grid& grid, const Walker& who, int partner,
                                      const Vec& there, int image, React& react) {
-    if (partner == who.leaf || partner <= who.after) return;
+    if (partner == who.leaf) return;
     int j = in_turn(world.order, partner);
     Vec rj = load(world.pos, world.n, j);
     if (ASKS && !is_nearest(grid, who.r, rj, there, image)) return;

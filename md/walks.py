@@ -23,8 +23,8 @@ ROOM = 96  # entries of a stack in a thread: a tree of keys of 63 bits and place
 @register_jitable(forceinline=True)
 def meet(rows, grid, law, asks, whom, partner, there, sums, acc):
     """The accumulator after a leaf in reach; where there are sums, what its particle gets is added there."""
-    (pos, vel, order), (leaf, after, i, ri, vi, _, image) = rows, whom
-    if partner == leaf or partner <= after:
+    (pos, vel, order), (leaf, _, i, ri, vi, _, image) = rows, whom
+    if partner == leaf:
         return acc
     j = np.int64(order[partner]) if len(order) else partner
     rj = load(pos, j, grid)
