@@ -132,7 +132,7 @@ def measure(case: Config) -> Iterator[dict]:
         walls=walls,
         backend=case.backend,
         precision=case.precision,
-        fused=True,
+        fused=md.search.search(case.search).fuses,
     )
     sim.run(shake * case.shakes_before, phases=False)
     n = len(state)

@@ -47,7 +47,8 @@ class Config(Settings):
     precision: tuple[str, ...] = ("float64",)
     """float32, float64."""
     fused: tuple[bool, ...] = (False,)
-    """Whether the step is fused into the force kernel; its time is then part of the phase `force`."""
+    """Whether the step is fused into the force kernel; its time is then part of the phase `force`.
+    reflexive's cannot be."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
     """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
     scene: str = "granular"
@@ -86,7 +87,8 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
 
 def measure(case: Config) -> Iterator[dict]:
     """Rows of one case: phases and whole steps as means over a sample's steps, each reorder by itself."""
-    if _sorts(case) and case.ordering not in md.search.SEARCHES[case.search].cell_orders(3):
+    kind = md.search.SEARCHES[case.search]
+    if (_sorts(case) and case.ordering not in kind.cell_orders(3)) or (case.fused and not kind.fuses):
         return
     _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
     sim = _simulation(case)

@@ -45,6 +45,11 @@ def check_together(
             "surroundings with a reorder of mode 'shadow', whose search has a copy of the particles; "
             "allowed: mode 'data' or 'threads', or none"
         )
+    if fused and not search.fuses:
+        raise ValueError(
+            f"search {search.name!r} as chosen adds up or moves forces after its kernel, so that no step can "
+            "be fused into it; take fused=False, or of 'reflexive' met='twice', atomics='none', data='sorted'"
+        )
     if reorder is not None and search.sorts_data:
         raise ValueError(
             f"search {search.name!r} sorts the data itself at every build, so a separate reorder "

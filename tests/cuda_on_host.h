@@ -1,5 +1,7 @@
-// Enough of CUDA to run a kernel without warps on the host, one thread after another.
+// Enough of CUDA to run a kernel on the host, one thread after another; or as many threads at once as a warp has lanes.
+#include <pthread.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -14,9 +16,13 @@ using std::isfinite, std::max, std::min;
 struct Index {
     unsigned x;
 };
-static Index blockIdx, blockDim{1}, threadIdx{0};
+static Index blockIdx, blockDim{1};
+static thread_local Index threadIdx{0};
 struct float4 {
     float x, y, z, w;
+};
+struct int2 {
+    int x, y;
 };
 struct int3 {
     int x, y, z;
@@ -24,8 +30,11 @@ struct int3 {
 struct int4 {
     int x, y, z, w;
 };
+inline int2 make_int2(int x, int y) { return {x, y}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 inline int __ffs(unsigned value) { return __builtin_ffs(value); }
+inline int __popc(unsigned value) { return __builtin_popcount(value); }
+template <class T> T __ldcg(const T* place) { return *place; }
 inline float __int_as_float(int bits) {
     float value;
     memcpy(&value, &bits, 4);
@@ -36,6 +45,17 @@ inline int __float_as_int(float value) {
     memcpy(&bits, &value, 4);
     return bits;
 }
+inline double __hiloint2double(int high, int low) {
+    unsigned long long bits = (unsigned long long)high << 32 | (unsigned)low;
+    double value;
+    memcpy(&value, &bits, 8);
+    return value;
+}
+inline int __double2loint(double value) {
+    int low;
+    memcpy(&low, &value, 4);
+    return low;
+}
 inline long long __double_as_longlong(double value) {
     long long bits;
     memcpy(&bits, &value, 8);
@@ -45,6 +65,7 @@ inline float __uint_as_float(unsigned bits) { return __int_as_float((int)bits); 
 inline unsigned __float_as_uint(float value) { return (unsigned)__float_as_int(value); }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline float rsqrt(float x) { return 1 / sqrtf(x); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float rounded_up_to_float(double x) { return (float)x < x ? nextafterf((float)x, INFINITY) : (float)x; }
 inline float __double2float_ru(double x) { return rounded_up_to_float(x); }
 inline float __fadd_ru(float a, float b) { return rounded_up_to_float((double)a + b); }
@@ -65,3 +86,30 @@ template <class T, class U> T atomicMin(T* word, U value) {
     *word = min(old, (T)value);
     return old;
 }
+// Lanes that come to the same places together; one alone unless somebody says otherwise.
+static int lanes_at_once = 1;
+static pthread_barrier_t all_lanes;
+template <class T> std::array<T, 32> told_by_all(T own) {
+    static T told[32];
+    std::array<T, 32> heard{};
+    told[threadIdx.x % 32] = own;
+    if (lanes_at_once > 1) pthread_barrier_wait(&all_lanes);
+    std::copy(told, told + lanes_at_once, heard.begin());
+    if (lanes_at_once > 1) pthread_barrier_wait(&all_lanes);
+    return heard;
+}
+inline unsigned __activemask() { return lanes_at_once == 32 ? ~0u : (1u << lanes_at_once) - 1; }
+template <class T> unsigned __match_any_sync(unsigned, T own) {
+    unsigned same = 0;
+    std::array<T, 32> all = told_by_all(own);
+    for (int lane = 0; lane < lanes_at_once; ++lane) same |= (unsigned)(all[lane] == own) << lane;
+    return same;
+}
+inline unsigned __ballot_sync(unsigned, int yes) {
+    unsigned votes = 0;
+    std::array<int, 32> all = told_by_all(yes);
+    for (int lane = 0; lane < lanes_at_once; ++lane) votes |= (unsigned)(all[lane] != 0) << lane;
+    return votes;
+}
+inline bool __any_sync(unsigned lanes, int yes) { return __ballot_sync(lanes, yes); }
+template <class T> T __shfl_sync(unsigned, T own, int lane) { return told_by_all(own)[lane % 32]; }

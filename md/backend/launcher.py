@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import BackendUnavailableError
-from md.backend.source import C_TYPES, STORE, Struct, assemble, file_of, parameters, struct_of_dtype, wide
+from md.backend.source import C_TYPES, STORE, Struct, assemble, blocks, file_of, parameters, struct_of_dtype
 
 THREADS = 256  # a block
 WIDE = 1024  # a block of a kernel marked so, where that leaves enough blocks to share out
 ENOUGH = 2**19  # threads
+NARROW = 64  # a block of a kernel marked so
+ENTRY = 4  # bytes of shared memory
 
 
 class Launcher:
@@ -40,7 +42,7 @@ class Launcher:
         self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
         self._pair_file = None if pair is None else _cuda_file(type(pair).__module__, ".cuh")
         text = _cuda_file(stem, ".cu").read_text()
-        self._parameters, self._wide = parameters(text), wide(text)
+        self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}
 
     def __getattr__(self, name: str):
@@ -49,6 +51,8 @@ class Launcher:
             raise AttributeError(
                 f"no kernel {name!r} in {self._stem}.cu; known: {', '.join(self._parameters)}"
             )
+
+        names = [parameter.name for parameter in listed]
 
         def launch(*arguments):
             if len(arguments) != len(listed):
@@ -62,8 +66,13 @@ class Launcher:
                 self._compiled[key] = self._compile(name, listed, arguments), convert
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-            threads = WIDE if name in self._wide and n >= ENOUGH else THREADS
-            kernel(((n + threads - 1) // threads,), (threads,), values)
+            block, shared = self._blocks.get(name), {}
+            threads = NARROW if block == "NARROW" else THREADS
+            if block == "WIDE" and n >= ENOUGH:
+                threads = WIDE
+            if block == "NARROW" and "entries" in names:
+                shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
+            kernel(((n + threads - 1) // threads,), (threads,), values, **shared)
 
         setattr(self, name, launch)
         return launch

@@ -15,6 +15,11 @@ struct Vec {
 // once. As few registers as BLOCKS(8) has.
 #define WIDE __launch_bounds__(1024, 8 / sizeof(real))
 
+// Before a kernel's name: blocks of 64 threads, for a block that takes much shared memory. One with a parameter `entries` has
+// so many `int` of it for each thread.
+#define NARROW_THREADS 64
+#define NARROW __launch_bounds__(NARROW_THREADS)
+
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The slot that a work item is about: work[item], or without a work order the slot of that number.

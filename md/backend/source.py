@@ -30,8 +30,8 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<wide>WIDE ))?(?P<name>\w+)\((?P<parameters>[^)]*)\) \{'
-    r"\n.*?^\}\n",
+    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<block>WIDE|NARROW) )?(?P<name>\w+)'
+    r"\((?P<parameters>[^)]*)\) \{\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,
 )
 _INCLUDE = re.compile(r'#include "(.+)"')
@@ -81,9 +81,9 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
     }
 
 
-def wide(text: str) -> set[str]:
-    """The kernels of a CUDA source that may run in wide blocks."""
-    return {match["name"] for match in _KERNEL.finditer(text) if match["wide"]}
+def blocks(text: str) -> dict[str, str]:
+    """Kernels of a CUDA source whose blocks have a size of their own: name -> WIDE or NARROW."""
+    return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
 
 
 def only(text: str, kernel: str) -> str:

@@ -4,6 +4,7 @@ from md.search.coherent import Coherent
 from md.search.lbvh import Lbvh
 from md.search.linked import Linked
 from md.search.naive import Naive
+from md.search.reflexive import Reflexive
 from md.search.scattered import Scattered
 from md.search.strategy import Plan, Search
 from md.search.tiles import Tiles
@@ -16,6 +17,7 @@ __all__ = [
     "Linked",
     "Naive",
     "Plan",
+    "Reflexive",
     "Scattered",
     "Search",
     "Tiles",
@@ -31,6 +33,7 @@ SEARCHES: dict[str, type[Search]] = {
     "tiles": Tiles,
     "verlet": Verlet,
     "lbvh": Lbvh,
+    "reflexive": Reflexive,
 }
 
 

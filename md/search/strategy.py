@@ -51,11 +51,14 @@ class Search(ABC):
         sorts_data: whether `build` moves the particles, so that neither a separate reorder nor a work order
             makes sense.
         repeats_on: backends on which the same run gives the same bits.
+        fuses: whether its force kernel can take the integrator's step (`md.integrate.moving`): it has the
+            whole force on a particle at once, in the particle's own slot.
     """
 
     name: ClassVar[str]
     sorts_data: ClassVar[bool] = False
-    repeats_on: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    repeats_on: tuple[str, ...] = ("cpu", "cuda")
+    fuses: bool = True
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
@@ -177,12 +180,21 @@ class Search(ABC):
             (p, 2) int32 ids with i < j, sorted.
         """
         stream = self._collect(cutoff * cutoff)
-        id = self.backend.download(self.particles.id)
+        id = self._ids()
         first = np.repeat(id[stream.readers], np.diff(stream.offsets))
         second = id[stream.reads]
         once = first < second
         pairs = np.column_stack([first[once], second[once]])
         return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    @property
+    def _turns(self) -> Array:
+        """(n,) int32 slots in the order in which the kernel takes them; (0,) for memory order."""
+        return self.particles.work
+
+    def _ids(self) -> np.ndarray:
+        """(n,) id of whoever is in each slot that the kernel reads."""
+        return self.backend.download(self.particles.id)
 
     def _collect(self, reach2: float) -> AccessStream:
         """Two folds: one counts the partners, one writes them down."""
@@ -191,8 +203,8 @@ class Search(ABC):
         counts = self.backend.rows(n, self.grid.box.dim, real)
         law = Collect(reach, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
-        work = self.backend.download(self.particles.work)
-        readers = work if len(work) else np.arange(n, dtype=np.int32)
+        turns = self.backend.download(self._turns)
+        readers = turns if len(turns) else np.arange(n, dtype=np.int32)
         offsets, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
         np.cumsum(self.backend.download(counts)[readers, 0].astype(np.int64), out=offsets[1:])
         place[readers] = offsets[:-1]

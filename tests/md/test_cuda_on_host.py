@@ -130,14 +130,20 @@ def printed(
     tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.verlet"
 ) -> list[list[float]]:
     """What a program around a kernel prints, a row of numbers each line."""
+    return printed_around(tmp_path, source_of(stem, kernel, 3, np.float32, "aos4", "contact", out), program)
+
+
+def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float]]:
+    """The same around the source of a kernel."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler (g++ or clang++) is installed")
-    source = source_of(stem, kernel, 3, np.float32, "aos4", "contact", out)
     path = tmp_path / "case.cpp"
     needs = GRID if "box<Grid>" in program else ""
     path.write_text(f'#include "{HEADER}"\n{source}\n{needs}\n{program}')
-    subprocess.run([compiler, "-std=c++17", "-O1", "-w", "-o", tmp_path / "case", path], check=True)
+    subprocess.run(
+        [compiler, "-std=c++17", "-O1", "-w", "-pthread", "-o", tmp_path / "case", path], check=True
+    )
     done = subprocess.run([tmp_path / "case"], check=True, capture_output=True, text=True)
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 

@@ -9,6 +9,7 @@ import pytest
 import md
 from md.backend import Cpu
 from md.backend.launcher import Launcher
+from md.backend.source import blocks, file_of
 from md.grid import Grid
 from md.laws.measure import Measure
 from tests.nvrtc import compile_cubin
@@ -70,3 +71,34 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
     assert (law.reach2, law.dt, law.energy, law.touching, law.begun) == (1.5625, 0.5, 80, 96, 112)
     for name in pair:
         assert getattr(law.pair, name) == asked.parameters(precision)[name][0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "shared"),
+    [("push_none", 256, {}), ("push_local", 256, {}), ("push_shared", 64, {"shared_mem": 40 * 64 * 4})],
+)
+def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(kernel, block, shared):
+    calls = []
+
+    def launch(grid, threads, values, **more):
+        calls.append((grid, threads, more))
+
+    def compiled(code):
+        return SimpleNamespace(get_function=lambda name: launch)
+
+    n, law = 300, LAWS[0]
+    rows, words = on_device(np.zeros((n, 3), np.float32), 16), on_device(np.zeros(n, np.int32), 32)
+    reach = np.zeros(1, np.dtype([(name, np.float32) for name in ("reach", "reach2", "leaf2")], align=True))
+    nodes = on_device(np.zeros((4 * n - 2, 4), np.float32), 64)
+    grid = Grid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
+    launcher = Launcher("md.search.reflexive", law, "aos4", compiled)
+    tree = words, nodes, words, reach, grid, law.parameters(np.float32)
+    getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)
+    assert calls == [((-(-n // block),), (block,), shared)]
+
+
+def test_only_what_is_marked_has_blocks_of_its_own():
+    stems = ("verlet", "reflexive", "lbvh")
+    found = {stem: blocks(file_of(f"md.search.{stem}", ".cu").read_text()) for stem in stems}
+    shared = {f"{kind}_shared": "NARROW" for kind in ("gather", "push", "sum")}
+    assert found == {"verlet": {"force": "WIDE"}, "reflexive": shared, "lbvh": {}}

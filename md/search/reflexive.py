@@ -1,0 +1,316 @@
+"""A walk through a tree for every particle, each way in which it can be done: what pays, one against another.
+
+The source meets every pair once: the particle whose leaf comes first sees the other, and adds to the force on
+both. It keeps nodes to visit on a stack, and works on a copy of the particles in the order of the leaves.
+Karras, Thinking parallel, part II: tree traversal on the GPU, NVIDIA developer blog (2012); seed 000.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from md.backend.base import Array
+from md.backend.jit import kernel
+from md.backend.prelude import finish, load
+from md.counts import require_count
+from md.curvekeys import halving
+from md.laws import PairLaw
+from md.laws.measure import Measure
+from md.search.strategy import Plan, Search
+from md.shadow import Unsorted
+from md.tree import Tree
+from md.walks import look_around
+from sfc import Curve
+from sfc.cache import AccessStream
+
+CHOICES = {
+    "stack": ("local", "shared", "none"),
+    "met": ("once", "twice"),
+    "atomics": ("plain", "aggregated", "none"),
+    "data": ("sorted", "shadow", "unsorted"),
+}
+
+
+class Reflexive(Search):
+    """The tree of `Lbvh`, in which each leaf looks for the others: the source's search and its variants.
+
+    A law must push the partner of a pair as hard as the particle, the other way, for pairs that are met once
+    are asked about once. All laws of `md.laws` do.
+
+    Args:
+        cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
+        stack: where the nodes are that a walk has yet to visit. "local": in an array of the thread. "shared":
+            in shared memory of a device's block; on the CPU as "local". "none": nowhere, for each node tells
+            what follows it.
+        met: "once": a pair by the particle whose leaf comes first, which adds to the force on both; no
+            subtree is entered of which all leaves come before its own. "twice": from either particle, so
+            that a step repeats bit for bit on a device too.
+        atomics: how a device adds to the force on a partner. "plain": each thread for itself. "aggregated":
+            threads of a warp with the same partner sum up first, and one adds. "none": it does not, which
+            goes with met="twice" alone. The CPU sums in parts of its own, in the same order each time.
+        data: "sorted": the particles are moved to the order of the leaves at each sort. "shadow": they stay,
+            and at each force a copy in that order is made, from which the forces are put back. "unsorted":
+            they stay, and each leaf tells where its particle is.
+        rebuild_every: steps from one sort to the next; 1 for at each. Boxes are found anew at each step.
+
+    Raises:
+        ValueError: an unknown choice, choices that do not go together, or a number of steps that is no
+            integer of at least 1.
+    """
+
+    name = "reflexive"
+    sorts_data = (
+        True  # by itself at each build, in one of three ways: there is no order to give it from outside
+    )
+    fuses = False
+    repeats_on = ("cpu",)
+
+    def __init__(
+        self,
+        cell_order: str | Curve = "morton",
+        stack: str = "shared",
+        met: str = "once",
+        atomics: str = "plain",
+        data: str = "sorted",
+        rebuild_every: int = 1,
+    ):
+        chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data}
+        for name, value in chosen.items():
+            if value not in CHOICES[name]:
+                raise ValueError(f"Reflexive({name}={value!r}); allowed: {', '.join(CHOICES[name])}")
+        if (met == "twice") != (atomics == "none"):
+            raise ValueError(
+                f"Reflexive(met={met!r}, atomics={atomics!r}); allowed: met='twice' with atomics='none', for "
+                "then a thread writes its own force alone, or met='once' with 'plain' or 'aggregated'"
+            )
+        require_count(f"Reflexive(rebuild_every={rebuild_every!r})", rebuild_every)
+        self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
+        self.data, self.rebuild_every = data, rebuild_every
+        self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
+        self.fuses = met == "twice" and data == "sorted"
+
+    @classmethod
+    def cell_orders(cls, dim: int) -> tuple[str, ...]:
+        """The curves that halve their cubes."""
+        return halving(dim)
+
+    def _allocate(self) -> None:
+        p, grid, backend, real = self.particles, self.grid, self.backend, self.grid.precision
+        self.tree = Tree(p.n, grid, backend, self.cell_order)
+        reach = grid.cutoff + 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's place, rounded
+        fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
+        self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
+        self._entries = -(-(self.tree.depth + 1) // 8) * 8
+        self._in_place, self._later, self._read = backend.empty(0, np.int32), 0, p
+        summed = self.met == "once" and not backend.runs_ahead
+        self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
+        if self.data == "shadow":
+            self._read = copy.copy(p)
+            self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
+            self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
+        self.forget()
+
+    def forget(self) -> None:
+        """Sort before the next step."""
+        self._age = self.rebuild_every
+
+    def build(self) -> None:
+        """Sort the particles along the curve, by name or in memory, and link the tree, where that is due."""
+        if self._age >= self.rebuild_every:
+            self.renew()
+            self._age = 0
+
+    def renew(self) -> None:
+        """Sort and link."""
+        self.tree.build(self.particles.pos)
+        if self.data == "sorted":
+            self.particles.permute(self.tree.keys.order)
+
+    def plan(self) -> Plan:
+        """As many steps as until the next sort."""
+        build = self._age >= self.rebuild_every
+        return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
+
+    def took(self, plan: Plan) -> None:
+        """The tree has grown older."""
+        self._age = plan.steps + (0 if plan.build else self._age)
+
+    def stepped(self) -> None:
+        """The tree has grown older."""
+        self._age += 1
+
+    def force(self, law: PairLaw, out: Array) -> None:
+        """Fold a pair law over the partners of every particle.
+
+        Args:
+            law: the law. `md.laws.measure.Measure` meets each pair from either side in any case.
+            out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
+                `fuses` another output that `finish` takes (`md.integrate.moving.KickDrift`).
+        """
+        parameters, order, copied = (
+            law.parameters(self.grid.precision),
+            self.tree.keys.order,
+            self.data == "shadow",
+        )
+        if isinstance(law, Measure):
+            self._fold(law, parameters, out)
+        elif self.met == "twice":
+            self._fold(law, parameters, Unsorted(out, order) if copied else out)
+        else:
+            forces = self._forces if copied else out
+            self._push(law, parameters, forces)
+            if copied:
+                self.backend.kernels(__name__).give_back(self.particles.n, order, forces, out)
+
+    def accesses(self) -> AccessStream:
+        """The slots that `force` reads, reader by reader in the order of the leaves.
+
+        They are of the particles, or rows of the copy where `data` is "shadow". A pair that is met once is
+        there once, with the particle that meets the other as its reader.
+        """
+        self._later = int(self.met == "once")
+        try:
+            return super().accesses()
+        finally:
+            self._later = 0
+
+    @property
+    def _order(self) -> Array:
+        return self.tree.keys.order if self.data == "unsorted" else self._in_place
+
+    @property
+    def _turns(self) -> Array:
+        return self._order
+
+    def _ids(self) -> np.ndarray:
+        id = super()._ids()
+        return id[self.backend.download(self.tree.keys.order)] if self.data == "shadow" else id
+
+    def _structure(self):
+        return self._order, self.tree.nodes, self.tree.way, self._reach
+
+    def _collect(self, reach2: float) -> AccessStream:
+        """Of all leaves that a walk sees: what it reads of one is where its particle is."""
+        kept = self._reach.copy()
+        self._reach["leaf2"] = np.inf
+        try:
+            return super()._collect(reach2)
+        finally:
+            self._reach[...] = kept
+
+    def _fit(self):
+        """Boxes of the particles, and the copy of these, as they are now; what the kernels read."""
+        p, read = self.particles, self._read
+        if self.data == "shadow":
+            p.copy_to(self.tree.keys.order, read.pos, read.vel)
+        else:
+            read = p
+        self.tree.fit(read.pos, self._order if self.data == "unsorted" else None)
+        return read.pos, read.vel, *self._structure(), self.grid.record
+
+    def _fold(self, law, parameters, out) -> None:
+        read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
+        gather = getattr(kernels, f"gather_{self.stack}")
+        gather(n, 4 * self.backend.workers, self._entries, self._later, *read, parameters, out)
+
+    def _push(self, law, parameters, out) -> None:
+        read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
+        self.backend.kernels(__name__).clear(n, out)
+        push = getattr(kernels, f"{'push' if self.atomics == 'plain' else 'sum'}_{self.stack}")
+        push(n, self.backend.workers, self._entries, *read, parameters, self._sums, out)
+
+
+@register_jitable
+def gather_part(part, n, parts, later, rows, tree, grid, far, law, stack, out):
+    """Of some of the leaves, for their own particles alone."""
+    pos, vel, order = rows
+    for leaf in range(part * n // parts, (part + 1) * n // parts):
+        i = np.int64(order[leaf]) if len(order) else leaf
+        acc = look_around(n, leaf, later, rows, tree, grid, far, law, stack, None)
+        finish(out, grid, i, load(pos, i, grid), load(vel, i, grid), acc)
+
+
+@register_jitable
+def push_part(part, n, parts, rows, tree, grid, far, law, stack, sums):
+    """Of some of the leaves, for both of each pair: row k of the part's sums is of leaf k."""
+    mine, begin = sums[part], part * n // parts
+    for leaf in range(begin, n):
+        for axis in range(mine.shape[1]):
+            mine[leaf, axis] = 0
+    for leaf in range(begin, (part + 1) * n // parts):
+        acc = look_around(n, leaf, 1, rows, tree, grid, far, law, stack, mine)
+        for axis in range(len(acc)):
+            mine[leaf, axis] += acc[axis]
+
+
+@register_jitable
+def sum_parts(leaf, n, parts, order, sums, out):
+    """Of all parts that may have met a leaf; earlier ones do not begin after it."""
+    i = np.int64(order[leaf]) if len(order) else leaf
+    for axis in range(out.shape[1]):
+        total = sums[0, leaf, axis]
+        for part in range(1, parts):
+            if part * n // parts > leaf:
+                break
+            total += sums[part, leaf, axis]
+        out[i, axis] = total
+
+
+@kernel(parallel=True)
+def gather_none(n, parts, entries, later, pos, vel, order, nodes, way, reach, grid, law, out):
+    """out[i] = the law folded over all others, or those whose leaves come `later`; without a stack."""
+    for part in numba.prange(parts):
+        rows, tree = (pos, vel, order), (nodes, way)
+        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], reach[0], law, None, out)
+
+
+@kernel(parallel=True)
+def gather_local(n, parts, entries, later, pos, vel, order, nodes, way, reach, grid, law, out):
+    """The same with a stack of so many entries."""
+    for part in numba.prange(parts):
+        rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
+        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], reach[0], law, stack, out)
+
+
+@kernel(parallel=True)
+def push_none(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law, sums, out):
+    """out[i] = the force on each particle, each pair being met once; without a stack."""
+    for part in numba.prange(parts):
+        rows, tree = (pos, vel, order), (nodes, way)
+        push_part(np.int64(part), n, parts, rows, tree, grid[0], reach[0], law, None, sums)
+    for leaf in numba.prange(n):
+        sum_parts(np.int64(leaf), n, parts, order, sums, out)
+
+
+@kernel(parallel=True)
+def push_local(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law, sums, out):
+    """The same with a stack."""
+    for part in numba.prange(parts):
+        rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
+        push_part(np.int64(part), n, parts, rows, tree, grid[0], reach[0], law, stack, sums)
+    for leaf in numba.prange(n):
+        sum_parts(np.int64(leaf), n, parts, order, sums, out)
+
+
+gather_shared, push_shared = gather_local, push_local
+sum_none, sum_local, sum_shared = push_none, push_local, push_local
+
+
+@kernel(parallel=True)
+def clear(n, out):
+    """No force on anybody."""
+    for i in numba.prange(n):
+        for axis in range(out.shape[1]):
+            out[i, axis] = 0
+
+
+@kernel(parallel=True)
+def give_back(n, order, forces, out):
+    """Row k of a copy goes to the slot order[k]."""
+    for k in numba.prange(n):
+        for axis in range(out.shape[1]):
+            out[order[k], axis] = forces[k, axis]
