@@ -168,7 +168,8 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
     dtype = record_dtype(3, np.dtype(np.float64))
     assert struct_of_dtype(dtype).text("Grid") == (
         "struct Grid {\n    double length[3];\n    double half[3];\n"
-        "    double image[3];\n    double lowest[3];\n    double highest[3];\n    double per_side[3];\n    int cells[3];\n    int periodic[3];\n};\n"
+        "    double image[3];\n    double lowest[3];\n    double highest[3];\n    double per_side[3];\n"
+        "    int cells[3];\n    int periodic[3];\n};\n"
     )
     assert dtype.itemsize % dtype.alignment == 0
 
