@@ -19,19 +19,16 @@ def simulated(state, law=IDEAL, **options) -> md.Simulation:
 @st.composite
 def clouds(draw):
     """Particles in and around a box of any sides but closed ones, out to some lengths at either end."""
-    dim = draw(st.sampled_from([2, 3]))
-    sides = [True, *draw(st.lists(st.booleans(), min_size=dim - 1, max_size=dim - 1))]
-    order = draw(st.permutations(range(dim)))
-    is_open = np.array([sides[k] for k in order])
-    lengths = np.array([draw(st.sampled_from([2.0, 3.5, 5.9])) for _ in range(dim)])
+    is_open = np.array(draw(st.sampled_from([(True, True), (True, False), (False, True)])))
+    lengths = np.array([draw(st.sampled_from([2.0, 3.5, 5.9])) for _ in range(2)])
     generator = np.random.default_rng(draw(st.integers(0, 2**16)))
     reach = np.where(is_open, draw(st.sampled_from([0.3, 1.0, 4.0])), 0.0)
     n = draw(st.sampled_from([1, 2, 60, 200]))
-    pos = generator.uniform(-reach * lengths, (1 + reach) * lengths, (n, dim))
+    pos = generator.uniform(-reach * lengths, (1 + reach) * lengths, (n, 2))
     if draw(st.booleans()):
-        pos[::2] = np.where(is_open, lengths + 0.4 * generator.random((len(pos[::2]), dim)), pos[::2])
+        pos[::2] = np.where(is_open, lengths + 0.4 * generator.random((len(pos[::2]), 2)), pos[::2])
     box = md.Box(tuple(lengths), tuple(~is_open), tuple(is_open))
-    return md.State(pos, np.zeros((n, dim)), box, id=generator.permutation(n))
+    return md.State(pos, np.zeros((n, 2)), box, id=generator.permutation(n))
 
 
 @pytest.mark.split
@@ -122,8 +119,7 @@ def test_flags_are_one_for_all_or_one_an_axis():
     assert md.Box((3.0, 4.0)).open == (False, False)
     assert md.Box((3.0, 4.0, 5.0), False, True).open == (True, True, True)
     assert OPEN.ends == ((-6000.0, 6006.0), (0.0, 5.0))
-    wrapped = OPEN.wrap([[-7.0, -1.0]])
-    assert wrapped.tolist() == [[-7.0, 4.0]]
+    assert OPEN.wrap(np.array([[-7.0, -1.0]])).tolist() == [[-7.0, 4.0]]
 
 
 @pytest.mark.parametrize(
