@@ -38,7 +38,7 @@ class VelocityVerlet(Integrator):
         if not outside.acts:
             return moved
         outside.at(0.0, self._clock, turn)
-        return moved._replace(outside=outside.record, now=outside.now)
+        return moved._replace(outside=outside.record, now=outside.now, radius=p.radius)
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocity with its missing half kick."""
