@@ -3,9 +3,10 @@
 What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
 it is; `config` is JSON, with the choices of the simulation (`md.choices`), box, step and energy of the start;
 `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
-`velocity_verlet` stands half a step behind); `reorder_*` is the memory of the reorder and its schedule,
-`integrator_*` that of the integrator. It holds no structure of a search, nor what it planned: saving makes
-the search forget (`Search.forget`), so that the run that goes on and the one that is loaded begin anew alike.
+`velocity_verlet` stands half a step behind), and in a file of version 3 `radius` too; `reorder_*` is the
+memory of the reorder and its schedule, `integrator_*` that of the integrator. It holds no structure of a
+search, nor what it planned: saving makes the search forget (`Search.forget`), so that the run that goes on
+and the one that is loaded begin anew alike.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from md.state import State
 from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
+SIZED = 3  # the version of a file with radii, without which it would go on as another run
 MEMORIES = ("integrator", "reorder", "surroundings")
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
@@ -95,9 +97,12 @@ class Saved(NamedTuple):
             "start_energy": self.start_energy,
         }
         arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
+        if state.radius is not None:
+            arrays["radius"] = state.radius
         for whose in MEMORIES:
             arrays |= {f"{whose}_{name}": array for name, array in self.memory[whose].items()}
-        arrays |= {"format": FORMAT, "version": VERSION, "config": json.dumps(config)}
+        version = VERSION if state.radius is None else SIZED
+        arrays |= {"format": FORMAT, "version": version, "config": json.dumps(config)}
         write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
     @classmethod
@@ -126,7 +131,7 @@ class Saved(NamedTuple):
         for name in FLAGS:
             flag = choices.get(name, False)
             _require(path, name, flag, type(flag) is bool, "true or false")
-        for name in ("pos", "vel"):
+        for name in ("pos", "vel", "radius") if "radius" in arrays else ("pos", "vel"):
             kind = arrays[name].dtype
             _require(
                 path,
@@ -136,7 +141,7 @@ class Saved(NamedTuple):
                 "the precision in its config",
             )
         try:
-            state = State(arrays["pos"], arrays["vel"], box, arrays["id"])
+            state = State(arrays["pos"], arrays["vel"], box, arrays["id"], arrays.get("radius"))
         except ValueError as error:
             raise CheckpointError(f"{path}: {error}; the file is damaged") from error
         memory = {
@@ -221,8 +226,8 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
         raw.seek(0)
         try:
             with np.load(raw, allow_pickle=False) as file:
-                _check_format(path, file)
-                names = {"config", "pos", "vel", "id"} | {
+                sized = _version(path, file) == SIZED
+                names = {"config", "pos", "vel", "id", *(("radius",) if sized else ())} | {
                     name for name in file.files if name.startswith(tuple(f"{whose}_" for whose in MEMORIES))
                 }
                 arrays = {name: file[name] for name in names}
@@ -235,7 +240,7 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
             raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
 
 
-def _check_format(path: str | Path, file: Mapping[str, np.ndarray]) -> None:
+def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     if "format" not in file or str(file["format"]) != FORMAT:
         raise CheckpointError(
             f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no checkpoint; allowed: a file that "
@@ -244,11 +249,12 @@ def _check_format(path: str | Path, file: Mapping[str, np.ndarray]) -> None:
     version = file["version"]
     good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
     _require(path, "version", version, good, "an integer")
-    if version != VERSION:
+    if version not in (VERSION, SIZED):
         raise CheckpointError(
-            f"{path} is of version {version}; allowed: {VERSION}, which this package reads; "
+            f"{path} is of version {version}; allowed: {VERSION}, {SIZED}, which this package reads; "
             + ("update it" if version > VERSION else "go on with the package that wrote it")
         )
+    return int(version)
 
 
 def _require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:

@@ -20,6 +20,7 @@ class Remains(NamedTuple):
         box: the box.
         step: steps given out when the fault was read; on a device some of them came after the fault.
         dt: time step in time units.
+        radius: (n,) in d, in the same order; None where all are a half.
     """
 
     pos: np.ndarray
@@ -28,12 +29,13 @@ class Remains(NamedTuple):
     box: Box
     step: int
     dt: float
+    radius: np.ndarray | None = None
 
     def save(self, path: Path) -> None:
         """Write the arrays exactly, for `numpy.load` without pickle.
 
-        The box is there as `lengths`, `periodic` and `open`. The file takes its place in one move, once it is
-        whole.
+        The box is there as `lengths`, `periodic` and `open`, a `radius` only where particles differ. The file
+        takes its place in one move, once it is whole.
 
         Raises:
             OSError: a path that cannot be written.
@@ -44,6 +46,8 @@ class Remains(NamedTuple):
             "open": self.box.open,
         }
         del arrays["box"]
+        if self.radius is None:
+            del arrays["radius"]
         write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
@@ -130,19 +134,29 @@ class OverlappingStart(SimulationFault):
 
     Attributes:
         other: id of the particle that `particle` overlaps; no two are closer. None where it is a wall.
-        distance: between their centres, or of a centre from the wall, in d.
+        distance: between their centres, or of a centre from the wall, in d. Where radii differ, all that is
+            closer or allowed is so in sums of two radii, or of the particle's diameter.
     """
 
-    def __init__(self, particle: int, other: int | None, distance: float, pairs: int, allowed: float):
+    def __init__(
+        self,
+        particle: int,
+        other: int | None,
+        distance: float,
+        pairs: int,
+        allowed: float,
+        by_radius: bool = False,
+    ):
         who, none = f"particles {particle} and {other}", "pair"
         there = "coincide: they have no direction to part along" if distance == 0 else "overlap deeply"
         if other is None:
             who, there, none = f"particle {particle}", "is deep in a wall", "other"
+        for_it = " for its radii, and all are judged by theirs" if by_radius else ""
         super().__init__(
             f"step 0: {who} {there}, at {distance:.3g} d, and no {none} is closer; "
-            f"{pairs} in all are closer than allowed: {allowed:.3g} d; start from md.scenes.granular_gas or "
-            "md.scenes.shared_gas, push them apart with integrator='steepest_descent', or take "
-            "allow_overlap=True",
+            f"{pairs} in all are closer than allowed: {allowed:.3g} d{for_it}; start from "
+            "md.scenes.granular_gas or md.scenes.shared_gas, push them apart with "
+            "integrator='steepest_descent', or take allow_overlap=True",
             0,
             particle,
         )

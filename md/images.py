@@ -34,7 +34,7 @@ def needs_images(grid, r, low, high, reach):
 def is_nearest(grid, a, b, there, image):
     """Whether that image of a is nearest to b, which may stand in the tree at `there`, a length away.
 
-    By this two images meet nobody twice.
+    `there` need not be the place itself, but nearer than half a length. By this two images meet nobody twice.
     """
     for axis in range(len(a)):
         half, d, gone = grid.half[axis], a[axis] - b[axis], there[axis] - b[axis]

@@ -10,8 +10,10 @@ extern "C" __global__ void swing(int n, const long long* clock, long long turn, 
     now[1] = speed * sinpi(angle);
 }
 
-extern "C" __global__ void push(int n, const real* pos, const real* vel, Grid grid, Outside field, const double* now,
-                                real* force) {
+extern "C" __global__ void push(int n, const real* pos, const real* vel, const real* radius, Grid grid, Outside field,
+                                const double* now, real* force) {
     int i = work_item();
-    if (i < n) store(force, n, i, outside(field, now, grid, load(pos, n, i), load(vel, n, i), load(force, n, i)));
+    if (i >= n) return;
+    real own = radius_of(field, radius, i);
+    store(force, n, i, outside(field, own, now, grid, load(pos, n, i), load(vel, n, i), load(force, n, i)));
 }

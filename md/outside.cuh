@@ -1,15 +1,20 @@
 // What acts on a particle from outside; see outside.py. The loader makes `struct Outside` from the record.
 
 #if defined(HAS_OUTSIDE)
+// Of a particle, where `radius` may be null.
+__device__ __forceinline__ real radius_of(const Outside& o, const real* radius, int i) {
+    return radius ? radius[i] : o.radius;
+}
+
 // Adds gravity, the walls at the ends of the axes, and what `now` tells of the container: its acceleration reversed, and
 // its velocity where dashpots feel that.
-__device__ __forceinline__ Vec outside(const Outside& o, const double* now, const Grid& grid, const Vec& r, const Vec& v,
-                                       Vec acc) {
+__device__ __forceinline__ Vec outside(const Outside& o, real radius, const double* now, const Grid& grid, const Vec& r,
+                                       const Vec& v, Vec acc) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         bool shaken = axis == o.axis;
         real force = o.pull[axis] + (shaken ? (real)now[0] : (real)0);
-        real low = o.radius - r.x[axis], high = o.radius - (grid.length[axis] - r.x[axis]);
+        real low = radius - r.x[axis], high = radius - (grid.length[axis] - r.x[axis]);
         if (o.spring[axis] > 0 && (low > 0 || high > 0)) {
             real speed = v.x[axis] + (shaken ? (real)now[1] : (real)0);
             if (low > 0) force += o.spring[axis] * low - o.damping[axis] * speed;

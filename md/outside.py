@@ -41,7 +41,7 @@ class Outside:
         walls: at the ends of the axes that are not periodic; None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
         law: between particles; walls without a contact time of their own take its.
-        particles: on which they act.
+        particles: on which they act; each meets walls at its own radius.
         grid: of the particles.
         dt: time step in time units.
         backend: where the particles live.
@@ -82,7 +82,7 @@ class Outside:
         self.record = np.zeros(1, record_dtype(dim, grid.precision))
         self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
         if walls is not None:
-            walls.check(box, law, dt)
+            walls.check(box, law, dt, particles.narrowest, particles.widest)
             spring, damping = walls.contact(law)
             apart = np.array(walls.axes(box))
             self.record["spring"], self.record["damping"] = spring * apart, damping * apart
@@ -112,23 +112,21 @@ class Outside:
             else 0.0, self.now,
         )  # fmt: skip
 
-    def overlaps(self, pos: np.ndarray) -> np.ndarray:
+    def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
         """How deep each sphere is in the walls along each axis: (n, dim), 0 where it touches none.
 
         Args:
             pos: (n, dim) on the host, in d.
+            radius: (n,) likewise; None for a half.
         """
+        reach = RADIUS if radius is None else radius[:, None].astype(np.float64)
         sides = np.minimum(pos, np.array(self._particles.box.lengths) - pos)
-        return np.where(self.record["spring"][0] > 0, np.maximum(RADIUS - sides.astype(np.float64), 0), 0.0)
+        return np.where(self.record["spring"][0] > 0, np.maximum(reach - sides.astype(np.float64), 0), 0.0)
 
-    def potential(self, pos: np.ndarray) -> float:
-        """Energy in the springs of the walls, in m d^2 / time^2.
-
-        Args:
-            pos: (n, dim) on the host, in d.
-        """
+    def potential(self, pos: np.ndarray, radius: np.ndarray | None = None) -> float:
+        """Energy in the springs of the walls, in m d^2 / time^2; of particles as for `overlaps`."""
         spring = self.record["spring"][0].astype(np.float64)
-        return float((spring * np.square(self.overlaps(pos))).sum() / 2)
+        return float((spring * np.square(self.overlaps(pos, radius))).sum() / 2)
 
     def push(self, force: Array) -> None:
         """Add to the force on each particle; after `at`.
@@ -139,18 +137,26 @@ class Outside:
         if not self.acts:
             return
         p, g = self._particles, self._grid
-        self._backend.kernels(__name__).push(p.n, p.pos, p.vel, g.record, self.record, self.now, force)
+        self._backend.kernels(__name__).push(
+            p.n, p.pos, p.vel, p.radius, g.record, self.record, self.now, force
+        )
 
 
 @register_jitable(forceinline=True)
-def along(axis, o, drive, carried, length, x, speed, before):
+def radius_of(o, radius, i):
+    """Of a particle, where `radius` may be (0,)."""
+    return radius[i] if len(radius) else o.radius
+
+
+@register_jitable(forceinline=True)
+def along(axis, o, reach, drive, carried, length, x, speed, before):
     """One component of the force on a particle, with what acts on it from outside."""
     shaken = axis == o.axis
     force = before + o.pull[axis]
     if shaken:
         force += drive
         speed += carried
-    low, high = o.radius - x, o.radius - (length - x)
+    low, high = reach - x, reach - (length - x)
     if o.spring[axis] > 0:
         if low > 0:
             force += o.spring[axis] * low - o.damping[axis] * speed
@@ -159,31 +165,31 @@ def along(axis, o, drive, carried, length, x, speed, before):
     return force
 
 
-def outside(o, now, grid, r, v, acc):
-    """The force on a particle with what acts on it from outside added."""
+def outside(o, radius, now, grid, r, v, acc):
+    """The force on a particle of some radius with what acts on it from outside added."""
     raise NotImplementedError
 
 
 @overload(outside, jit_options={"forceinline": True})
-def _outside(o, now, grid, r, v, acc):
+def _outside(o, radius, now, grid, r, v, acc):
     real = acc.dtype
     if acc.count == 2:
 
-        def outside_2d(o, now, grid, r, v, acc):
+        def outside_2d(o, radius, now, grid, r, v, acc):
             drive, carried = real(now[0]), real(now[1])
             return (
-                along(0, o, drive, carried, grid.length[0], r[0], v[0], acc[0]),
-                along(1, o, drive, carried, grid.length[1], r[1], v[1], acc[1]),
+                along(0, o, radius, drive, carried, grid.length[0], r[0], v[0], acc[0]),
+                along(1, o, radius, drive, carried, grid.length[1], r[1], v[1], acc[1]),
             )
 
         return outside_2d
 
-    def outside_3d(o, now, grid, r, v, acc):
+    def outside_3d(o, radius, now, grid, r, v, acc):
         drive, carried = real(now[0]), real(now[1])
         return (
-            along(0, o, drive, carried, grid.length[0], r[0], v[0], acc[0]),
-            along(1, o, drive, carried, grid.length[1], r[1], v[1], acc[1]),
-            along(2, o, drive, carried, grid.length[2], r[2], v[2], acc[2]),
+            along(0, o, radius, drive, carried, grid.length[0], r[0], v[0], acc[0]),
+            along(1, o, radius, drive, carried, grid.length[1], r[1], v[1], acc[1]),
+            along(2, o, radius, drive, carried, grid.length[2], r[2], v[2], acc[2]),
         )
 
     return outside_3d
@@ -203,8 +209,9 @@ def swing(n, clock, turn, step, elapsed, dt, frequency, acceleration, speed, now
 
 
 @kernel(parallel=True)
-def push(n, pos, vel, grid, field, now, force):
+def push(n, pos, vel, radius, grid, field, now, force):
     """Add to the force on each particle what acts on it from outside."""
     for i in numba.prange(n):
         g, o = grid[0], field[0]
-        store(force, i, outside(o, now, g, load(pos, i, g), load(vel, i, g), load(force, i, g)))
+        own = radius_of(o, radius, i)
+        store(force, i, outside(o, own, now, g, load(pos, i, g), load(vel, i, g), load(force, i, g)))

@@ -50,11 +50,12 @@ class Shadow(Search):
         p, backend = self.particles, self.backend
         self._copy = copy.copy(p)
         self._copy.pos, self._copy.vel = (backend.rows(*p.pos.shape, p.pos.dtype) for _ in range(2))
+        self._copy.radius = backend.empty(len(p.radius), p.radius.dtype)
         self._search = self._search.bind(self._copy, self.grid, backend)
 
     def build(self) -> None:
         """Copy the particles as they are now, and build on the copy."""
-        self.particles.copy_to(self._order, self._copy.pos, self._copy.vel)
+        self.particles.copy_to(self._order, self._copy.pos, self._copy.vel, self._copy.radius)
         self._search.build()
 
     def forget(self) -> None:
@@ -79,9 +80,17 @@ class Shadow(Search):
 
     def pairs(self, cutoff: float) -> np.ndarray:
         """Ids of the pairs closer than a distance; see `Search.pairs`."""
+        self._name_rows()
+        return self._search.pairs(cutoff)
+
+    def touching(self, cutoff: float) -> np.ndarray:
+        """Ids of the pairs that touch; see `Search.touching`."""
+        self._name_rows()
+        return self._search.touching(cutoff)
+
+    def _name_rows(self) -> None:
         id, order = (self.backend.download(a) for a in (self.particles.id, self._order))
         self._copy.id = self.backend.upload(id[order])
-        return self._search.pairs(cutoff)
 
 
 @overload(finish, jit_options={"forceinline": True})

@@ -46,7 +46,7 @@ class Simulation:
         walls: `md.laws.Walls` or `md.laws.ShakenWalls` at the ends of the axes that are not periodic; None
             for none: a particle that comes to such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
-        dt: time step in time units; None for a fiftieth of the contact time.
+        dt: time step in time units; None for a fiftieth of the contact time, that of the smallest spheres.
         surroundings: what else particles meet in steps that are not fused: a `md.Wing`, a `md.Inflow`.
         reorder: when and along what to reorder the particles in memory, or the work on them; None for never.
         backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
@@ -89,12 +89,13 @@ class Simulation:
     ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
-        self.law, self.dt, self.timings = law, time_step(dt, law, walls), Timings()
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
         check_together(chosen, mover, reorder, fused, surroundings)
+        self.law, self.timings = law, Timings()
         self.backend = backends.get(backend, layout)
-        self._grid = Grid(state.box, law.cutoff, np.dtype(precision), self.backend)
-        self._particles = Particles(state, np.dtype(precision), self.backend)
+        p = self._particles = Particles(state, np.dtype(precision), self.backend)
+        self._grid = Grid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
+        self.dt = time_step(dt, law, walls, p.narrowest)
         where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
@@ -201,22 +202,21 @@ class Simulation:
         return force[np.argsort(self.backend.download(self._particles.id))]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
-        """Ids of the pairs closer than a distance now: (p, 2) int32 with i < j, sorted.
+        """Ids of the touching pairs, or of those closer than a distance now: (p, 2) int32, i < j, sorted.
 
         Args:
-            distance: in d, positive and at most the law's cutoff, which is the default: the touching pairs.
+            distance: of centres in d, positive and at most the law's cutoff times the largest diameter. None
+                for the touching pairs: closer than the cutoff times the sum of their radii.
 
         Raises:
             ValueError: a distance the search cannot see.
         """
-        distance = self.law.cutoff if distance is None else distance
-        if not 0 < distance <= self.law.cutoff:
-            raise ValueError(
-                f"distance = {distance}; allowed: 0 < distance <= {self.law.cutoff}, the law's cutoff"
-            )
+        most = self._grid.cutoff
+        if distance is not None and not 0 < distance <= most:
+            raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {most}, the law's cutoff")
         self._loop.see()
         self._loop.build()
-        return self._search.pairs(distance)
+        return self._search.touching(self.law.cutoff) if distance is None else self._search.pairs(distance)
 
     def accesses(self) -> AccessStream:
         """What the force kernel reads now, reader by reader in the order it takes them; feeds `sfc.cache`.

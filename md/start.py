@@ -32,4 +32,4 @@ def begin(
         return watch.begin(np.empty((0, 2), np.int32))
     finder = (Scattered() if search.sorts_data else search).bind(particles, grid, backend)
     finder.build()
-    return watch.begin(finder.pairs(reach))
+    return watch.begin(finder.touching(reach))

@@ -14,6 +14,10 @@ from md.box import Box
 
 MAX_ID = 2**31 - 1
 MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up
+SMALLEST, LARGEST = (
+    1e-9,
+    1e9,
+)  # radii in d, such that squares of sums of them are far from the ends of float32
 
 
 def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray) -> np.ndarray:
@@ -32,8 +36,25 @@ def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray)
     return np.sqrt(np.square(apart).sum(axis=1))
 
 
+def pair_sizes(radius: np.ndarray | None, id: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Sums of the radii of pairs, the distances at which they touch: (p,) float64, in d.
+
+    Args:
+        radius: (n,) in d; None where all are a half.
+        id: (n,) names, in the same order.
+        pairs: (p, 2) ids.
+    """
+    if radius is None or not len(pairs):
+        return np.ones(len(pairs))
+    order = np.argsort(id)
+    first, second = order[np.searchsorted(id, pairs.T, sorter=order)]
+    return (radius[first] + radius[second]).astype(np.float64)
+
+
 class State:
-    """Positions and velocities of n spheres of diameter and mass 1 in a box, on the host.
+    """Positions and velocities of n spheres in a box, on the host: of diameter 1, or each of its own radius.
+
+    All have mass 1, whatever their radius.
 
     Args:
         pos: (n, dim) positions in d, inside the box.
@@ -41,13 +62,17 @@ class State:
         box: the box.
         id: (n,) distinct integers that name the particles whatever their memory order; 0 .. n - 1 if not
             given.
+        radius: (n,) of each sphere in d, 1e-9 to 1e9; None for a half of all.
+
+    Attributes:
+        radius: as given; None where all are a half, and of no particles.
 
     Raises:
         ValueError: shapes that do not match, a value that is not finite, a particle outside the box, ids
-            that repeat, or more particles than int32 counts.
+            that repeat, a radius outside its range, or more particles than int32 counts.
     """
 
-    def __init__(self, pos, vel, box: Box, id=None):
+    def __init__(self, pos, vel, box: Box, id=None, radius=None):
         pos, vel = _floats("pos", pos), _floats("vel", vel)
         if pos.ndim != 2 or pos.shape[1] != box.dim:
             raise ValueError(f"pos of shape {pos.shape}; allowed in this box: (n, {box.dim})")
@@ -74,6 +99,7 @@ class State:
         if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_ID or (ranked[1:] == ranked[:-1]).any()):
             raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_ID}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
+        self.radius = _radii(radius, len(pos))
 
     def __len__(self) -> int:
         return len(self.pos)
@@ -84,7 +110,7 @@ class State:
     @property
     def filling_fraction(self) -> float:
         """Volume (in 2D: area) of the spheres over that of the box."""
-        return len(self) * sphere_volume(self.box.dim) / self.box.volume
+        return len(self) * mean_volume(self.radius, self.box.dim) / self.box.volume
 
     def by_id(self) -> State:
         """The same particles in the order of their ids, whatever the memory order."""
@@ -96,12 +122,37 @@ class State:
         Args:
             order: (m,) indices into the present order.
         """
-        return State(self.pos[order], self.vel[order], self.box, self.id[order])
+        radius = None if self.radius is None else self.radius[order]
+        return State(self.pos[order], self.vel[order], self.box, self.id[order], radius)
 
 
 def sphere_volume(dim: int) -> float:
     """Volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (a disc's area) in 2D."""
     return np.pi / 6 if dim == 3 else np.pi / 4
+
+
+def mean_volume(radius: np.ndarray | None, dim: int) -> float:
+    """Mean volume of spheres of some radii, (n,) in d; None for one of diameter 1."""
+    if radius is None:
+        return sphere_volume(dim)
+    return float(np.mean((2 * radius.astype(np.float64)) ** dim)) * sphere_volume(dim)
+
+
+def _radii(radius, n: int) -> np.ndarray | None:
+    if radius is None:
+        return None
+    radius = _floats("radius", radius)
+    if radius.shape != (n,):
+        raise ValueError(
+            f"radius of shape {radius.shape}; allowed: ({n},), one a particle, or None for a half"
+        )
+    good = (radius >= SMALLEST) & (radius <= LARGEST)
+    if not good.all():
+        i = int(good.argmin())
+        raise ValueError(
+            f"radius[{i}] = {radius[i]}; allowed: {SMALLEST:g} to {LARGEST:g}, in d; take another d"
+        )
+    return radius if n else None
 
 
 def _floats(name: str, values) -> np.ndarray:
@@ -125,6 +176,8 @@ class Particles:
     Attributes:
         pos, vel: (n, dim) arrays of the backend.
         id: (n,) int32.
+        radius: (n,) of the precision, in d; (0,) where all are a half.
+        narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32, the slots in the order in which a force kernel takes them; (0,) for memory order.
         spare: arrays like `pos` and `vel` for a kernel that writes while others read; see `swap`.
     """
@@ -135,18 +188,27 @@ class Particles:
         self.pos = backend.upload_rows(pos)
         self.vel = backend.upload_rows(state.vel.astype(precision))
         self.id = backend.upload(state.id)
+        radius = np.empty(0, precision) if state.radius is None else state.radius.astype(precision)
+        self.radius = backend.upload(radius)
+        self.narrowest = float(2 * radius.min()) if len(radius) else 1.0
+        self.widest = float(2 * radius.max()) if len(radius) else 1.0
         self.work = backend.empty(0, np.int32)
-        self.spare = [backend.rows(*pos.shape, precision) for _ in range(2)]
-        self._spare_id = backend.empty(self.n, np.int32)
+        self._make_spares()
+
+    def _make_spares(self) -> None:
+        self.spare = [self.backend.rows(*self.pos.shape, self.pos.dtype) for _ in range(2)]
+        self._spare_id = self.backend.empty(self.n, np.int32)
+        self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
 
     def on(self, backend: Backend) -> Particles:
         """A copy of these particles on another backend."""
         other = copy.copy(self)
         other.backend = backend
         other.pos, other.vel = (backend.upload_rows(self.backend.download(a)) for a in (self.pos, self.vel))
-        other.id, other.work = (backend.upload(self.backend.download(a)) for a in (self.id, self.work))
-        other.spare = [backend.rows(*self.pos.shape, self.pos.dtype) for _ in range(2)]
-        other._spare_id = backend.empty(self.n, np.int32)
+        other.id, other.radius, other.work = (
+            backend.upload(self.backend.download(a)) for a in (self.id, self.radius, self.work)
+        )
+        other._make_spares()
         return other
 
     def take_from(self, other: Particles) -> None:
@@ -154,6 +216,7 @@ class Particles:
         self.pos[...] = self.backend.upload(other.backend.download(other.pos))
         self.vel[...] = self.backend.upload(other.backend.download(other.vel))
         self.id[...] = self.backend.upload(other.backend.download(other.id))
+        self.radius[...] = self.backend.upload(other.backend.download(other.radius))
 
     def permute(self, order) -> None:
         """Move every particle: slot i takes what was in slot order[i]. The arrays swap with their spares.
@@ -161,22 +224,25 @@ class Particles:
         Args:
             order: (n,) int32 permutation on the backend.
         """
-        self.backend.kernels(__name__).gather(
-            self.n, order, self.pos, self.vel, self.id, *self.spare, self._spare_id
-        )
+        spare = *self.spare, self._spare_id, self._spare_radius
+        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, self.id, self.radius, *spare)
         self.swap()
         self.id, self._spare_id = self._spare_id, self.id
+        self.radius, self._spare_radius = self._spare_radius, self.radius
 
-    def copy_to(self, order, pos, vel) -> None:
-        """Copy positions and velocities in another order: row i of the copy takes what is in slot order[i].
+    def copy_to(self, order, pos, vel, radius) -> None:
+        """Copy positions, velocities and radii in another order: row i takes what is in slot order[i].
 
         Args:
             order: (n,) int32 permutation on the backend.
             pos: (n, dim) array of the backend, filled.
             vel: likewise.
+            radius: as many as the particles have, filled.
         """
         nobody = self.backend.empty(0, np.int32)
-        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, nobody, pos, vel, nobody)
+        self.backend.kernels(__name__).gather(
+            self.n, order, self.pos, self.vel, nobody, self.radius, pos, vel, nobody, radius
+        )
 
     def swap(self) -> None:
         """Take the spare positions and velocities, which a kernel has filled, for the particles' own."""
@@ -185,11 +251,12 @@ class Particles:
     @property
     def arrays(self) -> tuple:
         """All arrays in their present roles; assign what it was to have them so again."""
-        return self.pos, self.vel, *self.spare, self.id, self._spare_id
+        ids, radii = (self.id, self._spare_id), (self.radius, self._spare_radius)
+        return self.pos, self.vel, *self.spare, *ids, *radii
 
     @arrays.setter
     def arrays(self, arrays: tuple) -> None:
-        self.pos, self.vel, *self.spare, self.id, self._spare_id = arrays
+        self.pos, self.vel, *self.spare, self.id, self._spare_id, self.radius, self._spare_radius = arrays
 
     def to_state(self, vel=None) -> State:
         """A copy on the host.
@@ -197,15 +264,18 @@ class Particles:
         Args:
             vel: (n, dim) velocities on the backend to give instead of the particles' own.
         """
-        down: Sequence[np.ndarray] = [
-            self.backend.download(a) for a in (self.pos, self.vel if vel is None else vel, self.id)
-        ]
-        return State(down[0], down[1], self.box, down[2])
+        vel = self.vel if vel is None else vel
+        down: Sequence[np.ndarray] = [self.backend.download(a) for a in (self.pos, vel, self.id)]
+        return State(down[0], down[1], self.box, down[2], self.radii())
+
+    def radii(self) -> np.ndarray | None:
+        """A copy of the radii on the host: (n,) in d, in memory order; None where all are a half."""
+        return self.backend.download(self.radius) if len(self.radius) else None
 
 
 @kernel(parallel=True)
-def gather(n, order, pos, vel, id, new_pos, new_vel, new_id):
-    """Slot i of the new arrays takes slot order[i] of the old; `id` may be (0,) and stay out of it."""
+def gather(n, order, pos, vel, id, radius, new_pos, new_vel, new_id, new_radius):
+    """Slot i of the new arrays takes slot order[i] of the old; `id` and `radius` may be (0,) and stay out."""
     for i in numba.prange(n):
         j = order[i]
         for k in range(pos.shape[1]):
@@ -213,3 +283,5 @@ def gather(n, order, pos, vel, id, new_pos, new_vel, new_id):
             new_vel[i, k] = vel[j, k]
         if len(id):
             new_id[i] = id[j]
+        if len(radius):
+            new_radius[i] = radius[j]

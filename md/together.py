@@ -62,19 +62,21 @@ def check_together(
         )
 
 
-def time_step(dt: float | None, law: PairLaw, walls: Walls | None) -> float:
+def time_step(dt: float | None, law: PairLaw, walls: Walls | None, narrowest: float = 1.0) -> float:
     """The time step asked for, or a fiftieth of the shortest contact.
 
     Args:
         dt: in time units; None for what the contacts allow.
         law: between two particles.
         walls: None for none.
+        narrowest: least diameter of a particle, in d: as the square root of it goes the contact time of two
+            (`md.laws.sized`), but for what dashpots add.
 
     Raises:
         ValueError: a step that is not positive and finite, or none and no contact to derive it from.
     """
     if dt is None:
-        contact_time = getattr(law, "contact_time", np.inf)
+        contact_time = float(np.sqrt(narrowest)) * getattr(law, "contact_time", np.inf)
         if walls is not None:
             contact_time = min(contact_time, walls.duration(law))
         if not np.isfinite(contact_time):

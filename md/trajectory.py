@@ -4,9 +4,10 @@ What a file holds. Positions (d), velocities (d per time unit, at the time of th
 float32, centred on the origin, as the schema has it: a box of length L spans [-L/2, L/2). Particles stand in
 the order of their ids, whatever their order in memory: a row is the same particle in every frame. Where the
 ids are not 0 .. n - 1, they are logged as `particles/id`. Diameter and mass are 1 and the type is "A", the
-schema's defaults. In 2D `dimensions` is 2, z is 0 and so is the box's third length. The schema has no open
-axes, readers take every axis for periodic: the flags are logged as `periodic` (1 or 0 an axis), for who
-measures distances. What is logged stands in the first frame and holds for all.
+schema's defaults, but for the diameters of particles that have radii. In 2D `dimensions` is 2, z is 0 and so
+is the box's third length. The schema has no open axes, readers take every axis for periodic: the flags are
+logged as `periodic` (1 or 0 an axis), for who measures distances. What is logged stands in the first frame
+and holds for all.
 
 GSD: https://gsd.readthedocs.io
 """
@@ -154,6 +155,8 @@ def _frame(state: State, step: int) -> gsd.hoomd.Frame:
     frame.particles.position, frame.particles.velocity = np.zeros((2, len(state), 3), np.float32)
     frame.particles.position[:, : box.dim] = _centred(ordered.pos, state)
     frame.particles.velocity[:, : box.dim] = ordered.vel
+    if ordered.radius is not None:
+        frame.particles.diameter = (2 * ordered.radius).astype(np.float32)
     frame.log["periodic"] = np.array(box.periodic, np.uint8)
     if not np.array_equal(ordered.id, np.arange(len(state))):
         frame.log["particles/id"] = ordered.id
@@ -180,12 +183,25 @@ def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Fr
         raise ValueError(
             f"{path} holds other particles: id {known[row]}, and this frame {ids[row]}; give another name"
         )
+    ours, known = (_diameters(f) for f in (frame, first))
+    if not np.array_equal(ours, known):
+        row = int((ours != known).argmax())
+        raise ValueError(
+            f"{path} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
+            f"{ours[row]:g} d; give another name"
+        )
     ours, theirs = (np.asarray(f.configuration.box, np.float32) for f in (frame, first))
     if not np.array_equal(ours, theirs):
         raise ValueError(
             f"{path} holds a box of {theirs[:3].tolist()}, and this frame one of {ours[:3].tolist()}; give "
             "another name"
         )
+
+
+def _diameters(frame: gsd.hoomd.Frame) -> np.ndarray:
+    """Of the particles, (n,) float32; the schema's default is 1."""
+    given = frame.particles.diameter
+    return np.ones(frame.particles.N, np.float32) if given is None else np.asarray(given, np.float32)
 
 
 def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> bool:

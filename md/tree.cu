@@ -49,10 +49,10 @@ extern "C" __global__ void link(int n, int key_bits, const unsigned* keys, int* 
 
 // Boxes from the leaves up: whoever comes to a node second merges those of its children. A part is the leaves of a block: a
 // node whose range lies in them is the block's own affair, in shared memory, a round for each time that somebody climbs.
-extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* pos, const int* order, const int* way,
-                                     const int* other_end, const int* parent, int* visits, Grid grid, real* nodes,
-                                     int* stopped) {
-    __shared__ real point[DIM][LEAVES], low_of[DIM][LEAVES], high_of[DIM][LEAVES];
+extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* pos, const real* radius, real scale,
+                                     const int* order, const int* way, const int* other_end, const int* parent,
+                                     int* visits, Grid grid, real* nodes, int* stopped) {
+    __shared__ real point[DIM][LEAVES], spread[LEAVES], low_of[DIM][LEAVES], high_of[DIM][LEAVES];
     __shared__ int end_of[LEAVES], above[LEAVES], visited[LEAVES];
     __shared__ int2 ways[LEAVES];
     int t = threadIdx.x, start = blockIdx.x * LEAVES, leaf = start + t, end = min(n, start + LEAVES);
@@ -66,12 +66,18 @@ extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* p
     Vec low, high;
     if (leaf < n) {
         own = ((const int2*)way)[n - 1 + leaf];
-        low = load(pos, n, order ? order[leaf] : leaf);
-        if (!is_new) low = where_it_went_out(grid, low, load_node(nodes, n - 1 + leaf).low);
-        high = low;
-        store_node(nodes, n - 1 + leaf, low, high, own);
+        int i = order ? order[leaf] : leaf;
+        real half = radius ? scale * radius[i] : (real)0;
+        Vec at = load(pos, n, i);
+        if (!is_new) at = where_it_went_out(grid, at, middle(load_node(nodes, n - 1 + leaf)));
+        spread[t] = half;
 #pragma unroll
-        for (int axis = 0; axis < DIM; ++axis) point[axis][t] = low.x[axis];
+        for (int axis = 0; axis < DIM; ++axis) {
+            point[axis][t] = at.x[axis];
+            low.x[axis] = at.x[axis] - half;
+            high.x[axis] = at.x[axis] + half;
+        }
+        store_node(nodes, n - 1 + leaf, low, high, own);
     }
     __syncthreads();
     int child = n - 1 + leaf, node = leaf < n ? parent[child] : -1;
@@ -90,8 +96,8 @@ extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* p
         int s = sibling - (is_leaf ? n - 1 : 0) - start;
 #pragma unroll
         for (int axis = 0; axis < DIM; ++axis) {
-            low.x[axis] = min(low.x[axis], is_leaf ? point[axis][s] : low_of[axis][s]);
-            high.x[axis] = max(high.x[axis], is_leaf ? point[axis][s] : high_of[axis][s]);
+            low.x[axis] = min(low.x[axis], is_leaf ? point[axis][s] - spread[s] : low_of[axis][s]);
+            high.x[axis] = max(high.x[axis], is_leaf ? point[axis][s] + spread[s] : high_of[axis][s]);
             low_of[axis][k] = low.x[axis];
             high_of[axis][k] = high.x[axis];
         }

@@ -60,6 +60,14 @@ __device__ __forceinline__ void store_node(real* nodes, int k, const Vec& low, c
     for (int p = 0; p < (int)sizeof(real) / 2; ++p) ((float4*)(nodes + (size_t)k * 8))[p] = row.part[p];
 }
 
+// The middle of a box; of a point the point itself, to the bit.
+__device__ __forceinline__ Vec middle(const Node& node) {
+    Vec r;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) r.x[axis] = (node.low.x[axis] + node.high.x[axis]) / 2;
+    return r;
+}
+
 #if defined(HAS_GRID)
 // A position, or its image where a particle went out at a periodic side and came in at the other; at most half a length out.
 __device__ __forceinline__ Vec where_it_went_out(const Grid& grid, Vec r, const Vec& before) {

@@ -47,8 +47,8 @@ class Tree:
         way: (2 (2n - 1),) int32 of each node, in turn: where a walk goes that enters it, which of an inner
             node is its left child; and where one that does not, which of a left child is the right one.
         parent: (2n - 1,) int32 node above each; -1 above the root.
-        nodes: (2 (2n - 1), 4) lower and upper corner of the box of each node, of centres, in d; what stands
-            in the last entries is a device's own.
+        nodes: (2 (2n - 1), 4) lower and upper corner of the box of each node, of centres or of spheres,
+            in d; what stands in the last entries is a device's own.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
@@ -62,7 +62,7 @@ class Tree:
         self.parent, self._visits = backend.empty(all_, np.int32), backend.empty(inner, np.int32)
         self.nodes = backend.zeros((2 * all_, ROW), grid.precision)
         self._in_place, self._stopped = backend.empty(0, np.int32), backend.empty(n, np.int32)
-        self._is_new = True
+        self._is_new, self._points = True, backend.empty(0, grid.precision)
 
     @property
     def depth(self) -> int:
@@ -82,7 +82,9 @@ class Tree:
         kernels.link(self._n, self.keys.key_bits, self.keys.keys, *links)
         self._is_new = True
 
-    def fit(self, pos: Array, order: Array | None = None) -> None:
+    def fit(
+        self, pos: Array, order: Array | None = None, radius: Array | None = None, scale: float = 1.0
+    ) -> None:
         """Find the boxes of the particles where they are now, however far they have moved since `build`.
 
         Between two calls no particle may move by half a length of the box or more.
@@ -90,14 +92,18 @@ class Tree:
         Args:
             pos: (n, dim) positions in d.
             order: (n,) int32 slot of the particle of each leaf; None where `pos` is in the order of leaves.
+            radius: (n,) in d, in the order of `pos`, for boxes of spheres; None or (0,) for those of
+                centres. The next call may say otherwise.
+            scale: of the radii.
         """
         if self._n == 0:
             return
         self._backend.fill(self._visits, 0)
         slots = self._in_place if order is None else order
+        spread = (self._points if radius is None else radius), self._grid.precision.type(scale)
         tree, boxes = (self.way, self.other_end, self.parent, self._visits), (self._grid.record, self.nodes)
         kernels, part = self._backend.kernels(__name__), (self._backend.workers, int(self._is_new))
-        kernels.fit_parts(self._n, *part, pos, slots, *tree, *boxes, self._stopped)
+        kernels.fit_parts(self._n, *part, pos, *spread, slots, *tree, *boxes, self._stopped)
         kernels.fit_spanning(self._n, pos, self._stopped, self.way, self.parent, self._visits, self.nodes)
         self._is_new = False
 
@@ -197,9 +203,12 @@ def where_it_went_out(grid, axis, x, before):
 
 
 @kernel(parallel=True)
-def fit_parts(n, parts, is_new, pos, order, way, other_end, parent, visits, grid, nodes, stopped):
+def fit_parts(
+    n, parts, is_new, pos, radius, scale, order, way, other_end, parent, visits, grid, nodes, stopped
+):
     """Boxes from the leaves up in parts of the leaves at once.
 
+    A particle is in the middle of its leaf's box: by that one knows where in the tree it was before.
     stopped[leaf] is the node from whose parent on, which spans several parts, somebody is to go on; else -1.
     """
     dim = pos.shape[1]
@@ -208,11 +217,15 @@ def fit_parts(n, parts, is_new, pos, order, way, other_end, parent, visits, grid
         begin, end = part * n // parts, (part + 1) * n // parts
         for leaf in range(begin, end):
             i = np.int64(order[leaf]) if len(order) else leaf
+            row, spread = 2 * (n - 1 + leaf), scale - scale  # of the run's precision
+            if len(radius):
+                spread = scale * radius[i]
             for axis in range(dim):
-                row, x = 2 * (n - 1 + leaf), pos[i, axis]
+                x = pos[i, axis]
                 if is_new == 0:
-                    x = where_it_went_out(g, axis, x, nodes[row, axis])
-                nodes[row, axis], nodes[row + 1, axis] = x, x
+                    before = (nodes[row, axis] + nodes[row + 1, axis]) / 2  # where the two are one, that
+                    x = where_it_went_out(g, axis, x, before)
+                nodes[row, axis], nodes[row + 1, axis] = x - spread, x + spread
             stopped[leaf] = -1
             child = n - 1 + leaf
             node = np.int64(parent[child])

@@ -22,7 +22,7 @@ from md.integrate import Integrator
 from md.laws import PairLaw
 from md.laws.walls import RADIUS
 from md.outside import Outside
-from md.state import Particles, pair_distances
+from md.state import Particles, pair_distances, pair_sizes
 
 GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
 SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
@@ -70,33 +70,43 @@ class Watch:
         """Take down the energy of the start.
 
         Args:
-            pairs: (p, 2) ids of the pairs within the law's cutoff.
+            pairs: (p, 2) ids of the pairs that touch.
 
         Returns:
             The fault of the closest pair, where it is closer than the law's `closest_start`; or else of the
-            particle deepest in a wall, where it is closer than half of that to it.
+            particle deepest in a wall, where it is closer than half of that to it. Where radii differ, close
+            and deep are so by the sum of two radii, and by the diameter.
         """
         self._next, self.begun = 1, True
         if not hasattr(self._law, "potential"):
             return None
         p, down = self._particles, self._backend.download
         pos, id = down(p.pos), down(p.id)
-        distance = pair_distances(pos, id, p.box, pairs)
+        radius = p.radii()
+        size = pair_sizes(radius, id, pairs)
+        distance = pair_distances(pos, id, p.box, pairs) / size
         self.start = None
         if not self._outside.drives:
-            contacts = float(self._law.potential(distance).sum()) + self._outside.potential(pos)
-            self.start = self._measure()()[0] + contacts
+            contacts = float((size * self._law.potential(distance)).sum())
+            self.start = self._measure()()[0] + contacts + self._outside.potential(pos, radius)
         allowed = self._law.closest_start
         near = int(np.count_nonzero(distance < allowed))
         if near:
             closest = int(distance.argmin())
             particle, other = pairs[closest].tolist()
-            return OverlappingStart(particle, other, float(distance[closest]), near, allowed)
-        depth = self._outside.overlaps(pos).max(axis=1, initial=0)
-        deepest, near = int(depth.argmax()), int(np.count_nonzero(depth > RADIUS - allowed / 2))
+            found = float(size[closest] * distance[closest])
+            return OverlappingStart(
+                particle, other, found, near, float(size[closest] * allowed), radius is not None
+            )
+        depth, reach = self._outside.overlaps(pos, radius).max(axis=1, initial=0), np.full(p.n, RADIUS)
+        if radius is not None:
+            reach = radius.astype(np.float64)
+        deepest, near = int((depth / reach).argmax()), int(np.count_nonzero(depth > reach * (1 - allowed)))
         if not near:
             return None
-        return OverlappingStart(int(id[deepest]), None, RADIUS - float(depth[deepest]), near, allowed / 2)
+        found = float(reach[deepest] - depth[deepest])
+        allowed *= float(reach[deepest])
+        return OverlappingStart(int(id[deepest]), None, found, near, allowed, radius is not None)
 
     def take_up(self, step: int, start: float | None) -> None:
         """Go on from a run that was saved, with the energy of its start."""
@@ -127,7 +137,7 @@ class Watch:
         if self.start is None:
             return None
         moves = speed * self._integrator.stride(speed)  # in a step
-        fast = moves > SLOW * self._law.cutoff
+        fast = moves > SLOW * self._law.cutoff * p.narrowest
         if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
             return None
         return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._dt)
@@ -135,7 +145,7 @@ class Watch:
     def remains(self, step: int) -> Remains:
         """Copies of the arrays as they lie now, on the host; `step` as in `Remains`."""
         p, down = self._particles, self._backend.download
-        return Remains(down(p.pos), down(p.vel), down(p.id), p.box, step, self._dt)
+        return Remains(down(p.pos), down(p.vel), down(p.id), p.box, step, self._dt, p.radii())
 
     def _measure(self) -> Callable[[], tuple[float, float, int]]:
         """Kinetic energy of all, and speed and id of the fastest, once asked for."""

@@ -103,6 +103,10 @@ class Wing(Surrounding):
         box = grid.box
         if box.dim != 2:
             raise ValueError(f"a wing in a box of {box.dim} axes; allowed: 2")
+        if len(particles.radius):
+            raise ValueError(
+                "a wing among particles of given radius; allowed: State(radius=None), all of 0.5"
+            )
         low, high = self.outline.min(axis=0), self.outline.max(axis=0)
         if (low < 1).any() or (high > np.array(box.lengths) - 1).any():
             raise ValueError(

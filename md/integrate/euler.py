@@ -15,16 +15,15 @@ from md.backend.prelude import add_scaled, dot, load, store
 from md.grid import Grid
 from md.integrate.moving import Placing, place
 from md.integrate.strategy import Integrator
-from md.laws.walls import RADIUS
 from md.outside import Outside
 from md.state import Particles
 
 
 class AdaptiveEuler(Integrator):
-    """Kick, then drift, both by a step in which the fastest particle goes no farther than its radius.
+    """Kick, then drift, both by a step in which the fastest particle goes no farther than a radius.
 
-    `dt` is the longest step. First order in dt. What is fastest is found on the device that has the
-    particles, before the kick, so that a kick may make up for a little more.
+    `dt` is the longest step; the radius is the least of all. First order in dt. What is fastest is found on
+    the device that has the particles, before the kick, so that a kick may make up for a little more.
     """
 
     name = "adaptive_euler"
@@ -35,6 +34,7 @@ class AdaptiveEuler(Integrator):
         """A copy that moves these particles by steps of at most `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
         bound._most = backend.upload(np.array([np.nan]))  # until a step is taken
+        bound._reach = particles.narrowest / 2
         bound._elapsed, bound._strides = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
         return bound
 
@@ -44,7 +44,7 @@ class AdaptiveEuler(Integrator):
 
     def stride(self, speed: float) -> float:
         """As the step is found."""
-        return min(self._dt, RADIUS / speed) if speed > 0 else self._dt
+        return min(self._dt, self._reach / speed) if speed > 0 else self._dt
 
     @property
     def memory(self) -> dict[str, np.ndarray]:
@@ -80,7 +80,7 @@ class AdaptiveEuler(Integrator):
             p.id,
             force,
             self._dt,
-            RADIUS,
+            self._reach,
             self._most,
             self._elapsed,
             self._strides,

@@ -64,7 +64,7 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     float gone = out.fastest ? gone_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
     bool halted = out.fastest && !(gone <= 0 || gone < out.reach);  // also for NaN
 #if defined(HAS_OUTSIDE)
-    Vec push = outside(out.outside, out.now, grid, ri, vi, acc);
+    Vec push = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, acc);
 #else
     const Vec& push = acc;
 #endif

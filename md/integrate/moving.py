@@ -11,7 +11,7 @@ from numba.extending import overload, register_jitable
 from md.backend.base import Array
 from md.backend.bounds import folded, in_box, is_finite, well_inside
 from md.backend.prelude import add_scaled, finish, store
-from md.outside import outside
+from md.outside import outside, radius_of
 
 
 class KickDrift(NamedTuple):
@@ -28,6 +28,7 @@ class KickDrift(NamedTuple):
         turn: 0 and 1 in turn.
         fastest, gone, halted, reach, slack: of `md.pace.Pace`.
         outside, now: `record` and `now` of `md.outside.Outside`; None where nothing acts from outside.
+        radius: of the particles, (0,) where all are a half; None likewise.
     """
 
     pos: Array
@@ -45,6 +46,7 @@ class KickDrift(NamedTuple):
     slack: np.float32
     outside: np.ndarray | None = None
     now: Array | None = None
+    radius: Array | None = None
 
 
 class Placing(NamedTuple):
@@ -103,7 +105,9 @@ def _finish(out, grid, i, ri, vi, acc):
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
 
     def finish_driven(out, grid, i, ri, vi, acc):
-        v = add_scaled(vi, out.kick, outside(out.outside[0], out.now, grid, ri, vi, acc))
+        o = out.outside[0]
+        own = radius_of(o, out.radius, i)
+        v = add_scaled(vi, out.kick, outside(o, own, out.now, grid, ri, vi, acc))
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
 

@@ -53,7 +53,7 @@ class VelocityVerlet(Integrator):
         if not outside.acts:
             return moved
         outside.at(0.0, self._clock, turn)
-        return moved._replace(outside=outside.record, now=outside.now)
+        return moved._replace(outside=outside.record, now=outside.now, radius=p.radius)
 
     def strides(self, step: int) -> Array:
         """The time step twice; the first kick is by half."""

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from md.laws.pair import interact
+from md.laws.pair import interact, pair_size
 
 
 class Collect(NamedTuple):
@@ -19,11 +19,13 @@ class Collect(NamedTuple):
 
     Attributes:
         reach2: (1,) square of the distance a partner must be closer than; infinite for every visit.
+        radius: (n,) of each particle, in d, where the distance is in sums of two radii; (0,) where in d.
         offsets: (n,) int64 place of each particle's first partner; used only when `partners` has room.
         partners: (partners of all,) int32 slots, filled; or (0,) to count only.
     """
 
     reach2: np.ndarray
+    radius: np.ndarray
     offsets: np.ndarray
     partners: np.ndarray
 
@@ -36,7 +38,8 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
     if acc.count == 2:
 
         def collect_2d(law, vel, i, j, r2, dr, vi, acc):
-            if r2 >= law.reach2[0]:
+            size = pair_size(law.radius, i, j)
+            if r2 >= law.reach2[0] * (size * size):
                 return acc
             if len(law.partners):
                 law.partners[law.offsets[i] + int(acc[0])] = j
@@ -45,7 +48,8 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
         return collect_2d
 
     def collect_3d(law, vel, i, j, r2, dr, vi, acc):
-        if r2 >= law.reach2[0]:
+        size = pair_size(law.radius, i, j)
+        if r2 >= law.reach2[0] * (size * size):
             return acc
         if len(law.partners):
             law.partners[law.offsets[i] + int(acc[0])] = j

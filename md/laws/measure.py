@@ -11,8 +11,9 @@ contacts in ten thousand.
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numba import types
@@ -20,7 +21,7 @@ from numba.extending import overload, register_jitable
 
 from md.backend.base import Array, Backend
 from md.backend.prelude import load, sub
-from md.laws.pair import PairLaw, interact, potential
+from md.laws.pair import PairLaw, interact, pair_size, potential
 
 
 class Measured(NamedTuple):
@@ -29,14 +30,16 @@ class Measured(NamedTuple):
     Attributes:
         pair: parameters of the law that is measured; None for one without a `potential`.
         reach2: square of its cutoff.
+        radius: (n,) of each particle, in d; (0,) where all are a half.
         dt: time of the last drift; 0 where there was none: then no contact counts as begun.
         energy: (n,) float64, raised: of each particle, half of that of its pairs.
-        touching: (n,) int32, raised: its partners closer than the cutoff.
+        touching: (n,) int32, raised: its partners closer than the cutoff, in sums of two radii.
         begun: (n,) int32, raised: those whose contact began in the last step.
     """
 
     pair: np.ndarray | None
     reach2: np.floating
+    radius: Array
     dt: np.float64
     energy: Array
     touching: Array
@@ -61,14 +64,23 @@ class Measure:
 
     def __init__(self, law: PairLaw, dt: float, n: int, backend: Backend):
         self.cutoff, self.pair, self._dt = law.cutoff, law if hasattr(law, "potential") else None, dt
+        self._backend, self._radius = backend, None
         self.energy = backend.zeros(n, np.float64)
         self.touching, self.begun = (backend.zeros(n, np.int32) for _ in range(2))
 
+    def of_sizes(self, radius: Array) -> Self:
+        """The same, by the same arrays, for particles of radii (n,) in d."""
+        other = copy.copy(self)
+        other._radius = radius
+        return other
+
     def parameters(self, precision: np.dtype) -> Measured:
         """The law as kernels take it."""
+        radius = self._backend.empty(0, precision) if self._radius is None else self._radius
         pair = None if self.pair is None else self.pair.parameters(precision)
-        reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.pairs` has it
-        return Measured(pair, reach2, np.float64(self._dt), self.energy, self.touching, self.begun)
+        reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
+        dt = np.float64(self._dt)
+        return Measured(pair, reach2, radius, dt, self.energy, self.touching, self.begun)
 
 
 @register_jitable(forceinline=True)
@@ -87,13 +99,16 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
     has_energy = not isinstance(law.types[law.fields.index("pair")], types.NoneType)
 
     def measure(law, vel, i, j, r2, dr, vi, acc):
-        if r2 >= law.reach2:
+        size = pair_size(law.radius, i, j)
+        reach2 = law.reach2 * (size * size)
+        if r2 >= reach2:
             return acc
         dv = sub(vi, load(vel, j, acc))
         law.touching[i] += 1
-        law.begun[i] += square_at(dr, dv, -law.dt) >= law.reach2
+        law.begun[i] += square_at(dr, dv, -law.dt) >= reach2
         if has_energy:
-            law.energy[i] += potential(law.pair, math.sqrt(square_at(dr, dv, 0.0))) / 2
+            s = np.float64(size)
+            law.energy[i] += s * potential(law.pair, math.sqrt(square_at(dr, dv, 0.0)) / s) / 2
         return acc
 
     return measure

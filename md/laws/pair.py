@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numba import types
+from numba.extending import register_jitable
 
 
 def interact(law, vel, i, j, r2, dr, vi, acc):
@@ -35,6 +36,12 @@ def is_record_of(law, fields: tuple[str, ...]) -> bool:
     )
 
 
+@register_jitable(forceinline=True)
+def pair_size(radius, i, j):
+    """Sum of the radii of two particles, in d, the distance at which they touch; 1 without radii."""
+    return radius[i] + radius[j] if len(radius) else radius.dtype.type(1)
+
+
 class PairLaw(Protocol):
     """What a search needs to know of a law.
 
@@ -42,6 +49,8 @@ class PairLaw(Protocol):
     of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
     method registers an overload of the function `potential` too, and has it in its CUDA functor: `md.observe`
     sums the energy where the particles are.
+
+    All of it is about two particles whose radii are a half; what follows for others, `md.laws.sized` says.
 
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.

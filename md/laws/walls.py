@@ -1,7 +1,8 @@
 """Walls at the ends of the axes that are not periodic: springs and dashpots, met at half a diameter.
 
 Force inwards: K (d/2 - s) / d - mu v for a centre at s < d/2 from the wall, v its velocity away from it. A
-wall does not yield, so the effective mass is that of the sphere: w0^2 = K / (d m), g = mu / (2 m), and as
+sphere of radius R feels K (R - s) / d - mu v, of the same d = 1, so that all touch for the same time. A wall
+does not yield, so the effective mass is that of the sphere: w0^2 = K / (d m), g = mu / (2 m), and as
 between two spheres e = exp(-pi g / w) after a contact of pi / w with w^2 = w0^2 - g^2.
 
 Shaken walls are those of a container that moves rigidly. Positions and velocities are those seen from it, in
@@ -18,9 +19,11 @@ from md.box import Box
 from md.laws.contact import SHORTEST
 from md.laws.pair import PairLaw
 
-RADIUS = 0.5  # of a sphere, in d
-FASTEST = 0.1  # that the container may move in a step, in d
-DEEPEST = 0.15  # that a sphere at rest may be pressed into a wall, in d; one that flies meets it faster
+RADIUS = 0.5  # of a sphere, in d, where it has none of its own
+FASTEST = 0.1  # that the container may move in a step, in diameters
+DEEPEST = (
+    0.15  # that a sphere at rest may be pressed into a wall, in diameters; one that flies meets it faster
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +78,17 @@ class Walls:
         """At the ends of which axes they stand: those that are neither periodic nor open."""
         return tuple(not (periodic or open_) for periodic, open_ in zip(box.periodic, box.open, strict=True))
 
-    def check(self, box: Box, law: PairLaw, dt: float) -> None:
+    def check(
+        self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
+    ) -> None:
         """Look whether they fit.
 
         Args:
             box: of the particles; walls stand at the ends of its axes that are neither periodic nor open.
             law: between two spheres.
             dt: time step in time units.
+            narrowest: least diameter of a sphere, in d.
+            widest: largest.
 
         Raises:
             ValueError: there is no axis to stand on, or no room between two walls.
@@ -92,10 +99,9 @@ class Walls:
                 "that is neither; take walls = None, or a Box with periodic=False there"
             )
         for axis, (length, stands) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
-            if stands and length < 2 * RADIUS:
+            if stands and length < widest:
                 raise ValueError(
-                    f"walls {length} d apart along axis {axis}; allowed: at least {2 * RADIUS} d; enlarge "
-                    "the box"
+                    f"walls {length} d apart along axis {axis}; allowed: at least {widest} d; enlarge the box"
                 )
 
 
@@ -152,14 +158,16 @@ class ShakenWalls(Walls):
         """
         return self.speed * math.sin(2 * math.pi * self.frequency * time)
 
-    def check(self, box: Box, law: PairLaw, dt: float) -> None:
+    def check(
+        self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
+    ) -> None:
         """Look whether they fit.
 
         Raises:
             ValueError: as for walls that stand; a periodic axis, or one that is not there; or a container
                 that moves too far in a step, or so fast that its walls are too soft to carry a sphere along.
         """
-        super().check(box, law, dt)
+        super().check(box, law, dt, narrowest, widest)
         if type(self.axis) is not int or not -box.dim <= self.axis < box.dim:
             raise ValueError(f"axis = {self.axis!r} of shaken walls; allowed: {-box.dim} .. {box.dim - 1}")
         if not self.axes(box)[self.axis]:
@@ -167,16 +175,17 @@ class ShakenWalls(Walls):
                 f"walls shaken along axis {self.axis % box.dim}, which is periodic or open; give the Box "
                 "periodic=False there, or shake along another"
             )
-        if self.speed * dt > FASTEST:
+        fastest, deepest = FASTEST * narrowest, DEEPEST * narrowest
+        if self.speed * dt > fastest:
             raise ValueError(
                 f"amplitude = {self.amplitude} at frequency = {self.frequency}: the walls move by up to "
                 f"{self.speed * dt:.3g} d in a step of dt = {dt:.3g} and crush what is before them; allowed: "
-                f"up to {FASTEST} d; lower amplitude, frequency or dt"
+                f"up to {fastest:g} d; lower amplitude, frequency or dt"
             )
         pressed = self.speed * self.duration(law) / math.pi  # of a spring without a dashpot
-        if pressed > DEEPEST:
+        if pressed > deepest:
             raise ValueError(
                 f"amplitude = {self.amplitude} at frequency = {self.frequency}: walls so soft press "
                 f"{pressed:.3g} d into a sphere before it follows them, and crush it; allowed: up to "
-                f"{DEEPEST} d; lower amplitude, frequency or contact_time"
+                f"{deepest:g} d; lower amplitude, frequency or contact_time"
             )

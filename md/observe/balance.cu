@@ -1,9 +1,10 @@
 // Energies and powers of all particles; see balance.py.
 
 #include "md/backend/warp.cuh"
+#include "md/outside.cuh"
 
 extern "C" __global__ void flows(int n, const real* pos, const real* vel, const real* vel_now, const real* lost,
-                                 Grid grid, Outside field, const double* now, int parts, double* sums) {
+                                 const real* radius, Grid grid, Outside field, const double* now, int parts, double* sums) {
     int i = work_item();
     double own[5] = {};
     if (i < n) {
@@ -19,7 +20,8 @@ extern "C" __global__ void flows(int n, const real* pos, const real* vel, const 
             own[2] -= f.x[axis] * speed;
             own[4] += pull * speed;
             if (field.spring[axis] > 0) {
-                real x = r.x[axis], overlaps[2] = {field.radius - x, field.radius - (grid.length[axis] - x)};
+                real x = r.x[axis], reach = radius_of(field, radius, i);
+                real overlaps[2] = {reach - x, reach - (grid.length[axis] - x)};
 #pragma unroll
                 for (int side = 0; side < 2; ++side) {
                     if (overlaps[side] <= 0) continue;

@@ -11,6 +11,7 @@ from md.backend.jit import kernel
 from md.laws import SpringDashpot
 from md.laws.measure import Measure
 from md.observe.sums import total
+from md.outside import radius_of
 from md.reporter import checked
 from md.simulation import Simulation
 
@@ -51,8 +52,8 @@ class EnergyBalance:
         sums = backend.zeros(len(COLUMNS), np.float64)
         outside = inside.outside
         backend.kernels(__name__).flows(
-            p.n, p.pos, p.vel, inside.vel, lost, inside.search.grid.record, outside.record, outside.now,
-            4 * backend.workers, sums,
+            p.n, p.pos, p.vel, inside.vel, lost, p.radius, inside.search.grid.record, outside.record,
+            outside.now, 4 * backend.workers, sums,
         )  # fmt: skip
         found = dict(zip(COLUMNS, backend.download(sums).tolist(), strict=True))
         measure = Measure(law, 0.0, p.n, backend)
@@ -94,7 +95,7 @@ class EnergyBalance:
 
 
 @kernel(parallel=True)
-def flows(n, pos, vel, vel_now, lost, grid, field, now, parts, sums):
+def flows(n, pos, vel, vel_now, lost, radius, grid, field, now, parts, sums):
     """Raise the sums of `COLUMNS`: energies, and powers of what acts from outside and of dashpots.
 
     `vel` are the velocities that forces were found with, `vel_now` those at the time of the positions,
@@ -114,7 +115,8 @@ def flows(n, pos, vel, vel_now, lost, grid, field, now, parts, sums):
                 partial[p, 4] += pull * v
                 if o.spring[axis] > 0:
                     x = pos[i, axis]
-                    for overlap in (o.radius - x, o.radius - (g.length[axis] - x)):
+                    reach = radius_of(o, radius, i)
+                    for overlap in (reach - x, reach - (g.length[axis] - x)):
                         if overlap > 0:
                             partial[p, 1] += np.float64(o.spring[axis]) * overlap * overlap / 2
                             partial[p, 3] += o.damping[axis] * (vel[i, axis] + carried) * v

@@ -30,15 +30,15 @@ class Observation(NamedTuple):
             along.
         momentum: (dim,) total, in m d / time.
         mean_speed: <|v|> in d / time.
-        touching_pairs: pairs closer than the law's cutoff.
+        touching_pairs: pairs closer than the law's cutoff, where radii differ in sums of two of them.
         contacts_begun: those of them that were not, a step ago (`md.laws.measure`); 0 where that cannot be
             told: at step 0, and with an integrator whose `last_drift` is 0.
         collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN where they cannot be told. It
             has no bias, but the noise of what happens to begin in one step: average it over many looks.
         collision_rate_by_touching: 2 touching_pairs / (n contact_time), in 1 / time; NaN for a law without a
-            finite `contact_time`. It counts some 50 times as many contacts, so it is steadier; but those that
-            graze, or that a third particle disturbs, do not last the closed form's time: in the elastic
-            benchmark gas it is some 6 % low at 5 % filling and 3 % high at 35 %.
+            finite `contact_time`, and where radii differ. It counts some 50 times as many contacts, so it is
+            steadier; but those that graze, or that a third particle disturbs, do not last the closed form's
+            time: in the elastic benchmark gas it is some 6 % low at 5 % filling and 3 % high at 35 %.
         mean_free_path_d: mean_speed / collision_rate_per_particle; infinite where no contact began. For one
             of many looks divide the mean of the one by that of the other.
         profiles: one for each that was asked for.
@@ -81,8 +81,9 @@ def look(
     box, n = inside.particles.box, inside.particles.n
     cells, slices = _cells(cells, box.dim), [profile.along(box) for profile in profiles]
     sums = binned(inside, cells)
+    sized = len(inside.particles.radius) > 0
     taken = tuple(
-        profiled(profile.axis, binned(inside, along).reshape(profile.bins, -1), box)
+        profiled(profile.axis, binned(inside, along).reshape(profile.bins, -1), box, sized)
         for profile, along in zip(profiles, slices, strict=True)
     )
     measure = Measure(inside.law, inside.drift, n, inside.backend)
@@ -106,7 +107,9 @@ def look(
         touching_pairs=touching,
         contacts_begun=begun,
         collision_rate_per_particle=rate,
-        collision_rate_by_touching=_ratio(2 * touching, n * _contact_time(inside.law)),
+        collision_rate_by_touching=_ratio(
+            2 * touching, n * (math.nan if sized else _contact_time(inside.law))
+        ),
         mean_free_path_d=_ratio(mean_speed, rate),
         profiles=taken,
     )

@@ -54,7 +54,7 @@ class Profiled(NamedTuple):
         centre: (bins,) of each slice along the axis, in d.
         particles: (bins,) number of those whose centre is in the slice, or on its lower side.
         number_density: (bins,) in 1 / d^dim.
-        filling_fraction: (bins,) volume of as many spheres over that of the slice.
+        filling_fraction: (bins,) volume of as many spheres over that of the slice; NaN where radii differ.
         velocity: (bins, dim) mean, in d per time unit; NaN in an empty slice.
         temperature: (bins,) m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty slice. The mean that
             is taken off takes 1 / particles of the temperature along.
@@ -69,13 +69,14 @@ class Profiled(NamedTuple):
     temperature: np.ndarray
 
 
-def profiled(axis: int, sums: np.ndarray, box: Box) -> Profiled:
+def profiled(axis: int, sums: np.ndarray, box: Box, sized: bool = False) -> Profiled:
     """What a profile shows.
 
     Args:
         axis: of the profile.
         sums: (bins, 3 + dim), of `md.observe.sums.binned`.
         box: the box.
+        sized: whether radii differ.
     """
     bins = len(sums)
     density = sums[:, 0] * bins / box.volume
@@ -84,7 +85,7 @@ def profiled(axis: int, sums: np.ndarray, box: Box) -> Profiled:
         (np.arange(bins) + 0.5) * box.lengths[axis] / bins,
         sums[:, 0].astype(np.int64),
         density,
-        density * sphere_volume(box.dim),
+        density * (np.nan if sized else sphere_volume(box.dim)),
         mean_velocity(sums),
         thermal_energy(sums) * 2 / box.dim,
     )

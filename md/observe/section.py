@@ -16,7 +16,7 @@ class Section(NamedTuple):
     Attributes:
         id: (p,) of the spheres.
         centre: (p, 2) of the discs along the two other axes, in d.
-        radius: (p,) of the discs, in d: above 0, at most a half.
+        radius: (p,) of the discs, in d: above 0, at most that of the sphere.
         vel: (p, 3) velocities of the spheres, in d per time unit.
     """
 
@@ -52,12 +52,13 @@ def section(state: State, axis: int = 1, at: float | None = None) -> Section:
     away = state.pos[:, axis].astype(np.float64) - at
     if box.periodic[axis]:
         away -= length * np.round(away / length)
-    rows = np.flatnonzero(np.abs(away) < RADIUS)
+    spheres = np.full(len(state), RADIUS) if state.radius is None else state.radius.astype(np.float64)
+    rows = np.flatnonzero(np.abs(away) < spheres)
     rows = rows[np.argsort(state.id[rows])]
     others = [k for k in range(3) if k != axis]
     return Section(
         id=state.id[rows],
         centre=state.pos[np.ix_(rows, others)].astype(np.float64),
-        radius=np.sqrt(RADIUS**2 - away[rows] ** 2),
+        radius=np.sqrt(spheres[rows] ** 2 - away[rows] ** 2),
         vel=state.vel[rows].astype(np.float64),
     )

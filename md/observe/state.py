@@ -3,7 +3,7 @@
 import numpy as np
 
 from md.laws import SpringDashpot
-from md.state import State, pair_distances
+from md.state import State, pair_distances, pair_sizes
 
 
 def kinetic_energy(state: State) -> float:
@@ -36,4 +36,6 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
     """
     if not len(state):
         return float("nan")
-    return float(law.potential(pair_distances(state.pos, state.id, state.box, pairs)).sum() / len(state))
+    size = pair_sizes(state.radius, state.id, pairs)
+    distance = pair_distances(state.pos, state.id, state.box, pairs) / size
+    return float((size * law.potential(distance)).sum() / len(state))

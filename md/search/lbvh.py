@@ -31,6 +31,9 @@ class Lbvh(Search):
     The particles are sorted and the tree is linked every few steps only; the boxes are found anew at each, so
     that no pair is missed however far particles have moved: an old tree is slower, not wrong.
 
+    Where particles differ in radius, boxes hold whole spheres and each particle walks no farther than its own
+    radius: a few large ones make nobody else look farther, as they do where cells have to be as wide as they.
+
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
         rebuild_every: steps from one sort to the next; 1 for at each.
@@ -54,9 +57,14 @@ class Lbvh(Search):
     def _allocate(self) -> None:
         grid, real = self.grid, self.grid.precision
         self.tree = Tree(self.particles.n, grid, self.backend, self.cell_order)
-        reach = grid.cutoff + 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's place, rounded
-        fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
-        self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
+        self._no_radii = self.backend.empty(0, real)
+        lengths, eps, widest = max(grid.box.lengths), np.finfo(real).eps, self.particles.widest
+        reach = grid.cutoff + 8 * eps * lengths  # of an image's place, rounded
+        slack = 16 * eps * (lengths + 2 * grid.cutoff)  # and of the corners of boxes
+        kind = np.dtype([(name, real) for name in ("reach", "reach2", "leaf2", "scale")], align=True)
+        self._centres = np.array([(reach, reach**2, 0, 1)], kind)
+        self._spheres = np.array([(slack, 0, 0, grid.cutoff / widest)], kind)
+        self._by_centres = False
         self._in_place = self.backend.empty(0, np.int32)
         self.forget()
 
@@ -93,21 +101,50 @@ class Lbvh(Search):
         """Of the tree."""
         return self.tree.nodes, self.tree.way, self._in_place
 
-    def _structure(self):
-        return self.tree.nodes, self.tree.way, self._reach
-
-    def _collect(self, reach2: float) -> AccessStream:
-        """Of all leaves that a walk sees: what it reads of one is where its particle is."""
-        kept = self._reach.copy()
-        self._reach["leaf2"] = np.inf
+    def pairs(self, cutoff: float) -> np.ndarray:
+        """Ids of the pairs whose centres are closer than a distance; see `Search.pairs`."""
+        self._by_centres = True
         try:
-            return super()._collect(reach2)
+            return super().pairs(cutoff)
         finally:
-            self._reach[...] = kept
+            self._by_centres = False
+
+    def _structure(self):
+        radius, reach = self._boxes()
+        return self.tree.nodes, self.tree.way, radius, reach
+
+    def _boxes(self) -> tuple[Array, np.ndarray]:
+        """The radii, if boxes are of spheres, and how far to walk."""
+        if self._by_centres or not len(self.particles.radius):
+            return self._no_radii, self._centres
+        return self.particles.radius, self._spheres
+
+    def _collect(self, reach2: float, radius: Array) -> AccessStream:
+        """Of all leaves that a walk sees: what it reads of one is where its particle is."""
+        reach = self._boxes()[1]
+        reach["leaf2"] = np.inf
+        try:
+            return super()._collect(reach2, radius)
+        finally:
+            reach["leaf2"] = 0
 
     def _fold(self, law, parameters, out) -> None:
-        self.tree.fit(self.particles.pos)
+        radius, reach = self._boxes()
+        self.tree.fit(self.particles.pos, radius=radius, scale=float(reach["scale"][0]))
         super()._fold(law, parameters, out)
+
+
+@register_jitable(forceinline=True)
+def far_of(radius, reach, i):
+    """How far a particle walks, the square of that, and that for leaves.
+
+    Those of a sphere in reach of another's: |r_i - r_j| < radius_i + radius_j, so that the place on the line
+    between them that is radius_j from the centre of j is in its box, and within radius_i of i.
+    """
+    if len(radius) == 0:
+        return reach.reach, reach.reach2, max(reach.reach2, reach.leaf2)
+    own = reach.scale * radius[i] + reach.reach
+    return own, own * own, max(own * own, reach.leaf2)
 
 
 @register_jitable
@@ -117,7 +154,7 @@ def walk(n, pos, vel, nodes, way, grid, far, law, asks, whom, acc):
     while node >= 0:
         low = load(nodes, 2 * node, grid)
         j = node - (n - 1)
-        near = gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far.reach2 if j < 0 else far.leaf2)
+        near = gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far[1] if j < 0 else far[2])
         node = np.int64(way[2 * node + (0 if near else 1)])
         if near and j >= 0 and j != i:
             rj = load(pos, j, grid)
@@ -128,16 +165,17 @@ def walk(n, pos, vel, nodes, way, grid, far, law, asks, whom, acc):
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, nodes, way, reach, grid, law, out):
+def force(n, pos, vel, nodes, way, radius, reach, grid, law, out):
     """out[i] = the law folded over what walks for the particle and for its images come to."""
     for item in numba.prange(n):
-        i, g, far = np.int64(item), grid[0], reach[0]
+        i, g = np.int64(item), grid[0]
+        far = far_of(radius, reach[0], i)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         low, high = load(nodes, 0, g), load(nodes, 1, g)
-        asks, acc = needs_images(g, ri, low, high, far.reach), zero(ri)
+        asks, acc = needs_images(g, ri, low, high, far[0]), zero(ri)
         for image in range(3 ** len(ri) if asks else 1):
-            if is_needed(g, ri, image, low, high, far.reach):
+            if is_needed(g, ri, image, low, high, far[0]):
                 whom = i, ri, vi, image_of(g, ri, image), image
                 acc = walk(n, pos, vel, nodes, way, g, far, law, asks, whom, acc)
         finish(out, g, i, ri, vi, acc)

@@ -20,6 +20,7 @@ from md.counts import require_count
 from md.curvekeys import halving
 from md.laws import PairLaw
 from md.laws.measure import Measure
+from md.laws.sized import of_sizes
 from md.search.strategy import Plan, Search
 from md.shadow import Unsorted
 from md.tree import Tree
@@ -111,6 +112,7 @@ class Reflexive(Search):
         if self.data == "shadow":
             self._read = copy.copy(p)
             self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
+            self._read.radius = backend.empty(len(p.radius), p.radius.dtype)
             self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
         self.forget()
 
@@ -151,11 +153,8 @@ class Reflexive(Search):
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
                 `fuses` another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
-        parameters, order, copied = (
-            law.parameters(self.grid.precision),
-            self.tree.keys.order,
-            self.data == "shadow",
-        )
+        law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
+        parameters = law.parameters(self.grid.precision)
         if isinstance(law, Measure):
             self._fold(law, parameters, out)
         elif self.met == "twice":
@@ -190,15 +189,25 @@ class Reflexive(Search):
         id = super()._ids()
         return id[self.backend.download(self.tree.keys.order)] if self.data == "shadow" else id
 
+    @property
+    def boxes(self) -> tuple[Array, Array, Array]:
+        """Of the tree."""
+        slots = self._in_place if self.data == "sorted" else self.tree.keys.order
+        return self.tree.nodes, self.tree.way, slots
+
     def _structure(self):
         return self._order, self.tree.nodes, self.tree.way, self._reach
 
-    def _collect(self, reach2: float) -> AccessStream:
+    @property
+    def _radius(self) -> Array:
+        return self._read.radius if self.data == "shadow" else self.particles.radius
+
+    def _collect(self, reach2: float, radius: Array) -> AccessStream:
         """Of all leaves that a walk sees: what it reads of one is where its particle is."""
         kept = self._reach.copy()
         self._reach["leaf2"] = np.inf
         try:
-            return super()._collect(reach2)
+            return super()._collect(reach2, radius)
         finally:
             self._reach[...] = kept
 
@@ -206,7 +215,7 @@ class Reflexive(Search):
         """Boxes of the particles, and the copy of these, as they are now; what the kernels read."""
         p, read = self.particles, self._read
         if self.data == "shadow":
-            p.copy_to(self.tree.keys.order, read.pos, read.vel)
+            p.copy_to(self.tree.keys.order, read.pos, read.vel, read.radius)
         else:
             read = p
         self.tree.fit(read.pos, self._order if self.data == "unsorted" else None)

@@ -22,6 +22,7 @@ from md.backend.base import Array, Backend
 from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.collect import Collect
+from md.laws.sized import of_sizes
 from md.pace import Pace, unguarded
 from md.state import Particles
 from sfc.cache import AccessStream
@@ -164,14 +165,15 @@ class Search(ABC):
             out: (n, dim) array of the backend, filled: the force on each particle, in memory order; or
                 another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
+        law = of_sizes(law, self._radius)
         self._fold(law, law.parameters(self.grid.precision), out)
 
     def accesses(self) -> AccessStream:
         """The slots that `force` reads, particle by particle in the order in which it takes them."""
-        return self._collect(np.inf)
+        return self._collect(np.inf, self._no_radius())
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Ids of the pairs closer than a distance.
+        """Ids of the pairs whose centres are closer than a distance.
 
         Args:
             cutoff: in d, at most the grid's.
@@ -179,7 +181,28 @@ class Search(ABC):
         Returns:
             (p, 2) int32 ids with i < j, sorted.
         """
-        stream = self._collect(cutoff * cutoff)
+        return self._named(self._collect(cutoff * cutoff, self._no_radius()))
+
+    def touching(self, cutoff: float) -> np.ndarray:
+        """Ids of the pairs that touch: closer than a distance times the sum of their radii.
+
+        Args:
+            cutoff: of the law, in d: for two particles whose radii are a half.
+
+        Returns:
+            (p, 2) int32 ids with i < j, sorted.
+        """
+        return self._named(self._collect(cutoff * cutoff, self._radius))
+
+    @property
+    def _radius(self) -> Array:
+        """(n,) of whoever is in each slot that the kernel reads; (0,) where all are a half."""
+        return self.particles.radius
+
+    def _no_radius(self) -> Array:
+        return self.backend.empty(0, self.grid.precision)
+
+    def _named(self, stream: AccessStream) -> np.ndarray:
         id = self._ids()
         first = np.repeat(id[stream.readers], np.diff(stream.offsets))
         second = id[stream.reads]
@@ -196,12 +219,12 @@ class Search(ABC):
         """(n,) id of whoever is in each slot that the kernel reads."""
         return self.backend.download(self.particles.id)
 
-    def _collect(self, reach2: float) -> AccessStream:
+    def _collect(self, reach2: float, radius: Array) -> AccessStream:
         """Two folds: one counts the partners, one writes them down."""
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.rows(n, self.grid.box.dim, real)
-        law = Collect(reach, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
+        law = Collect(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
         turns = self.backend.download(self._turns)
         readers = turns if len(turns) else np.arange(n, dtype=np.int32)
@@ -210,7 +233,7 @@ class Search(ABC):
         place[readers] = offsets[:-1]
         partners = self.backend.empty(int(offsets[-1]), np.int32)
         if len(partners):
-            law = Collect(reach, self.backend.upload(place), partners)
+            law = Collect(reach, radius, self.backend.upload(place), partners)
             self._fold(law, law, counts)
         return AccessStream(offsets, self.backend.download(partners), readers)
 

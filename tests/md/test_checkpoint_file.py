@@ -178,8 +178,8 @@ class TestReading:
         refused(path, "never was a checkpoint")
 
     def test_a_newer_version_asks_for_an_update(self, path):
-        changed(path, version=np.array(3))
-        refused(path, "version 3; allowed: 2,", "update")
+        changed(path, version=np.array(4))
+        refused(path, "version 4; allowed: 2, 3,", "update")
 
     def test_an_older_version_asks_for_the_package_that_wrote_it(self, path):
         changed(path, version=np.array(1))

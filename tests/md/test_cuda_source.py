@@ -28,6 +28,7 @@ from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
 from md.laws.measure import Measured
+from md.laws.sized import Sized
 from md.outside import record_dtype as outside_dtype
 from md.search import SEARCHES
 from md.shadow import Unsorted
@@ -55,15 +56,22 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     fields = {
         "contact": struct_of_dtype(SPRING.parameters(real).dtype).fields,
         "friction": struct_of_dtype(FRICTION.parameters(real).dtype).fields,
-        "collect": ((c, "reach2", 0), ("long long*", "offsets", 0), ("int*", "partners", 0)),
+        "collect": (
+            (c, "reach2", 0),
+            (f"{c}*", "radius", 0),
+            ("long long*", "offsets", 0),
+            ("int*", "partners", 0),
+        ),
         "measure": (
             ("Pair", "pair", 0),
             (c, "reach2", 0),
+            (f"{c}*", "radius", 0),
             ("double", "dt", 0),
             ("double*", "energy", 0),
             ("int*", "touching", 0),
             ("int*", "begun", 0),
         ),
+        "sized": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
         "store": ((f"{c}*", "data", 0),),
         "fused": (
             (f"{c}*", "pos", 0),
@@ -82,18 +90,20 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
     }
-    fields["driven"] = (*fields["fused"], ("Outside", "outside", 0), ("double*", "now", 0))
+    outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
+    fields["driven"] = (*fields["fused"], *outside)
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors, pair = {}, [], None
-    if law == "measure":
-        structs["Pair"] = struct_of_dtype(SPRING.parameters(real).dtype)
-        pair = file_of("md.laws.contact", ".cuh")
+    if law in ("measure", "sized"):
+        asked = FRICTION if law == "sized" and out == "fused" else SPRING
+        structs["Pair"] = struct_of_dtype(asked.parameters(real).dtype)
+        pair = file_of(type(asked).__module__, ".cuh")
     if "Grid" in wanted:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
-        structs["Reach"] = Struct(((c, "reach", 0), (c, "reach2", 0), (c, "leaf2", 0)))
+        structs["Reach"] = Struct(tuple((c, name, 0) for name in ("reach", "reach2", "leaf2", "scale")))
     structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
@@ -121,7 +131,7 @@ def variants(stem: str, kernel: str):
     """The laws and outputs that meet in a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     outs = FUNCTORS if "Out" in wanted else ("store",)
-    cases = list(product(("contact", "friction") if "Law" in wanted else ("contact",), outs))
+    cases = list(product(("contact", "friction", "sized") if "Law" in wanted else ("contact",), outs))
     if "Law" in wanted:  # those that only look move nothing
         cases += product(("collect", "measure"), ("store", "unsorted"))
     return cases
@@ -175,7 +185,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, Unsorted), (Collect, Measured)
+    outs, laws = (KickDrift, Unsorted), (Collect, Measured, Sized)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
