@@ -106,9 +106,9 @@ def measure(case: Config) -> Iterator[dict]:
     chord_steps = case.chord / (SPEED * sim.dt)
     sim.run(max(1, round(case.chords_before * chord_steps)), phases=False)
     steps = max(FIELDS, round(case.chords * chord_steps / case.blocks))
-    fields, start = _Fields((case.cells, round(case.cells * HEIGHT / LENGTH))), sim.surroundings[0].momentum
+    every, cells = max(1, steps * case.blocks // FIELDS), (case.cells, round(case.cells * HEIGHT / LENGTH))
+    fields, start = md.observe.Fields(every, cells), sim.surroundings[0].momentum
     begun, given, earlier = sim.time, start, sim.time
-    fields.interval = max(1, steps * case.blocks // FIELDS)
     for block in range(case.blocks):
         sim.run(steps, phases=False, reporters=[fields])
         now = sim.surroundings[0].momentum
@@ -117,7 +117,8 @@ def measure(case: Config) -> Iterator[dict]:
         drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
         yield common | {"what": "block", "block": block, "lift_coefficient": lift, "drag_coefficient": drag}
     yield from _surface(case, common, wing, (given - start) / (sim.time - begun))
-    yield from fields.rows(case, common)
+    for row in _cells(fields.mean(), case):
+        yield common | {"what": "cell"} | row
     for number in range(case.frames):
         sim.run(16, phases=False)
         seen = md.observe.field(sim, (case.cells // 2, round(case.cells // 2 * HEIGHT / LENGTH)))
@@ -164,24 +165,6 @@ def _airfoil(name: str) -> md.Airfoil:
 def _pressure_of_stream(case: Config) -> float:
     """Dynamic pressure of the stream, m n u^2 / 2, in m / time^2."""
     return case.filling_fraction / (math.pi / 4) * SPEED**2 / 2
-
-
-class _Fields:
-    """A reporter that adds up fields."""
-
-    def __init__(self, cells: tuple[int, int]):
-        self.interval, self._cells, self._seen = 1, cells, []
-
-    def report(self, simulation: md.Simulation) -> None:
-        self._seen.append(md.observe.field(simulation, self._cells))
-
-    def rows(self, case: Config, common: dict) -> Iterator[dict]:
-        """Means over what was seen, a row for each cell."""
-        last = self._seen[-1]
-        means = {name: np.nanmean([getattr(seen, name) for seen in self._seen], axis=0)
-                 for name in ("number_density", "pressure")}  # fmt: skip
-        for row in _cells(last._replace(**means), case):
-            yield common | {"what": "cell"} | row
 
 
 def _cells(seen: md.observe.Field, case: Config) -> Iterator[dict]:

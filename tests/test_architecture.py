@@ -21,7 +21,7 @@ FLOORS = [
     ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.outline", "md.tree"),
     ("md.surrounding",),
     ("md.inflow", "md.wing"),
-    ("md.shadow", "md.walks"),
+    ("md.shadow", "md.treesearch", "md.walks"),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.watch",),
     ("md.choices", "md.inside", "md.lookout", "md.start", "md.together", "md.trajectory"),

@@ -62,6 +62,8 @@ class Measure:
             which under a reorder of mode "shadow" are those of the copy.
     """
 
+    looks = True
+
     def __init__(self, law: PairLaw, dt: float, n: int, backend: Backend):
         self.cutoff, self.pair, self._dt = law.cutoff, law if hasattr(law, "potential") else None, dt
         self._backend, self._radius = backend, None

@@ -52,6 +52,9 @@ class PairLaw(Protocol):
 
     All of it is about two particles whose radii are a half; what follows for others, `md.laws.sized` says.
 
+    One that takes down what pairs amount to, instead of pushing, has `looks` true: it must meet each pair
+    from either side.
+
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.
     """

@@ -45,6 +45,8 @@ class Virial:
         virial: (n,) float64 array, by the rows that the search's kernel reads.
     """
 
+    looks = True
+
     def __init__(self, law: PairLaw, n: int, backend: Backend):
         self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
 

@@ -6,7 +6,7 @@ functions of a state (`kinetic_energy` and so on, and `section`, for pictures) w
 """
 
 from md.observe.balance import EnergyBalance
-from md.observe.field import Field, field
+from md.observe.field import Field, Fields, field
 from md.observe.look import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
@@ -16,6 +16,7 @@ from md.observe.state import contact_energy, kinetic_energy, momentum, temperatu
 __all__ = [
     "EnergyBalance",
     "Field",
+    "Fields",
     "Observation",
     "Observer",
     "Profile",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
 from md.box import Box
 from md.laws.virial import Virial
+from md.reporter import checked
 from md.simulation import Simulation
 
 MOST_CELLS = 2**24
@@ -66,6 +68,8 @@ def field(simulation: Simulation, cells: Sequence[int]) -> Field:
             f"{MOST_CELLS}"
         )
     p, backend, dim = inside.particles, inside.backend, box.dim
+    if len(p.radius):
+        raise ValueError("a field of particles of given radius; allowed: State(radius=None), all of 0.5")
     law = Virial(inside.law, p.n, backend)
     inside.search.force(law, p.spare[0])
     record = inside.search.grid.record.copy()
@@ -75,6 +79,46 @@ def field(simulation: Simulation, cells: Sequence[int]) -> Field:
     backend.kernels(__name__).collect(p.n, p.pos, inside.vel, law.virial, record, sums)
     sums = backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
     return _field(inside.step, inside.time, sums.transpose(*range(dim)[::-1], dim), box)
+
+
+class Fields:
+    """A reporter that takes fields; for `Simulation.run(reporters=[fields])`.
+
+    Args:
+        interval: in steps, at least 1.
+        cells: as of `field`.
+
+    Attributes:
+        seen: a `Field` for each look, in order.
+
+    Raises:
+        ValueError: an interval that is none.
+    """
+
+    def __init__(self, interval: int, cells: Sequence[int]):
+        self.interval, self.cells = interval, tuple(cells)
+        checked([self])
+        self.seen: list[Field] = []
+
+    def report(self, simulation: Simulation) -> None:
+        """Take the fields of a simulation."""
+        self.seen.append(field(simulation, self.cells))
+
+    def mean(self) -> Field:
+        """The mean over all looks, at the last one's time; of velocities where there was anybody.
+
+        Raises:
+            ValueError: nothing was seen.
+        """
+        if not self.seen:
+            raise ValueError("no field was seen yet; run the simulation for at least one interval")
+        of_cells = [name for name in Field._fields if name not in ("step", "time", "centres")]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a cell in which there never was anybody
+            means = {
+                name: np.nanmean([getattr(seen, name) for seen in self.seen], axis=0) for name in of_cells
+            }
+        return self.seen[-1]._replace(**means)
 
 
 def _field(step: int, time: float, sums: np.ndarray, box: Box) -> Field:

@@ -11,25 +11,21 @@ from md.backend.base import Array
 from md.backend.jit import kernel
 from md.backend.prelude import displacement, dot, finish, load, zero
 from md.counts import require_count
-from md.curvekeys import halving
 from md.images import image_of, is_nearest, is_needed, needs_images
 from md.laws.pair import interact
-from md.search.strategy import Plan, Search
 from md.tree import Tree, gap2
+from md.treesearch import TreeSearch
 from sfc import Curve
 from sfc.cache import AccessStream
 
 REBUILD_EVERY = 16  # steps
 
 
-class Lbvh(Search):
+class Lbvh(TreeSearch):
     """A linear bounding volume hierarchy, walked without a stack by each particle from the root.
 
     A particle near a periodic side walks once more for each of its images that may have somebody in reach.
     Each pair is met twice, once from either particle, so that a step repeats bit for bit.
-
-    The particles are sorted and the tree is linked every few steps only; the boxes are found anew at each, so
-    that no pair is missed however far particles have moved: an old tree is slower, not wrong.
 
     Where particles differ in radius, boxes hold whole spheres and each particle walks no farther than its own
     radius: a few large ones make nobody else look farther, as they do where cells have to be as wide as they.
@@ -43,16 +39,10 @@ class Lbvh(Search):
     """
 
     name = "lbvh"
-    sorts_data = True
 
     def __init__(self, cell_order: str | Curve = "morton", rebuild_every: int = REBUILD_EVERY):
         require_count(f"Lbvh(rebuild_every={rebuild_every!r})", rebuild_every)
         self.cell_order, self.rebuild_every = cell_order, rebuild_every
-
-    @classmethod
-    def cell_orders(cls, dim: int) -> tuple[str, ...]:
-        """The curves that halve their cubes."""
-        return halving(dim)
 
     def _allocate(self) -> None:
         grid, real = self.grid, self.grid.precision
@@ -67,34 +57,6 @@ class Lbvh(Search):
         self._by_centres = False
         self._in_place = self.backend.empty(0, np.int32)
         self.forget()
-
-    def forget(self) -> None:
-        """Sort before the next step."""
-        self._age = self.rebuild_every
-
-    def build(self) -> None:
-        """Sort the particles along the curve, move them there, and link the tree, where that is due."""
-        if self._age >= self.rebuild_every:
-            self.renew()
-            self._age = 0
-
-    def renew(self) -> None:
-        """Sort and link."""
-        self.tree.build(self.particles.pos)
-        self.particles.permute(self.tree.keys.order)
-
-    def plan(self) -> Plan:
-        """As many steps as until the next sort."""
-        build = self._age >= self.rebuild_every
-        return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
-
-    def took(self, plan: Plan) -> None:
-        """The tree has grown older."""
-        self._age = plan.steps + (0 if plan.build else self._age)
-
-    def stepped(self) -> None:
-        """The tree has grown older."""
-        self._age += 1
 
     @property
     def boxes(self) -> tuple[Array, Array, Array]:

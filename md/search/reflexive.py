@@ -17,13 +17,11 @@ from md.backend.base import Array
 from md.backend.jit import kernel
 from md.backend.prelude import finish, load
 from md.counts import require_count
-from md.curvekeys import halving
 from md.laws import PairLaw
-from md.laws.measure import Measure
 from md.laws.sized import of_sizes
-from md.search.strategy import Plan, Search
 from md.shadow import Unsorted
 from md.tree import Tree
+from md.treesearch import TreeSearch
 from md.walks import look_around
 from sfc import Curve
 from sfc.cache import AccessStream
@@ -36,7 +34,7 @@ CHOICES = {
 }
 
 
-class Reflexive(Search):
+class Reflexive(TreeSearch):
     """The tree of `Lbvh`, in which each leaf looks for the others: the source's search and its variants.
 
     A law must push the partner of a pair as hard as the particle, the other way, for pairs that are met once
@@ -64,9 +62,6 @@ class Reflexive(Search):
     """
 
     name = "reflexive"
-    sorts_data = (
-        True  # by itself at each build, in one of three ways: there is no order to give it from outside
-    )
     fuses = False
     repeats_on = ("cpu",)
 
@@ -94,11 +89,6 @@ class Reflexive(Search):
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 
-    @classmethod
-    def cell_orders(cls, dim: int) -> tuple[str, ...]:
-        """The curves that halve their cubes."""
-        return halving(dim)
-
     def _allocate(self) -> None:
         p, grid, backend, real = self.particles, self.grid, self.backend, self.grid.precision
         self.tree = Tree(p.n, grid, backend, self.cell_order)
@@ -116,46 +106,23 @@ class Reflexive(Search):
             self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
         self.forget()
 
-    def forget(self) -> None:
-        """Sort before the next step."""
-        self._age = self.rebuild_every
-
-    def build(self) -> None:
-        """Sort the particles along the curve, by name or in memory, and link the tree, where that is due."""
-        if self._age >= self.rebuild_every:
-            self.renew()
-            self._age = 0
-
     def renew(self) -> None:
-        """Sort and link."""
+        """Sort, by name or in memory, and link."""
         self.tree.build(self.particles.pos)
         if self.data == "sorted":
             self.particles.permute(self.tree.keys.order)
-
-    def plan(self) -> Plan:
-        """As many steps as until the next sort."""
-        build = self._age >= self.rebuild_every
-        return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
-
-    def took(self, plan: Plan) -> None:
-        """The tree has grown older."""
-        self._age = plan.steps + (0 if plan.build else self._age)
-
-    def stepped(self) -> None:
-        """The tree has grown older."""
-        self._age += 1
 
     def force(self, law: PairLaw, out: Array) -> None:
         """Fold a pair law over the partners of every particle.
 
         Args:
-            law: the law. `md.laws.measure.Measure` meets each pair from either side in any case.
+            law: the law. One that looks (`md.laws.pair`) meets each pair from either side in any case.
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
                 `fuses` another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
         law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
         parameters = law.parameters(self.grid.precision)
-        if isinstance(law, Measure):
+        if getattr(law, "looks", False):
             self._fold(law, parameters, out)
         elif self.met == "twice":
             self._fold(law, parameters, Unsorted(out, order) if copied else out)

@@ -138,10 +138,13 @@ class TestEverySearch:
         readers = np.repeat(stream.readers, np.diff(stream.offsets))
         read = list(zip(names[readers].tolist(), names[stream.reads].tolist(), strict=True))
         assert len(set(read)) == len(read)
-        assert {(i, j) for i, j in found.pairs().tolist()} <= set(read)
+        either = {tuple(sorted(pair)) for pair in read}  # reflexive reads one of a pair alone
+        assert {(i, j) for i, j in found.pairs().tolist()} <= (either if search == "reflexive" else set(read))
 
     @pytest.mark.parametrize("fused", [False, True])
     def test_runs_as_naive_does(self, search, backend, fused):
+        if fused and search == "reflexive":
+            pytest.skip("its steps are not fused")
         ends = []
         for name in ("naive", search):
             run = simulated(loose(), name, backend, dt=2e-4, fused=fused, allow_overlap=False)

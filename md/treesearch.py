@@ -1,0 +1,56 @@
+"""What searches on a tree (`md.tree`) have in common: its age."""
+
+from __future__ import annotations
+
+from md.curvekeys import halving
+from md.search.strategy import Plan, Search
+from md.tree import Tree
+
+
+class TreeSearch(Search):
+    """A search that sorts the particles along a curve and links the tree of them every few steps only.
+
+    The boxes of the tree are found anew at each step, so that no pair is missed however far particles have
+    moved: an old tree is slower, not wrong.
+
+    Attributes:
+        tree: over the particles.
+        rebuild_every: steps from one sort to the next; 1 for at each.
+    """
+
+    sorts_data = True  # so that there is no order to give it from outside
+    tree: Tree
+    rebuild_every: int
+
+    @classmethod
+    def cell_orders(cls, dim: int) -> tuple[str, ...]:
+        """The curves that halve their cubes."""
+        return halving(dim)
+
+    def forget(self) -> None:
+        """Sort before the next step."""
+        self._age = self.rebuild_every
+
+    def build(self) -> None:
+        """Sort the particles along the curve, move them there, and link the tree, where that is due."""
+        if self._age >= self.rebuild_every:
+            self.renew()
+            self._age = 0
+
+    def renew(self) -> None:
+        """Sort and link."""
+        self.tree.build(self.particles.pos)
+        self.particles.permute(self.tree.keys.order)
+
+    def plan(self) -> Plan:
+        """As many steps as until the next sort."""
+        build = self._age >= self.rebuild_every
+        return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
+
+    def took(self, plan: Plan) -> None:
+        """The tree has grown older."""
+        self._age = plan.steps + (0 if plan.build else self._age)
+
+    def stepped(self) -> None:
+        """The tree has grown older."""
+        self._age += 1
