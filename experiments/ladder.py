@@ -29,9 +29,10 @@ RUNGS: dict[str, Callable[[], Search]] = {
     "ropes": lambda: Reflexive(data="shadow", stack="none"),
     "data moved": lambda: Reflexive(data="sorted", stack="none"),
     "each pair twice": lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"),
-    "tree kept 16 steps": lambda: Reflexive(data="sorted", stack="none", rebuild_every=16),
-    "twice, kept": Lbvh,
-    "twice, kept, Hilbert": lambda: Lbvh("hilbert"),
+    "kept 16 steps": lambda: Reflexive(data="sorted", stack="none", rebuild_every=16),
+    "kept 64 steps, Hilbert": lambda: Reflexive("hilbert", data="sorted", stack="none", rebuild_every=64),
+    "twice, kept 16 steps": Lbvh,
+    "twice, kept 64, Hilbert": lambda: Lbvh("hilbert", rebuild_every=64),
     "grid": Coherent,
 }
 _GROUP = ["n", "rung"]

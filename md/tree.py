@@ -102,7 +102,8 @@ class Tree:
         slots = self._in_place if order is None else order
         spread = (self._points if radius is None else radius), self._grid.precision.type(scale)
         tree, boxes = (self.way, self.other_end, self.parent, self._visits), (self._grid.record, self.nodes)
-        kernels, part = self._backend.kernels(__name__), (self._backend.workers, int(self._is_new))
+        anew = self._is_new or not any(self._grid.box.periodic)  # nobody went out and came in
+        kernels, part = self._backend.kernels(__name__), (self._backend.workers, int(anew))
         kernels.fit_parts(self._n, *part, pos, *spread, slots, *tree, *boxes, self._stopped)
         kernels.fit_spanning(self._n, pos, self._stopped, self.way, self.parent, self._visits, self.nodes)
         self._is_new = False

@@ -34,6 +34,9 @@ class Walls:
         restitution: share of its speed that a sphere keeps, 0 < e <= 1.
         contact_time: how long it touches the wall, in time units, positive; None for as long as two spheres
             touch.
+        sides: the axes at whose ends they stand, not periodic ones; None for those that are neither periodic
+            nor open. Out of an open one a sphere may be pressed through them by more than its radius: they
+            push it back, as a side that is closed could not.
 
     Raises:
         ValueError: a value outside its range.
@@ -41,6 +44,7 @@ class Walls:
 
     restitution: float = 1.0
     contact_time: float | None = None
+    sides: tuple[int, ...] | None = None
 
     def __post_init__(self):
         if not 0 < self.restitution <= 1:
@@ -50,6 +54,11 @@ class Walls:
             raise ValueError(
                 f"contact_time = {time} of walls; allowed: above {SHORTEST:g} and finite, or None"
             )
+
+        if self.sides is not None:
+            object.__setattr__(self, "sides", tuple(self.sides))
+            if not all(type(axis) is int and 0 <= axis < 3 for axis in self.sides):
+                raise ValueError(f"sides = {self.sides} of walls; allowed: axes 0 .. 2, or None")
 
     def duration(self, law: PairLaw) -> float:
         """How long a sphere touches the wall, in time units.
@@ -73,9 +82,10 @@ class Walls:
         g = -math.log(self.restitution) / time
         return (math.pi / time) ** 2 + g**2, 2 * g
 
-    @staticmethod
-    def axes(box: Box) -> tuple[bool, ...]:
-        """At the ends of which axes they stand: those that are neither periodic nor open."""
+    def axes(self, box: Box) -> tuple[bool, ...]:
+        """At the ends of which axes they stand."""
+        if self.sides is not None:
+            return tuple(axis in self.sides for axis in range(box.dim))
         return tuple(not (periodic or open_) for periodic, open_ in zip(box.periodic, box.open, strict=True))
 
     def check(
@@ -98,6 +108,12 @@ class Walls:
                 f"walls in a box with periodic = {box.periodic} and open = {box.open}; they need an axis "
                 "that is neither; take walls = None, or a Box with periodic=False there"
             )
+        for axis in self.sides or ():
+            if axis >= box.dim or box.periodic[axis]:
+                raise ValueError(
+                    f"sides = {self.sides} of walls in a box of {box.dim} axes with periodic = "
+                    f"{box.periodic}; allowed: axes that are there and not periodic"
+                )
         for axis, (length, stands) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
             if stands and length < widest:
                 raise ValueError(

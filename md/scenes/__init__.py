@@ -12,6 +12,7 @@ from md.scenes.granular import (
 )
 from md.scenes.lattice import lattice_sites
 from md.scenes.maxwell import maxwell_velocities
+from md.scenes.mixture import with_large_spheres
 from md.scenes.shaken import THESIS_LENGTHS, shaken_box
 from md.scenes.wing import LiftCase, newtonian_lift, wing_tunnel
 
@@ -31,4 +32,5 @@ __all__ = [
     "shaken_box",
     "shared_gas",
     "wing_tunnel",
+    "with_large_spheres",
 ]

@@ -20,7 +20,6 @@ SOURCE_BLOCK = (-4.0, -1.25, -1.0, 1.0)  # where the discs are: left, right, dow
 SOURCE_CHORD, SOURCE_ANGLE, SOURCE_SPEED, SOURCE_PULL = 0.5, 10.0, 1.0, 0.5
 SOURCE_STIFFNESS, SOURCE_DAMPING, SOURCE_WING_STIFFNESS = 1e4, 50.0, 5e4
 SOURCE_LONGEST_STEP = 1e-3
-WALL_STIFFNESS = 4 * SOURCE_WING_STIFFNESS
 ROOM = 4.0  # lengths of the source from the block's left side to that of the box, and behind the wing
 
 
@@ -74,9 +73,8 @@ def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, se
     """The case of the article on Newtonian lift: a block of discs that flies at a wing, by open sides.
 
     Its lengths are in units of the disc's diameter here, which for other numbers of discs is such that as
-    many overlap; times and accelerations are the source's. The source tells nothing of its walls: they are
-    four times as stiff as its wing, for the block is packed so densely that it presses its outermost discs
-    into softer ones by more than a radius, and they stand a diameter above and below it.
+    many overlap; times and accelerations are the source's. The source tells nothing of its walls: they are as
+    stiff as its wing, and what is pressed through them comes back.
 
     Args:
         n: discs.
@@ -90,14 +88,13 @@ def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, se
         raise ValueError(f"n = {n} discs; allowed: at least 1")
     unit = 1 / (2 * SOURCE_RADIUS * math.sqrt(SOURCE_PARTICLES / n))  # d in a length of the source
     left, right, down, up = SOURCE_BLOCK
-    lengths = (2 * ROOM - left) * unit, (up - down) * unit + 2
-    box = Box(lengths, periodic=False, open=(True, False))
+    box = Box(((2 * ROOM - left) * unit, (up - down) * unit), periodic=False, open=True)
     pos = np.random.default_rng(seed).random((n, 2)) * [(right - left) * unit, (up - down) * unit]
-    pos += [ROOM * unit, 1.0]
+    pos += [ROOM * unit, 0.0]
     velocity = np.tile([SOURCE_SPEED * unit, 0.0], (n, 1))
     rate = SOURCE_DAMPING / 2
-    duration = math.pi / math.sqrt(WALL_STIFFNESS - rate**2)
-    walls = Walls(restitution=math.exp(-rate * duration), contact_time=duration)
+    duration = math.pi / math.sqrt(SOURCE_WING_STIFFNESS - rate**2)
+    walls = Walls(restitution=math.exp(-rate * duration), contact_time=duration, sides=(1,))
     wing = Wing(
         airfoil=airfoil or naca("2412"),
         chord=SOURCE_CHORD * unit,

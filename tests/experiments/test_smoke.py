@@ -54,6 +54,7 @@ SMALLER = {
         "--frames",
         "2",
     ],
+    "mixture": ["--n", "300", "--widest", "2", "--search", "lbvh", "--samples", "2", "--steps", "2"],
     "reorder_cost": ["--n", "512", "1024", "--samples", "2"],
     "searches": ["--n", "1024", "--search", "linked", "verlet", "--samples", "2", "--steps", "5"],
     "shaken": ["--length", "6", "--amplitude", "1.8", "--shakes-before", "0", "--pictures", "3"],

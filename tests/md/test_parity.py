@@ -136,7 +136,7 @@ def test_the_device_says_what_it_is(device):
 
 
 def test_a_call_with_another_number_of_arguments_is_refused(device):
-    with pytest.raises(TypeError, match=r"md\.state\.gather takes 8 arguments, not 1"):
+    with pytest.raises(TypeError, match=r"md\.state\.gather takes 10 arguments, not 1"):
         device.kernels("md.state").gather(1)
     with pytest.raises(AttributeError, match=r"no kernel 'scatter' in md\.state\.cu; known: gather"):
         device.kernels("md.state").scatter(1)

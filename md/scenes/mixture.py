@@ -1,0 +1,48 @@
+"""A few large spheres among small ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from md.laws import SpringDashpot
+from md.simulation import Simulation
+from md.state import State
+
+
+def with_large_spheres(
+    state: State, share: float, diameter: float, seed: int = 0, backend: str = "auto"
+) -> State:
+    """A gas in which some spheres have grown, and those in their way are gone.
+
+    Args:
+        state: of spheres of diameter 1 that do not overlap.
+        share: of the spheres that grow, above 0 and at most 1; of two that would touch, one does.
+        diameter: of the grown ones, in d, at least 1; with a share of 1 % and 4 d they fill about as much as
+            the others.
+        seed: of who grows.
+        backend: where pairs are sought.
+
+    Returns:
+        Fewer spheres, in the order of the state and with its ids.
+
+    Raises:
+        ValueError: a value outside its range, or spheres too large for the box (`md.grid.Grid`).
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share = {share} of large spheres; allowed: above 0, up to 1")
+    if not (math.isfinite(diameter) and diameter >= 1):
+        raise ValueError(f"diameter = {diameter} of large spheres; allowed: finite, at least 1, in d")
+    grows = np.random.default_rng(seed).random(len(state)) < share
+    radius = np.where(grows, diameter / 2, 0.5)
+    grown = State(state.pos, state.vel, state.box, np.arange(len(state)), radius)
+    law = SpringDashpot(0.0, 0.0)
+    pairs = Simulation(grown, law, search="lbvh", dt=1.0, backend=backend, allow_overlap=True).pairs()
+    gone = np.zeros(len(state), bool)
+    for first, second in pairs[grows[pairs].all(axis=1)]:  # in order, so that some of each cluster stay
+        gone[second] |= not gone[first]
+    beside = pairs[grows[pairs].any(axis=1) & ~gone[pairs].any(axis=1)]
+    gone[beside[~grows[beside]]] = True
+    kept = np.flatnonzero(~gone)
+    return State(state.pos[kept], state.vel[kept], state.box, state.id[kept], radius[kept])
