@@ -109,7 +109,8 @@ class Loop:
     def find_forces(self) -> Array:
         """The force on each particle as they are: `force`, filled."""
         self.build()
-        self._push(self.step)
+        self._push()
+        self._integrator.push(self.force, self.step)
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
@@ -148,11 +149,12 @@ class Loop:
             return self._fused and not self._search.plan().build
 
     def _find_force(self) -> None:
-        self._push(self.step + self._integrator.lead)
+        self._push()
+        if not self._integrator.pushes:
+            self._integrator.push(self.force, self.step + self._integrator.lead)
 
-    def _push(self, step: float) -> None:
+    def _push(self) -> None:
         self._search.force(self._law, self.force)
-        self._integrator.push(self.force, step)
         for surrounding in self._surroundings:
             surrounding.push(self.force)
 

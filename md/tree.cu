@@ -126,11 +126,13 @@ extern "C" __global__ void fit_spanning(int n, const real* pos, const int* stopp
     int child = stopped[leaf];
     if (child < 0) return;
     Node merged = load_node(nodes, child);
-    for (int node = parent[child]; node >= 0; node = parent[node]) {
+    int node = parent[child];
+    while (node >= 0) {
         __threadfence();
+        int2 here = ((const int2*)way)[node];  // asked for before the visit, to wait for both at once
+        int above = parent[node];
         if (atomicAdd(&visits[node], 1) == 0) return;
         __threadfence();
-        int2 here = ((const int2*)way)[node];
         Node there = load_written(nodes, child == here.x ? merged.way.y : here.x);
 #pragma unroll
         for (int axis = 0; axis < DIM; ++axis) {
@@ -140,5 +142,6 @@ extern "C" __global__ void fit_spanning(int n, const real* pos, const int* stopp
         merged.way = here;
         store_node(nodes, node, merged.low, merged.high, here);
         child = node;
+        node = above;
     }
 }

@@ -13,9 +13,10 @@ extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* mo
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* force, double longest,
-                                          double reach, const double* most, double* elapsed, double* strides, long long step,
-                                          Grid grid, unsigned long long* fault) {
+extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* radius,
+                                          const real* force, Outside field, const double* now, double longest,
+                                          double reach, const double* most, double* elapsed, double* strides,
+                                          long long step, Grid grid, unsigned long long* fault) {
     int i = work_item();
     if (i >= n) return;
     double dt = *most > 0 ? min(longest, reach / sqrt(*most)) : longest;
@@ -23,8 +24,8 @@ extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int
         *elapsed += dt;
         strides[0] = strides[1] = (real)dt;
     }
-    Vec v = add_scaled(load(vel, n, i), (real)dt, load(force, n, i));
+    Vec r = load(pos, n, i), v = load(vel, n, i);
+    v = add_scaled(v, (real)dt, outside(field, radius_of(field, radius, i), now, grid, r, v, load(force, n, i)));
     store(vel, n, i, v);
-    Vec r = load(pos, n, i);
     place(grid, r, add_scaled(r, (real)dt, v), pos, n, i, id, step, fault);
 }

@@ -15,7 +15,7 @@ from md.backend.prelude import add_scaled, dot, load, store
 from md.grid import Grid
 from md.integrate.moving import Placing, place
 from md.integrate.strategy import Integrator
-from md.outside import Outside
+from md.outside import Outside, outside, radius_of
 from md.state import Particles
 
 
@@ -27,6 +27,7 @@ class AdaptiveEuler(Integrator):
     """
 
     name = "adaptive_euler"
+    pushes = True
 
     def bind(
         self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
@@ -69,8 +70,9 @@ class AdaptiveEuler(Integrator):
             self._outside.push(force)
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
-        """Find the step, kick and drift by it."""
-        p, kernels = self._particles, self._backend.kernels(__name__)
+        """Find the step, kick and drift by it; with what acts from outside."""
+        p, kernels, around = self._particles, self._backend.kernels(__name__), self._outside
+        around.at(step, elapsed=self._elapsed)
         self._backend.fill(self._most, 0)
         kernels.fastest(p.n, p.vel, self._grid.record, self._most)
         kernels.kick_and_drift(
@@ -78,7 +80,10 @@ class AdaptiveEuler(Integrator):
             p.pos,
             p.vel,
             p.id,
+            p.radius,
             force,
+            around.record,
+            around.now,
             self._dt,
             self._reach,
             self._most,
@@ -114,15 +119,18 @@ def fastest(n, vel, grid, most):
 
 
 @kernel(parallel=True)
-def kick_and_drift(n, pos, vel, id, force, longest, reach, most, elapsed, strides, step, grid, fault):
+def kick_and_drift(
+    n, pos, vel, id, radius, force, field, now, longest, reach, most, elapsed, strides, step, grid, fault
+):
     """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest."""
     dt = min(longest, reach / math.sqrt(most[0])) if most[0] > 0 else longest
     elapsed[0] += dt
     stride = vel.dtype.type(dt)
     strides[:] = stride
     for i in numba.prange(n):
-        g = grid[0]
-        v = add_scaled(load(vel, i, g), stride, load(force, i, g))
+        g, o = grid[0], field[0]
+        r, v = load(pos, i, g), load(vel, i, g)
+        own = radius_of(o, radius, i)
+        v = add_scaled(v, stride, outside(o, own, now, g, r, v, load(force, i, g)))
         store(vel, i, v)
-        r = load(pos, i, g)
         place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, stride, v))

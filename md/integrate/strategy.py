@@ -34,6 +34,7 @@ class Integrator(ABC):
         relaxes: whether it takes overlaps out of a start, so that a deep one is no fault, and leaves
             velocities alone, so that there is no energy to watch.
         prepares: whether it has something to do before the force is asked for.
+        pushes: whether `advance` adds itself what acts from outside, so that `push` need not before it.
         lead: how far the positions at which it asks for the force are ahead, in steps.
     """
 
@@ -41,6 +42,7 @@ class Integrator(ABC):
     fuses: ClassVar[bool] = False
     relaxes: ClassVar[bool] = False
     prepares: ClassVar[bool] = False
+    pushes: ClassVar[bool] = False
     lead: ClassVar[float] = 0.0
 
     def bind(
