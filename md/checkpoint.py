@@ -3,8 +3,9 @@
 What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
 it is; `config` is JSON, with the choices of the simulation (`md.choices`), box, step and energy of the start;
 `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
-`velocity_verlet` stands half a step behind), and in a file of version 3 `radius` too; `reorder_*` is the
-memory of the reorder and its schedule, `integrator_*` that of the integrator. It holds no structure of a
+`velocity_verlet` stands half a step behind), and in a file of version 3 there may be `radius` too;
+`reorder_*` is the memory of the reorder and its schedule, `integrator_*` that of the integrator,
+`surroundings_*` that of each surrounding by its number. It holds no structure of a
 search, nor what it planned: saving makes the search forget (`Search.forget`), so that the run that goes on
 and the one that is loaded begin anew alike.
 """
@@ -30,7 +31,7 @@ from md.state import State
 from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
-SIZED = 3  # the version of a file with radii, without which it would go on as another run
+LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
 MEMORIES = ("integrator", "reorder", "surroundings")
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
@@ -90,8 +91,11 @@ class Saved(NamedTuple):
             OSError: it cannot be written; what was there is as it was.
         """
         state = self.state
+        choices = {name: told for name, told in self.choices.items() if name != "surroundings" or told}
+        later = state.radius is not None or any(state.box.open) or "surroundings" in choices
+        version = LATER if later else VERSION
         config = {
-            "simulation": self.choices,
+            "simulation": choices,
             "box": {"lengths": state.box.lengths, "periodic": state.box.periodic, "open": state.box.open},
             "step": self.step,
             "start_energy": self.start_energy,
@@ -101,7 +105,6 @@ class Saved(NamedTuple):
             arrays["radius"] = state.radius
         for whose in MEMORIES:
             arrays |= {f"{whose}_{name}": array for name, array in self.memory[whose].items()}
-        version = VERSION if state.radius is None else SIZED
         arrays |= {"format": FORMAT, "version": version, "config": json.dumps(config)}
         write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
@@ -195,7 +198,7 @@ class Saved(NamedTuple):
 
     def holds(self, slot: str, choice: Any) -> bool:
         """Whether this is the choice that was saved."""
-        return told(slot, choice) == self.choices.get(slot)
+        return (told(slot, choice) or None) == (self.choices.get(slot) or None)
 
 
 @contextmanager
@@ -226,7 +229,7 @@ def _arrays(path: str | Path) -> dict[str, np.ndarray]:
         raw.seek(0)
         try:
             with np.load(raw, allow_pickle=False) as file:
-                sized = _version(path, file) == SIZED
+                sized = _version(path, file) == LATER and "radius" in file.files
                 names = {"config", "pos", "vel", "id", *(("radius",) if sized else ())} | {
                     name for name in file.files if name.startswith(tuple(f"{whose}_" for whose in MEMORIES))
                 }
@@ -249,9 +252,9 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     version = file["version"]
     good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
     _require(path, "version", version, good, "an integer")
-    if version not in (VERSION, SIZED):
+    if version not in (VERSION, LATER):
         raise CheckpointError(
-            f"{path} is of version {version}; allowed: {VERSION}, {SIZED}, which this package reads; "
+            f"{path} is of version {version}; allowed: {VERSION}, {LATER}, which this package reads; "
             + ("update it" if version > VERSION else "go on with the package that wrote it")
         )
     return int(version)

@@ -20,14 +20,15 @@ extern "C" __global__ void extent_of_parts(int threads, int n, const real* pos, 
     }
 }
 
-extern "C" __global__ void extent_of_all(int threads, const real* pos, const real* extents, real* extent) {
+extern "C" __global__ void extent_of_all(int threads, const real* pos, const real* extents, Grid grid, real* extent) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         real low = extents[2 * (axis * PARTS + threadIdx.x)], high = extents[2 * (axis * PARTS + threadIdx.x) + 1];
         spread_of_block(low, high);
         if (threadIdx.x == 0) {
-            extent[2 * axis] = low;
-            extent[2 * axis + 1] = high;
+            real length = grid.length[axis];
+            extent[2 * axis] = min(max(low, -length), 2 * length);
+            extent[2 * axis + 1] = max(min(high, 2 * length), -length);
         }
     }
 }
@@ -63,7 +64,7 @@ extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent
     unsigned long long turns = 0;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
-        long long cell = min((long long)((r.x[axis] - extent[2 * axis]) * scale), most);
+        long long cell = max(0ll, min((long long)((r.x[axis] - extent[2 * axis]) * scale), most));
         turns |= with_gaps((unsigned long long)cell & most) << axis;
     }
     if (start < 0) {

@@ -1,6 +1,6 @@
 """Sort keys of particles along a curve, counted from a corner of their own extent.
 
-Such keys know nothing of the box, so that particles may be anywhere.
+Particles may be out of open sides of the box; those farther out than a length have the key of who is there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from md.grid import Grid
 from sfc import Curve
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # of a key along an axis, to choose from; dim -> how many
+AROUND = 3  # lengths of an open axis in which particles are told apart, the box in their middle
 PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
 
 
@@ -43,7 +44,8 @@ def bits_for(n: int, grid: Grid) -> int:
 
     Fewer bits are sorted in fewer passes. Keys of up to 32 bits are kept as such, longer ones as 64.
     """
-    widest, dim = max(grid.box.lengths), grid.box.dim
+    sides = zip(grid.box.lengths, grid.box.open, strict=True)
+    widest, dim = max(AROUND * side if is_open else side for side, is_open in sides), grid.box.dim
     choices = BITS[dim]
     for bits in choices:
         side = widest / 2**bits
@@ -66,7 +68,7 @@ class CurveKeys:
         key_bits: of a key.
         keys: (n,) indices along the curve, sorted: uint32, or uint64 where a key is longer than 32 bits.
         order: (n,) int32 slot of the particle of each key.
-        extent: (2 dim,) least and greatest coordinate along each axis, in d.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most a length out of the box.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
@@ -74,7 +76,7 @@ class CurveKeys:
 
     def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve):
         dim, real = grid.box.dim, grid.precision
-        self._n, self._backend, self._curve = n, backend, curve_of(curve, dim)
+        self._n, self._grid, self._backend, self._curve = n, grid, backend, curve_of(curve, dim)
         self.bits = bits_for(n, grid)
         self.key_bits = self.bits * dim
         self.keys = backend.empty(n, np.uint32 if self.key_bits <= 32 else np.uint64)
@@ -93,7 +95,7 @@ class CurveKeys:
         """
         n, kernels = self._n, self._backend.kernels(__name__)
         kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
-        kernels.extent_of_all(LANES, pos, self._parts, self.extent)
+        kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
         kernels.curve_keys(n, pos, self.extent, self.bits, self._start, *self._tables, self.keys)
         self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
 
@@ -111,12 +113,14 @@ def extent_of_parts(threads, n, pos, extents):
 
 
 @kernel
-def extent_of_all(threads, pos, extents, extent):
-    """Of all parts: extent[2 axis] is the least, the next the greatest."""
+def extent_of_all(threads, pos, extents, grid, extent):
+    """Of all parts: extent[2 axis] is the least, the next the greatest; at most a length out of the box."""
     for axis in range(pos.shape[1]):
         lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
         highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
-        extent[2 * axis], extent[2 * axis + 1] = lows.min(), highs.max()
+        length = grid[0].length[axis]
+        extent[2 * axis] = min(max(lows.min(), -length), 2 * length)
+        extent[2 * axis + 1] = max(min(highs.max(), 2 * length), -length)
 
 
 @kernel(parallel=True)
@@ -135,7 +139,8 @@ def curve_keys(n, pos, extent, bits, start, rank, next, keys):
         for level in range(bits - 1, -1, -1):
             digit = 0
             for axis in range(dim):
-                cell = min(np.int64((pos[i, axis] - extent[2 * axis]) * scale), 2**bits - 1)
+                cell = np.int64((pos[i, axis] - extent[2 * axis]) * scale)
+                cell = max(0, min(cell, 2**bits - 1))
                 digit |= ((cell >> level) & 1) << axis
             key = key << np.uint64(dim) | np.uint64(rank[state, digit])
             state = np.int64(next[state, digit])

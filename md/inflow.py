@@ -28,10 +28,11 @@ class Inflow(Surrounding):
 
     So do those that flow out there against it. No two touch across the ends of the axis, which is a periodic
     one of the box, as long as no particle goes farther than a cutoff in a step. One that comes in has a
-    velocity of the stream's Maxwellian. Places across the stream follow each other as multiples of the golden
-    ratio's fraction do (of its like in the plane in 3D), at half a diameter or more from walls, so that those
-    who come in together are far from one another: Roberts, The unreasonable effectiveness of quasirandom
-    sequences (2018).
+    velocity of the stream's Maxwellian, folded so that it flows in: mean and spread are the stream's where
+    its speed is at least twice sqrt(temperature). Places across the stream follow each other as multiples of
+    the golden ratio's fraction do (of its like in the plane in 3D), at half a diameter or more from walls, so
+    that those who come in together are far from one another: Roberts, The unreasonable effectiveness of
+    quasirandom sequences (2018).
 
     Args:
         velocity: (dim,) of the stream, in d per time unit; not 0 along the axis.

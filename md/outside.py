@@ -38,7 +38,7 @@ class Outside:
     """Gravity and walls, bound to particles.
 
     Args:
-        walls: at the ends of the axes that are not periodic; None for none.
+        walls: at the ends of axes (`Walls.axes`); None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
         law: between particles; walls without a contact time of their own take its.
         particles: on which they act; each meets walls at its own radius.

@@ -74,6 +74,11 @@ class Shadow(Search):
         """
         self._search.force(law, Unsorted(out, self._order))
 
+    @property
+    def slots(self) -> Array:
+        """Of the copy."""
+        return self._order
+
     def accesses(self) -> AccessStream:
         """The rows of the copy that `force` reads, in the order it visits them."""
         return self._search.accesses()

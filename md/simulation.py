@@ -33,6 +33,7 @@ from md.watch import Watch
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
+KEPT = ("law", "walls", "gravity", "surroundings")  # by which the energy of the start holds
 
 
 class Simulation:
@@ -43,8 +44,8 @@ class Simulation:
         law: pair law, such as `md.laws.SpringDashpot`.
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
-        walls: `md.laws.Walls` or `md.laws.ShakenWalls` at the ends of the axes that are not periodic; None
-            for none: a particle that comes to such an end is a fault.
+        walls: `md.laws.Walls` or `md.laws.ShakenWalls`, at the ends of the axes that are neither periodic nor
+            open if they do not say; None for none: a particle that comes to such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
         dt: time step in time units; None for a fiftieth of the contact time, that of the smallest spheres.
         surroundings: what else particles meet in steps that are not fused: a `md.Wing`, a `md.Inflow`.
@@ -95,7 +96,7 @@ class Simulation:
         self.backend = backends.get(backend, layout)
         p = self._particles = Particles(state, np.dtype(precision), self.backend)
         self._grid = Grid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
-        self.dt = time_step(dt, law, walls, p.narrowest)
+        self.dt = time_step(dt, law, walls, p.narrowest, surroundings)
         where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
@@ -302,7 +303,7 @@ class Simulation:
                 remember(simulation.surroundings, saved.memory["surroundings"])
         simulation._loop.begin_at(saved.step)
         simulation._begun = saved.step
-        if all(saved.holds(slot, choices.get(slot)) for slot in ("law", "walls", "gravity")):
+        if all(saved.holds(slot, choices.get(slot)) for slot in KEPT):
             simulation._watch.take_up(saved.step, saved.start_energy)
         return simulation
 

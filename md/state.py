@@ -89,8 +89,9 @@ class State:
         if outside.any():
             i = int(outside.argmax())
             raise ValueError(
-                f"pos[{i}] = {pos[i].tolist()} is outside the box; allowed: 0 <= pos < {box.lengths}, where "
-                f"periodic = {box.periodic}; box.wrap(pos) folds positions back along the periodic axes"
+                f"pos[{i}] = {pos[i].tolist()} is outside the box; allowed: (least, most) = {box.ends}, "
+                f"where periodic = {box.periodic}, open = {box.open}; box.wrap(pos) folds positions back "
+                "along the periodic axes"
             )
         ids = np.arange(len(pos)) if id is None else np.asarray(id)
         if ids.shape != (len(pos),) or not np.issubdtype(ids.dtype, np.integer):

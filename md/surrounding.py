@@ -7,6 +7,7 @@ waits for a device. Steps with surroundings are not fused.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -54,6 +55,11 @@ class Bound:
 
 class Surrounding(ABC):
     """A choice for `Simulation(surroundings=...)`, as plain data."""
+
+    @property
+    def contact_time(self) -> float:
+        """How long a particle touches it, in time units; infinite where none does."""
+        return math.inf
 
     @abstractmethod
     def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> Bound:

@@ -14,7 +14,6 @@ from md.search import Search
 from md.surrounding import Surrounding
 
 STEPS_PER_CONTACT = 50
-STRIDE_AS_ONE = "velocity_verlet", "adaptive_euler"
 
 
 def check_together(
@@ -35,10 +34,10 @@ def check_together(
         )
     if fused and surroundings:
         raise ValueError("surroundings with fused=True; steps with them are not fused; take fused=False")
-    if surroundings and integrator.name not in STRIDE_AS_ONE:
+    if surroundings and type(integrator).strides is Integrator.strides:
         raise ValueError(
-            f"surroundings with integrator {integrator.name!r}; allowed: {', '.join(STRIDE_AS_ONE)}, whose "
-            "steps are a kick and a drift"
+            f"surroundings with integrator {integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
+            "one that tells its `strides`: whose step is a kick and a drift"
         )
     if surroundings and reorder is not None and reorder.mode == "shadow":
         raise ValueError(
@@ -62,7 +61,13 @@ def check_together(
         )
 
 
-def time_step(dt: float | None, law: PairLaw, walls: Walls | None, narrowest: float = 1.0) -> float:
+def time_step(
+    dt: float | None,
+    law: PairLaw,
+    walls: Walls | None,
+    narrowest: float = 1.0,
+    surroundings: Sequence[Surrounding] = (),
+) -> float:
     """The time step asked for, or a fiftieth of the shortest contact.
 
     Args:
@@ -71,6 +76,7 @@ def time_step(dt: float | None, law: PairLaw, walls: Walls | None, narrowest: fl
         walls: None for none.
         narrowest: least diameter of a particle, in d: as the square root of it goes the contact time of two
             (`md.laws.sized`), but for what dashpots add.
+        surroundings: what else they touch.
 
     Raises:
         ValueError: a step that is not positive and finite, or none and no contact to derive it from.
@@ -79,6 +85,7 @@ def time_step(dt: float | None, law: PairLaw, walls: Walls | None, narrowest: fl
         contact_time = float(np.sqrt(narrowest)) * getattr(law, "contact_time", np.inf)
         if walls is not None:
             contact_time = min(contact_time, walls.duration(law))
+        contact_time = min([contact_time, *(s.contact_time for s in surroundings)])
         if not np.isfinite(contact_time):
             raise ValueError(
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"

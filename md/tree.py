@@ -24,13 +24,14 @@ from md.curvekeys import CurveKeys
 from md.grid import Grid
 from sfc import Curve
 
+MOST = 2**29  # particles
 ROW = 4  # numbers of a corner of a node's box; a device keeps where a walk goes in the last
 
 
 class Tree:
     """The tree over some particles, with its buffers.
 
-    A particle that goes out at such a side and comes in at the other stays in the tree where
+    A particle that goes out at a periodic side and comes in at the other stays in the tree where
     it went out, until the next `build` or half a length on: boxes may reach out of the box.
 
     Args:
@@ -51,10 +52,14 @@ class Tree:
             in d; what stands in the last entries is a device's own.
 
     Raises:
-        ValueError: a curve that is unknown, of another dimension or of another base.
+        ValueError: a curve that is unknown, of another dimension or of another base, or too many particles.
     """
 
     def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton"):
+        if n > MOST:
+            raise ValueError(
+                f"a tree of {n} particles; allowed: up to {MOST}, whose nodes' rows int32 counts"
+            )
         inner, all_ = max(n - 1, 0), max(2 * n - 1, 0)
         self._n, self._grid, self._backend = n, grid, backend
         self.keys = CurveKeys(n, grid, backend, curve)

@@ -16,11 +16,13 @@ class TreeSearch(Search):
     Attributes:
         tree: over the particles.
         rebuild_every: steps from one sort to the next; 1 for at each.
+        builds: how often it sorted.
     """
 
     sorts_data = True  # so that there is no order to give it from outside
     tree: Tree
     rebuild_every: int
+    builds: int = 0
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
@@ -36,6 +38,7 @@ class TreeSearch(Search):
         if self._age >= self.rebuild_every:
             self.renew()
             self._age = 0
+            self.builds += 1
 
     def renew(self) -> None:
         """Sort and link."""
@@ -50,6 +53,7 @@ class TreeSearch(Search):
     def took(self, plan: Plan) -> None:
         """The tree has grown older."""
         self._age = plan.steps + (0 if plan.build else self._age)
+        self.builds += plan.build
 
     def stepped(self) -> None:
         """The tree has grown older."""

@@ -67,6 +67,12 @@ class Wing(Surrounding):
                 raise ValueError(f"{name} = {value} of a wing; allowed: finite and not negative")
 
     @property
+    def contact_time(self) -> float:
+        """How long a disc touches it, in time units; infinite where its dashpot is too strong to part."""
+        w2 = self.stiffness - self.damping**2 / 4
+        return math.pi / math.sqrt(w2) if w2 > 0 else math.inf
+
+    @property
     def outline(self) -> np.ndarray:
         """(m, 2) points in d, counter-clockwise."""
         return self.airfoil.placed(self.chord, self.angle, self.at)
@@ -98,7 +104,8 @@ class Wing(Surrounding):
         """Set it to work.
 
         Raises:
-            ValueError: a box in 3D, or an outline nearer than a diameter to a side of the box.
+            ValueError: a box in 3D, an outline nearer than a diameter to a side of the box, or particles of
+                given radius.
         """
         box = grid.box
         if box.dim != 2:
@@ -152,7 +159,9 @@ class WingContact(Bound):
         """(m, 2) momentum given by the gas to each segment so far, in m d / time; waits for the device.
 
         Between two moments its change over the time passed is the mean force: along x the drag, along y the
-        lift.
+        lift. The gas has lost as much, by the velocities as the integrator keeps them: those of
+        `velocity_verlet` stand half a step behind. On a device it is summed in no fixed order, but for `lbvh`
+        and `reflexive`.
         """
         return self._backend.download(self._given).reshape(-1, 2)
 
@@ -209,8 +218,9 @@ def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
     inner = [at - depth * normal for at in (start, end)]
     corners = np.array([corner for pair in ends for corner in pair] + inner)
     low, high = _reach(segments)
+    slack = SLACK + depth * STRAIGHT  # by which a side that hardly turns may lean
     return np.column_stack(
-        [np.maximum(corners.min(axis=0) - SLACK, low), np.minimum(corners.max(axis=0) + SLACK, high)]
+        [np.maximum(corners.min(axis=0) - slack, low), np.minimum(corners.max(axis=0) + slack, high)]
     )
 
 

@@ -6,7 +6,7 @@ functions of a state (`kinetic_energy` and so on, and `section`, for pictures) w
 """
 
 from md.observe.balance import EnergyBalance
-from md.observe.field import Field, Fields, field
+from md.observe.field import Field, Fields, field, virial
 from md.observe.look import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
@@ -29,4 +29,5 @@ __all__ = [
     "momentum",
     "section",
     "temperature",
+    "virial",
 ]

@@ -45,6 +45,8 @@ class EnergyBalance:
         law, p, backend = inside.law, inside.particles, inside.backend
         if type(law) is not SpringDashpot:
             raise ValueError(f"no energy balance of {law}; allowed: a SpringDashpot")
+        if simulation.surroundings:
+            raise ValueError("no energy balance with surroundings, whose work it does not see; take none")
         if inside.integrator != "velocity_verlet":
             raise ValueError(f"no energy balance of {inside.integrator!r} steps; allowed: velocity_verlet")
         lost = p.spare[0]  # rows for a fold

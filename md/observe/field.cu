@@ -2,10 +2,11 @@
 
 #define COLUMNS (3 + DIM)
 
-extern "C" __global__ void collect(int n, const real* pos, const real* vel, const double* virial, Grid grid,
-                                   double* sums) {
-    int i = work_item();
-    if (i >= n) return;
+extern "C" __global__ void collect(int n, const real* pos, const real* vel, const int* slots, const double* virial,
+                                   Grid grid, double* sums) {
+    int row = work_item();
+    if (row >= n) return;
+    int i = slots ? slots[row] : row;
     Vec r = load(pos, n, i), v = load(vel, n, i);
     bool out = false;
 #pragma unroll
@@ -20,5 +21,5 @@ extern "C" __global__ void collect(int n, const real* pos, const real* vel, cons
     }
     atomicAdd(own, 1.0);
     atomicAdd(own + 1, v2);
-    if (virial[i] != 0) atomicAdd(own + 2, virial[i]);
+    if (virial[row] != 0) atomicAdd(own + 2, virial[row]);
 }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from md.backend.base import Array
 from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
 from md.box import Box
+from md.inside import Inside
 from md.laws.virial import Virial
 from md.reporter import checked
 from md.simulation import Simulation
@@ -26,7 +27,7 @@ class Field(NamedTuple):
         step: steps taken.
         time: passed, in time units.
         centres: for each axis the (cells,) middles of the cells, in d.
-        particles: (cells of axis 0, ... of the last) number of particles.
+        particles: (cells of axis 0, ... of the last) number of particles, float64.
         number_density: likewise, in 1 / d^dim.
         velocity: (..., dim) mean, in d per time unit; NaN in an empty cell.
         temperature: m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty cell. Of k particles it
@@ -49,47 +50,43 @@ class Field(NamedTuple):
 def field(simulation: Simulation, cells: Sequence[int]) -> Field:
     """The fields of a simulation now, without changing its run.
 
-    Takes about as long as two steps. A particle out of an open side of the box is in no cell.
+    Takes about as long as two steps. A particle out of an open side of the box is in no cell. Where a cell
+    has few particles take the mean of many looks (`Fields`): its own mean velocity takes 1 / k of the
+    temperature of k particles along, and with it of the pressure.
 
     Args:
         simulation: the simulation.
         cells: along each axis, up to 2^24 in all.
 
     Raises:
-        ValueError: cells that do not fit the box.
+        ValueError: cells that do not fit the box, or particles of given radius.
         SimulationFault: the run has ended with it.
     """
     inside = simulation.inside()
-    box = inside.particles.box
-    whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1 for c in cells)
-    if not whole or len(cells) != box.dim or math.prod(cells) > MOST_CELLS:
-        raise ValueError(
-            f"cells = {cells!r}; allowed in this box: {box.dim} integers of at least 1, together at most "
-            f"{MOST_CELLS}"
-        )
-    p, backend, dim = inside.particles, inside.backend, box.dim
-    if len(p.radius):
-        raise ValueError("a field of particles of given radius; allowed: State(radius=None), all of 0.5")
-    law = Virial(inside.law, p.n, backend)
-    inside.search.force(law, p.spare[0])
-    record = inside.search.grid.record.copy()
-    record["cells"][0] = (*cells, 1)[:3]
-    record["per_side"][0] = np.array(cells) / box.lengths
-    sums = backend.zeros(math.prod(cells) * (3 + dim), np.float64)
-    backend.kernels(__name__).collect(p.n, p.pos, inside.vel, law.virial, record, sums)
-    sums = backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
-    return _field(inside.step, inside.time, sums.transpose(*range(dim)[::-1], dim), box)
+    return _field(inside.step, inside.time, _sums(inside, cells), 1, inside.particles.box)
+
+
+def virial(simulation: Simulation) -> np.ndarray:
+    """What the contacts of each particle press with (`md.laws.virial`): (n,) float64 in order of id.
+
+    In m d^2 / time^2; over dim times the area that a particle has (in 3D volume) it is the pressure on it.
+
+    Raises:
+        ValueError: particles of given radius.
+        SimulationFault: the run has ended with it.
+    """
+    inside = simulation.inside()
+    law, slots = _pressed(inside)
+    found, slots, id = map(inside.backend.download, (law.virial, slots, inside.particles.id))
+    return found[np.argsort(id[slots] if len(slots) else id)]
 
 
 class Fields:
-    """A reporter that takes fields; for `Simulation.run(reporters=[fields])`.
+    """A reporter that adds up fields; for `Simulation.run(reporters=[fields])` of one simulation.
 
     Args:
         interval: in steps, at least 1.
         cells: as of `field`.
-
-    Attributes:
-        seen: a `Field` for each look, in order.
 
     Raises:
         ValueError: an interval that is none.
@@ -98,33 +95,64 @@ class Fields:
     def __init__(self, interval: int, cells: Sequence[int]):
         self.interval, self.cells = interval, tuple(cells)
         checked([self])
-        self.seen: list[Field] = []
+        self._looks, self._seen = 0, None
 
     def report(self, simulation: Simulation) -> None:
-        """Take the fields of a simulation."""
-        self.seen.append(field(simulation, self.cells))
+        """Add the fields of a simulation as it is."""
+        inside = simulation.inside()
+        sums = _sums(inside, self.cells)
+        self._sums = sums if self._looks == 0 else self._sums + sums
+        self._looks += 1
+        self._seen = inside.step, inside.time, inside.particles.box
 
     def mean(self) -> Field:
-        """The mean over all looks, at the last one's time; of velocities where there was anybody.
+        """The mean over all looks, at the last one's step and time.
+
+        Velocity and temperature are those of all particles that were in a cell at any look, so that a cell
+        need not have many at one; `particles` are a mean of numbers.
 
         Raises:
             ValueError: nothing was seen.
         """
-        if not self.seen:
+        if self._seen is None:
             raise ValueError("no field was seen yet; run the simulation for at least one interval")
-        of_cells = [name for name in Field._fields if name not in ("step", "time", "centres")]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of a cell in which there never was anybody
-            means = {
-                name: np.nanmean([getattr(seen, name) for seen in self.seen], axis=0) for name in of_cells
-            }
-        return self.seen[-1]._replace(**means)
+        step, time, box = self._seen
+        return _field(step, time, self._sums, self._looks, box)
 
 
-def _field(step: int, time: float, sums: np.ndarray, box: Box) -> Field:
-    """The fields from (..., 3 + dim) sums of 1, v^2, the virial and the velocity."""
+def _pressed(inside: Inside) -> tuple[Virial, Array]:
+    """The virial by rows of the search's kernel, and the slot of each row, (0,) where it is the same."""
+    p = inside.particles
+    if len(p.radius):
+        raise ValueError("a field of particles of given radius; allowed: State(radius=None), all of 0.5")
+    law = Virial(inside.law, p.n, inside.backend)
+    inside.search.force(law, p.spare[0])
+    return law, inside.search.slots
+
+
+def _sums(inside: Inside, cells: Sequence[int]) -> np.ndarray:
+    """(cells of axis 0, ... of the last, 3 + dim) sums of 1, v^2, the virial and the velocity."""
+    p, backend, box = inside.particles, inside.backend, inside.particles.box
+    whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1 for c in cells)
+    if not whole or len(cells) != box.dim or math.prod(cells) > MOST_CELLS:
+        raise ValueError(
+            f"cells = {cells!r}; allowed in this box: {box.dim} integers of at least 1, together at most "
+            f"{MOST_CELLS}"
+        )
+    law, slots = _pressed(inside)
+    record = inside.search.grid.record.copy()
+    record["cells"][0] = (*cells, 1)[:3]
+    record["per_side"][0] = np.array(cells) / box.lengths
+    sums = backend.zeros(math.prod(cells) * (3 + box.dim), np.float64)
+    backend.kernels(__name__).collect(p.n, p.pos, inside.vel, slots, law.virial, record, sums)
+    sums = backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
+    return sums.transpose(*range(box.dim)[::-1], box.dim)
+
+
+def _field(step: int, time: float, sums: np.ndarray, looks: int, box: Box) -> Field:
+    """The fields from the sums of some looks."""
     cells, dim = sums.shape[:-1], box.dim
-    volume = box.volume / math.prod(cells)
+    volume = looks * box.volume / math.prod(cells)
     count = sums[..., 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         velocity = sums[..., 3:] / count[..., None]
@@ -133,15 +161,16 @@ def _field(step: int, time: float, sums: np.ndarray, box: Box) -> Field:
     centres = tuple((np.arange(c) + 0.5) * side / c for c, side in zip(cells, box.lengths, strict=True))
     motion = density * np.nan_to_num(temperature)
     return Field(
-        step, time, centres, count.astype(np.int64), density, velocity, temperature, contact, motion + contact
+        step, time, centres, count / looks, density, velocity, temperature, contact, motion + contact
     )
 
 
 @kernel
-def collect(n, pos, vel, virial, grid, sums):
-    """Raise the sums of each cell: 1, v^2, the virial, and each component of the velocity."""
+def collect(n, pos, vel, slots, virial, grid, sums):
+    """Raise the sums of each cell: 1, v^2, the virial (row k is of slot slots[k]), and the velocity."""
     dim, g = pos.shape[1], grid[0]
-    for i in range(n):
+    for row in range(n):
+        i = np.int64(slots[row]) if len(slots) else row
         r = load(pos, i, g)
         out = False
         for axis in range(dim):
@@ -155,4 +184,4 @@ def collect(n, pos, vel, virial, grid, sums):
             sums[at + 3 + axis] += v
         sums[at] += 1
         sums[at + 1] += v2
-        sums[at + 2] += virial[i]
+        sums[at + 2] += virial[row]

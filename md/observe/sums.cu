@@ -23,7 +23,12 @@ extern "C" __global__ void tally(int threads, int n, const real* pos, const real
     __syncthreads();
     double own[COLUMNS] = {};
     for (long long i = work_item(); i < n; i += threads) {
-        int here = cell_number(grid, home_cell(grid, load(pos, n, i)));
+        Vec r = load(pos, n, i);
+        bool out = false;
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) out |= r.x[axis] < 0 || r.x[axis] > grid.length[axis];
+        if (out) continue;
+        int here = cell_number(grid, home_cell(grid, r));
         if (here != bin) hand_over(own, block + bin * COLUMNS);
         bin = here;
         Vec v = load(vel, n, i);

@@ -18,7 +18,7 @@ THREADS = 2**17  # of a device, in whole blocks; each takes a particle after the
 
 
 def binned(inside: Inside, bins: tuple[int, ...]) -> np.ndarray:
-    """Sums over the particles in each part of the box.
+    """Sums over the particles in each part of the box; who is out of an open side is in none.
 
     Args:
         inside: of a simulation.
@@ -68,7 +68,12 @@ def tally(threads, n, pos, vel, grid, parts, sums):
     for p in numba.prange(parts):
         g = grid[0]
         for i in range(p * n // parts, (p + 1) * n // parts):
-            at = columns * cell_number(g, home_cell(g, load(pos, i, g)))
+            r, out = load(pos, i, g), False
+            for axis in range(pos.shape[1]):
+                out |= r[axis] < 0 or r[axis] > g.length[axis]
+            if out:
+                continue
+            at = columns * cell_number(g, home_cell(g, r))
             v2 = 0.0
             for axis in range(pos.shape[1]):
                 v = np.float64(vel[i, axis])  # `float` leaves a float32 what it is

@@ -166,6 +166,11 @@ class Reflexive(TreeSearch):
         return self._order, self.tree.nodes, self.tree.way, self._reach
 
     @property
+    def slots(self) -> Array:
+        """Of the copy, where there is one."""
+        return self.tree.keys.order if self.data == "shadow" else self._in_place
+
+    @property
     def _radius(self) -> Array:
         return self._read.radius if self.data == "shadow" else self.particles.radius
 

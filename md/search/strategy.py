@@ -115,7 +115,7 @@ class Search(ABC):
     def boxes(self) -> tuple[Array, Array, Array] | None:
         """Nodes and ways of a tree of boxes (`md.tree`), and the slot of each leaf, (0,) for its number.
 
-        As the last `force` found them; None where there is none.
+        As the last fold found them; None where there is none.
         """
         return None
 
@@ -193,6 +193,11 @@ class Search(ABC):
             (p, 2) int32 ids with i < j, sorted.
         """
         return self._named(self._collect(cutoff * cutoff, self._radius))
+
+    @property
+    def slots(self) -> Array:
+        """(n,) int32 slot of the particle in each row that the kernel reads; (0,) where it is the same."""
+        return self.backend.empty(0, np.int32)
 
     @property
     def _radius(self) -> Array:
