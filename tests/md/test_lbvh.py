@@ -13,24 +13,27 @@ def fast_gas(n: int, dim: int, seed: int) -> md.State:
     return md.State(pos, rng.normal(0, 3.0, (n, dim)), md.Box((side,) * dim))
 
 
+def old_and_new(gas: md.State, law, backend: str) -> list[md.Simulation]:
+    options = {"dt": 0.05, "backend": backend, "fused": True, "allow_overlap": True}
+    searches = md.search.Lbvh(rebuild_every=10**6), "linked"
+    return [md.Simulation(gas, law, search=search, **options) for search in searches]
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 def test_an_old_tree_misses_no_pair(dim, backend):
     gas = fast_gas(500, dim, dim)
-    law = md.laws.SpringDashpot(0.0, 0.0)
-    old = md.Simulation(
-        gas,
-        law,
-        search=md.search.Lbvh(rebuild_every=10**6),
-        dt=0.05,
-        backend=backend,
-        fused=True,
-    )
-    new = md.Simulation(gas, law, search="linked", dt=0.05, backend=backend, fused=True)
+    old, new = old_and_new(gas, md.laws.SpringDashpot(0.0, 0.0), backend)
     for _ in range(4):
         old.run(20, phases=False)
         new.run(20, phases=False)
         assert np.array_equal(old.pairs(), new.pairs())
     assert np.array_equal(old.state.by_id().pos, new.state.by_id().pos)
+    old, new = old_and_new(gas, md.laws.SpringDashpot(100.0, 0.0), backend)
+    for _ in range(2):  # forces ask a leaf by another test than pairs
+        old.run(20, phases=False)
+        new.run(20, phases=False)
+        assert np.abs(new.forces()).max() > 50
+        assert old.forces() == pytest.approx(new.forces(), abs=1e-6)
 
 
 @pytest.mark.parametrize("rebuild_every", [1, 5, 16])

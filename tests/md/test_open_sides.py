@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 import md
 from md.laws import SpringDashpot, Walls
+from md.observe import Profile, look
+from tests.md.test_search import largest_difference
 
 LAW, IDEAL = SpringDashpot(1e4, 5.0), SpringDashpot(0.0, 0.0)
 OPEN = md.Box((6.0, 5.0), (False, True), (True, False))
@@ -48,6 +50,44 @@ def test_those_out_there_collide(backend):
     at = run.state.by_id()
     assert np.abs(at.vel[:, 0]).min() > 1
     assert at.vel[2:] == pytest.approx(np.tile(at.vel[:2], (2, 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize("overlap", [0.001, 0.1])
+@pytest.mark.parametrize("at", [(6e4, 6e4), (-6e4, 6e4), (6e4, -6e4)])
+def test_spheres_far_out_are_pushed_alike_in_float32(at, overlap, backend):
+    """Within what the order of a sum may change, where places are 1 / 256 d apart and radii anything."""
+    generator, n = np.random.default_rng(8), 200
+    first = generator.integers(64, 192, n // 2) / 256
+    apart = generator.integers(128, 256, n // 2) / 256
+    pos = np.zeros((n, 2))
+    pos[::2] = np.indices((10, 10)).reshape(2, -1).T * 3.0 + at + first[:, None]
+    pos[1::2] = pos[::2]
+    axis = generator.integers(0, 2, n // 2)
+    pos[np.arange(1, n, 2), axis] += apart
+    radius, share = np.empty(n), generator.uniform(0.3, 0.7, n // 2)
+    radius[::2], radius[1::2] = share * (apart + overlap), (1 - share) * (apart + overlap)
+    box = md.Box((100.0, 100.0), False, True)
+    state = md.State(pos, np.zeros((n, 2)), box, generator.permutation(n), radius)
+    options = {"precision": "float32", "backend": backend, "allow_overlap": True, "dt": 1e-4}
+    expected, found = (simulated(state, LAW, search=name, **options) for name in ("naive", "lbvh"))
+    assert len(expected.pairs()) == n // 2
+    assert np.array_equal(found.pairs(), expected.pairs())
+    assert np.abs(expected.forces()).max(axis=1).min() > 5
+    assert np.abs(found.forces() - expected.forces()).max() <= largest_difference(state, "float32") < 2
+
+
+@pytest.mark.parametrize("search", ["linked", "lbvh"])
+def test_profiles_leave_out_who_is_out_of_the_box(search, backend):
+    within = np.array([[0.5, 1.0], [2.5, 2.0], [5.5, 4.5], [5.6, 0.5]])
+    beyond = [[-0.1, 1.0], [-300.0, 2.0], [6.1, 0.6], [5000.0, 4.0]]
+    pos = np.concatenate([beyond[:2], within, beyond[2:]])
+    vel = np.where((pos[:, :1] >= 0) & (pos[:, :1] <= 6), [1.0, 2.0], 1e3)
+    run = simulated(md.State(pos, vel, OPEN), search=search, backend=backend)
+    along, across = look(run, [Profile(0, 3), Profile(1, 5)]).profiles
+    assert along.particles.tolist() == [1, 1, 2]
+    assert across.particles.tolist() == [1, 1, 1, 0, 1]
+    assert along.velocity == pytest.approx(np.tile([1.0, 2.0], (3, 1)))
+    assert along.number_density == pytest.approx(np.array([1, 1, 2]) / 10)
 
 
 @pytest.mark.parametrize("fused", [False, True])

@@ -182,17 +182,22 @@ def test_a_tree_reads_fewer_than_cells_as_wide_as_the_largest(backend):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_an_old_tree_misses_nobody(dim, backend):
-    state, law = gas(400, dim, side=16.0), SpringDashpot(0.0, 0.0)
-    old, new = (
-        simulated(state, search, backend, law, dt=0.1, fused=True)
-        for search in (md.search.Lbvh(rebuild_every=10**6), "linked")
-    )
+    state, searches = gas(400, dim, side=16.0), (md.search.Lbvh(rebuild_every=10**6), "linked")
+    law = SpringDashpot(0.0, 0.0)
+    old, new = (simulated(state, search, backend, law, dt=0.1, fused=True) for search in searches)
     for _ in range(4):
         old.run(20, phases=False)
         new.run(20, phases=False)
         assert np.array_equal(old.pairs(), new.pairs())
         assert np.array_equal(old.pairs(1.5), new.pairs(1.5))
     assert np.array_equal(old.state.by_id().pos, new.state.by_id().pos)
+    law = SpringDashpot(100.0, 0.0)
+    old, new = (simulated(state, search, backend, law, dt=0.02, fused=True) for search in searches)
+    for _ in range(2):  # forces ask a leaf by another test than pairs
+        old.run(20, phases=False)
+        new.run(20, phases=False)
+        assert np.abs(new.forces()).max() > 20
+        assert old.forces() == pytest.approx(new.forces(), abs=1e-6)
 
 
 @pytest.mark.parametrize("friction", [False, True])
