@@ -142,45 +142,50 @@ def thin_gas(n: int = 256, side: float = 32.0) -> md.State:
     return md.State(pos, vel, md.Box((side, side)))
 
 
+class Looks:
+    """Each look's own field and virial."""
+
+    def __init__(self, interval: int, cells: tuple[int, ...]):
+        self.interval, self.cells, self.seen, self.virials = interval, cells, [], []
+
+    def report(self, simulation: md.Simulation) -> None:
+        self.seen.append(field(simulation, self.cells))
+        self.virials.append(md.observe.virial(simulation))
+
+
 class TestFields:
     @pytest.mark.parametrize("per_cell", [0.5, 1.0])
     def test_have_a_mean_that_is_right_in_cells_of_less_than_a_particle(self, per_cell, backend):
         """Of 65 looks, far apart: what is left of the bias of a cell's own mean is 1 / (65 per_cell)."""
         state, cells = thin_gas(), {0.5: (16, 32), 1.0: (16, 16)}[per_cell]
-        run, fields = simulated(state, IDEAL, dt=0.1, backend=backend), Fields(20, cells)
-        run.run(64 * 20, reporters=[fields], phases=False)
+        run = simulated(state, IDEAL, dt=0.1, backend=backend)
+        fields, looks = Fields(20, cells), Looks(20, cells)
+        run.run(64 * 20, reporters=[fields, looks], phases=False)
         mean, wanted = fields.mean(), len(state) / state.box.volume * state.vel.var(axis=0).mean()
         assert mean.number_density.mean() == pytest.approx(len(state) / state.box.volume)
         assert not mean.contact_pressure.any()
         assert mean.pressure.mean() == pytest.approx(wanted, rel=0.05)
-        assert all(seen.pressure.mean() < 0.7 * wanted for seen in fields.seen)
+        assert all(seen.pressure.mean() < 0.7 * wanted for seen in looks.seen)
 
     def test_have_the_mean_of_all_particles_that_were_seen_in_a_cell(self, backend):
-        state, cells, looks = cloud((True, True)), (2, 5), []
-
-        class States:
-            interval = 5
-
-            def report(self, simulation):
-                looks.append((simulation.state, md.observe.virial(simulation)))
-
-        fields = Fields(5, cells)
+        state, cells = cloud((True, True)), (2, 5)
+        fields, looks = Fields(5, cells), Looks(5, cells)
         run = simulated(state, search="lbvh", backend=backend)
-        run.run(20, reporters=[fields, States()])
-        assert len(fields.seen) == len(looks) >= 4
+        run.run(20, reporters=[fields, looks])
+        assert len(looks.seen) >= 4
         counts, velocities = (
-            np.array([getattr(seen, name) for seen in fields.seen]) for name in ("particles", "velocity")
+            np.array([getattr(seen, name) for seen in looks.seen]) for name in ("particles", "velocity")
         )
         mean, weighted = fields.mean(), counts[..., None] * np.nan_to_num(velocities)
-        assert mean.time == fields.seen[-1].time
+        assert mean.time == looks.seen[-1].time
         assert mean.velocity == pytest.approx(weighted.sum(axis=0) / counts.sum(axis=0)[..., None])
         for name in ("number_density", "contact_pressure"):
             assert getattr(mean, name) == pytest.approx(
-                np.mean([getattr(seen, name) for seen in fields.seen], axis=0)
+                np.mean([getattr(seen, name) for seen in looks.seen], axis=0)
             )
         volume = state.box.volume
         assert mean.contact_pressure.mean() == pytest.approx(
-            np.mean([virial.sum() for _, virial in looks]) / 2 / volume
+            np.mean([virial.sum() for virial in looks.virials]) / 2 / volume
         )
 
     def test_do_not_change_the_run(self, backend):
