@@ -99,6 +99,7 @@ class Saved(NamedTuple):
             "box": {"lengths": state.box.lengths, "periodic": state.box.periodic, "open": state.box.open},
             "step": self.step,
             "start_energy": self.start_energy,
+            "sized": state.radius is not None,
         }
         arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
         if state.radius is not None:
@@ -127,6 +128,10 @@ class Saved(NamedTuple):
             raise CheckpointError(
                 f"{path}: its config cannot be read: {error!r}; the file is damaged"
             ) from error
+        if config.get("sized", "radius" in arrays) != ("radius" in arrays):
+            raise CheckpointError(
+                f"{path} is damaged: its config and its radii disagree; take the one before"
+            )
         good = type(step) is int and 0 <= step < MOST_STEPS
         _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS}")
         good = energy is None or (type(energy) in (int, float) and 0 <= energy < np.inf)

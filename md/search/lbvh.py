@@ -48,9 +48,9 @@ class Lbvh(TreeSearch):
         grid, real = self.grid, self.grid.precision
         self.tree = Tree(self.particles.n, grid, self.backend, self.cell_order)
         self._no_radii = self.backend.empty(0, real)
-        lengths, eps, widest = np.abs(grid.box.ends).max(), np.finfo(real).eps, self.particles.widest
+        lengths, eps, widest = max(grid.box.lengths), np.finfo(real).eps, self.particles.widest
         reach = grid.cutoff + 8 * eps * lengths  # of an image's place, rounded
-        slack = 16 * eps * (lengths + 2 * grid.cutoff)  # and of the corners of boxes
+        slack = 16 * eps * (np.abs(grid.box.ends).max() + 2 * grid.cutoff)  # and of the corners of boxes
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "leaf2", "scale")], align=True)
         self._centres = np.array([(reach, reach**2, 0, 1)], kind)
         self._spheres = np.array([(slack, 0, 0, grid.cutoff / widest)], kind)

@@ -168,7 +168,7 @@ class TestEverySearch:
         for name in ("id", "pos", "vel"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
         assert np.array_equal(pairs, their_pairs)
-        assert energy == their_energy
+        assert energy == pytest.approx(their_energy, rel=1e-12)  # a device sums it in no fixed order
 
 
 def test_a_tree_reads_fewer_than_cells_as_wide_as_the_largest(backend):
