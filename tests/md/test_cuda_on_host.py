@@ -16,7 +16,7 @@ template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz
     float length[] = {x, y, z};
     int cells[] = {nx, ny, nz};
     for (int k = 0; k < 3; ++k) {
-        grid.length[k] = grid.image[k] = length[k];
+        grid.length[k] = grid.image[k] = grid.highest[k] = length[k];
         grid.half[k] = length[k] / 2;
         grid.cells[k] = cells[k];
         grid.per_side[k] = cells[k] / length[k];

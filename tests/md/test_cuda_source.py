@@ -103,7 +103,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
-        structs["Reach"] = Struct(tuple((c, name, 0) for name in ("reach", "reach2", "leaf2", "scale")))
+        names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.lbvh" else [])
+        structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
     structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])

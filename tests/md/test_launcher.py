@@ -37,6 +37,7 @@ def law_as_c_reads_it(real, pair: list[str]) -> type[ctypes.Structure]:
         _fields_ = [
             *([("pair", Pair)] if pair else []),
             ("reach2", real),
+            ("radius", ctypes.c_uint64),
             ("dt", ctypes.c_double),
             *((name, ctypes.c_uint64) for name in ("energy", "touching", "begun")),
         ]
@@ -48,7 +49,7 @@ def law_as_c_reads_it(real, pair: list[str]) -> type[ctypes.Structure]:
 @pytest.mark.parametrize("asked", LAWS)
 def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, asked):
     tells_energy = hasattr(asked, "potential")
-    measure = Measure(asked, 0.5, 7, Cpu())
+    measure = Measure(asked, 0.5, 7, Cpu()).of_sizes(on_device(np.empty(0, precision), 0))
     for address, name in ((80, "energy"), (96, "touching"), (112, "begun")):
         setattr(measure, name, on_device(getattr(measure, name), address))
     calls = []
@@ -69,6 +70,7 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
     assert values[-2].nbytes == ctypes.sizeof(kind)
     law = kind.from_buffer_copy(values[-2].tobytes())
     assert (law.reach2, law.dt, law.energy, law.touching, law.begun) == (1.5625, 0.5, 80, 96, 112)
+    assert not law.radius
     for name in pair:
         assert getattr(law.pair, name) == asked.parameters(precision)[name][0]
 
