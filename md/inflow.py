@@ -144,11 +144,8 @@ class Inlet(Bound):
 
     def after(self, step: int, strides: Array) -> None:
         """Let those in again who are at the far end."""
-        p, kernels, where = (
-            self._particles,
-            self._backend.kernels(__name__),
-            (self._record, self._grid.record),
-        )
+        p, kernels = self._particles, self._backend.kernels(__name__)
+        where = self._record, self._grid.record
         kernels.leave(p.n, p.pos, *where, self._gone, self._counts)
         kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._gone, self._counts)
         kernels.count(1, self._counts)

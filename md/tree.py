@@ -31,8 +31,8 @@ ROW = 4  # numbers of a corner of a node's box; a device keeps where a walk goes
 class Tree:
     """The tree over some particles, with its buffers.
 
-    A particle that goes out at a periodic side and comes in at the other stays in the tree where
-    it went out, until the next `build` or half a length on: boxes may reach out of the box.
+    A particle that goes out at a periodic side and comes in at the other stays in the tree where it went out,
+    until the next `build` or half a length on: boxes may reach out of the box.
 
     Args:
         n: number of particles.

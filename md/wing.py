@@ -27,8 +27,7 @@ from md.search.strategy import Search
 from md.state import Particles
 from md.surrounding import Bound, Surrounding
 
-LANES = 32  # parts of a segment's box, each searched for by itself
-ACROSS, UP = 8, 4  # of them
+LANES = 32  # parts of a segment's box, each of which a thread of a device walks for
 STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
 SLACK = 1e-3  # by which the boxes of segments are larger, in d
 
@@ -255,9 +254,10 @@ def touch_each(n, count, parts, pos, vel, segments, foil, force, on_wing):
 
 @kernel(parallel=True)
 def touch_near(lanes, n, count, pos, vel, nodes, way, order, boxes, segments, foil, grid, force, on_wing):
-    """Every segment against the particles in its box, found in parts of the box; on_wing is its reaction.
+    """Every segment against the particles in its box; on_wing is its reaction.
 
-    A walk for each part, and for each image of it along periodic axes, that boxes of the tree may reach to.
+    A walk for the box (a device has one for each part of it), and for each image of it along periodic axes,
+    that boxes of the tree may reach to.
     """
     for item in numba.prange(count):
         s, f, g = np.int64(item), foil[0], grid[0]
