@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
+import numpy as np
+
+from md.backend.base import Array
 from md.curvekeys import halving
 from md.search.strategy import Plan, Search
 from md.tree import Tree
+from sfc.cache import AccessStream
 
 
 class TreeSearch(Search):
@@ -58,3 +64,17 @@ class TreeSearch(Search):
     def stepped(self) -> None:
         """The tree has grown older."""
         self._age += 1
+
+    @property
+    @abstractmethod
+    def _far(self) -> np.ndarray:
+        """Length-1 record of how far walks look, whose `leaf2` is the square of that for leaves."""
+
+    def _collect(self, reach2: float, radius: Array) -> AccessStream:
+        """Of all leaves that a walk sees, in reach or not: it reads the box of each."""
+        far, kept = self._far, self._far["leaf2"].copy()
+        far["leaf2"] = np.inf
+        try:
+            return super()._collect(reach2, radius)
+        finally:
+            far["leaf2"] = kept

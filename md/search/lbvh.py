@@ -16,7 +16,6 @@ from md.laws.pair import interact
 from md.tree import Tree, gap2
 from md.treesearch import TreeSearch
 from sfc import Curve
-from sfc.cache import AccessStream
 
 REBUILD_EVERY = 16  # steps
 
@@ -81,14 +80,9 @@ class Lbvh(TreeSearch):
             return self._no_radii, self._centres
         return self.particles.radius, self._spheres
 
-    def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Of all leaves that a walk sees: what it reads of one is where its particle is."""
-        reach = self._boxes()[1]
-        reach["leaf2"] = np.inf
-        try:
-            return super()._collect(reach2, radius)
-        finally:
-            reach["leaf2"] = 0
+    @property
+    def _far(self) -> np.ndarray:
+        return self._boxes()[1]
 
     def _fold(self, law, parameters, out) -> None:
         radius, reach = self._boxes()

@@ -174,14 +174,9 @@ class Reflexive(TreeSearch):
     def _radius(self) -> Array:
         return self._read.radius if self.data == "shadow" else self.particles.radius
 
-    def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Of all leaves that a walk sees: what it reads of one is where its particle is."""
-        kept = self._reach.copy()
-        self._reach["leaf2"] = np.inf
-        try:
-            return super()._collect(reach2, radius)
-        finally:
-            self._reach[...] = kept
+    @property
+    def _far(self) -> np.ndarray:
+        return self._reach
 
     def _fit(self):
         """Boxes of the particles, and the copy of these, as they are now; what the kernels read."""
