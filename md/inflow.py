@@ -142,7 +142,7 @@ class Inlet(Bound):
             raise ValueError(f"renewed = {found!r}; allowed: (1,) int64, not negative")
         self._counts[:1] = self._backend.upload(found)
 
-    def after(self, step: int, strides: Array) -> None:
+    def after(self, strides: Array) -> None:
         """Let those in again who are at the far end."""
         p, kernels = self._particles, self._backend.kernels(__name__)
         where = self._record, self._grid.record

@@ -59,6 +59,8 @@ class Loop:
         self._timings, self.step, self._surroundings = timings, 0, surroundings
         self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
         self.pieces = Pieces(particles, search, backend, self._take)
+        unguarded = not len(search.pace.fastest)  # only fused steps can halt
+        self._is_recorded = backend.runs_ahead and (fused or (integrator.counts and unguarded))
 
     def begin_at(self, step: int) -> None:
         """Go on from a step that another loop came to."""
@@ -118,50 +120,56 @@ class Loop:
         watched = self._reorder is not None and self._reorder.needs_times
         if self._reorder is not None and self._reorder.schedule(self.step):
             self._timed(phases or watched, "reorder", self._reorder.apply, self.step)
-        if not self._fused:
-            phases = phases or watched
-            mover, fault = self._integrator, self._lookout.fault
-            if mover.prepares:
-                self._timed(phases, "integrate", mover.prepare, self.step, fault)
-            self._timed(phases, "build", self._search.build)
-            self._timed(phases, "force", self._find_force)
-            self._timed(phases, "integrate", self._move, fault)
-            self._search.stepped()
-            self.step += 1
+        one_by_one = phases or self.step == 0 or not self._is_recorded or (watched and not self._fused)
+        if one_by_one and not self._fused:
+            self._take_unfused(phases or watched)
             return
         plan = self._search.plan()
-        if self._backend.runs_ahead and not phases and self.step > 0:
-            most = min(plan.steps, most, self._backend.piece_lengths[0])
-            if self._reorder is not None:
-                most = self._reorder.steps_to_next(self.step, most)
-            plan = self._timed_piece(watched, plan._replace(steps=most))
-        else:
+        if one_by_one:
             phases = phases or watched
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.renew if plan.build else _nothing)
             self._timed(phases, "force", self._fused_step, self.step)
+        else:
+            most = min(plan.steps, most, self._backend.piece_lengths[0])
+            if self._reorder is not None:
+                most = self._reorder.steps_to_next(self.step, most)
+            plan = self._timed_piece(watched, plan._replace(steps=most))
         self._search.took(plan)
         self.step += plan.steps
+
+    def _take_unfused(self, phases: bool) -> None:
+        """Take a step, the search deciding for itself whether to build."""
+        self._timed(phases and self._integrator.prepares, "integrate", self._prepare, self.step)
+        self._timed(phases, "build", self._search.build)
+        self._timed(phases, "force", self._find_force, self.step)
+        self._timed(phases, "integrate", self._move, self.step)
+        self._search.stepped()
+        self.step += 1
 
     def _mid_plan(self) -> bool:
         """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
         with self._lookout.overflows(self.step):
             return self._fused and not self._search.plan().build
 
-    def _find_force(self) -> None:
+    def _prepare(self, step: int) -> None:
+        if self._integrator.prepares:
+            self._integrator.prepare(step, self._lookout.fault)
+
+    def _find_force(self, step: int) -> None:
         self._push()
         if not self._integrator.pushes:
-            self._integrator.push(self.force, self.step + self._integrator.lead)
+            self._integrator.push(self.force, step, self._integrator.lead)
 
     def _push(self) -> None:
         self._search.force(self._law, self.force)
         for surrounding in self._surroundings:
             surrounding.push(self.force)
 
-    def _move(self, fault: Array) -> None:
-        self._integrator.advance(self.force, self.step, fault)
+    def _move(self, step: int) -> None:
+        self._integrator.advance(self.force, step, self._lookout.fault)
         for surrounding in self._surroundings:
-            surrounding.after(self.step, self._integrator.strides(self.step))
+            surrounding.after(self._integrator.strides(step))
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
@@ -170,9 +178,11 @@ class Loop:
     def _take(self, plan: Plan, step: int) -> None:
         """Build where the plan says so, and take its steps."""
         for k in range(plan.steps):
+            self._prepare(step + k)
             if plan.rebuild or (plan.build and k == 0):
                 self._search.renew()
-            self._fused_step(step + k)
+            for part in (self._fused_step,) if self._fused else (self._find_force, self._move):
+                part(step + k)
 
     def _timed_piece(self, watched: bool, plan: Plan) -> Plan:
         """Take a piece, and its time if somebody goes by it."""

@@ -1,4 +1,4 @@
-"""Fused steps given to a device in pieces: each is recorded once and launched as one from then on.
+"""Steps given to a device in pieces: each is recorded once and launched as one from then on.
 
 A step of a small system takes a device less time than its launches take the host. A record holds the
 addresses of all arrays, so it fits only where they are in the same roles.

@@ -1,8 +1,9 @@
 """What else particles meet: a wing in their stream, an inlet where it comes in.
 
 Contract. A surrounding is bound to particles, a grid and a search, and has its say twice in each step: `push`
-adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Neither
-waits for a device. Steps with surroundings are not fused.
+adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Both are
+launches alone, the same at each step but the first, so that steps can be recorded (`md.pieces`). Steps with
+surroundings are not fused.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ class Bound:
         """
         return
 
-    def after(self, step: int, strides: Array) -> None:
+    def after(self, strides: Array) -> None:
         """Come after a step.
 
         Args:
-            step: its number, counted from 0.
             strides: (2,) float64 array of the backend: the times by which it kicked and drifted.
         """
         return

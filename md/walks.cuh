@@ -15,6 +15,11 @@ struct World {
     const int* way;
 };
 
+// How far it looks, and the square of that, for inner nodes and for leaves.
+struct Far {
+    real reach, inner2, leaf2;
+};
+
 // Whose walk it is. It sees leaves beyond `after` alone, which is its own or -1.
 struct Walker {
     int leaf, after, i;
@@ -40,13 +45,13 @@ __device__ __forceinline__ void meet(const World& world, const Grid& grid, const
 // From node to node: from the root, or past its own leaf.
 struct Ropes {
     template <bool ASKS, class React>
-    __device__ __forceinline__ void walk(const World& world, const Reach& reach, const Grid& grid, const Walker& who,
+    __device__ __forceinline__ void walk(const World& world, const Far& far, const Grid& grid, const Walker& who,
                                          const Vec& at, int image, React& react) {
         int leaves = world.n - 1, node = who.after < 0 ? 0 : world.way[2 * (leaves + who.after) + 1];
         while (node >= 0) {
             Node here = load_node(world.nodes, node);
             int partner = node - leaves;
-            bool near = gap2(at, here.low, here.high) < (partner < 0 ? reach.reach2 : reach.leaf2);
+            bool near = gap2(at, here.low, here.high) < (partner < 0 ? far.inner2 : far.leaf2);
             node = near ? here.way.x : here.way.y;
             if (near && partner >= 0) meet<ASKS>(world, grid, who, partner, here.low, image, react);
         }
@@ -59,7 +64,7 @@ template <class Stack>
 struct Stacked {
     Stack stack;
     template <bool ASKS, class React>
-    __device__ __forceinline__ void walk(const World& world, const Reach& reach, const Grid& grid, const Walker& who,
+    __device__ __forceinline__ void walk(const World& world, const Far& far, const Grid& grid, const Walker& who,
                                          const Vec& at, int image, React& react) {
         int leaves = world.n - 1, top = 1;
         stack.at(0) = 0;
@@ -67,7 +72,7 @@ struct Stacked {
             int node = stack.at(--top);
             Node here = load_node(world.nodes, node);
             int partner = node - leaves;
-            if (!(gap2(at, here.low, here.high) < (partner < 0 ? reach.reach2 : reach.leaf2))) continue;
+            if (!(gap2(at, here.low, here.high) < (partner < 0 ? far.inner2 : far.leaf2))) continue;
             if (partner >= 0) {
                 meet<ASKS>(world, grid, who, partner, here.low, image, react);
                 continue;
@@ -92,18 +97,18 @@ struct Shared {
 
 // For a leaf's particle and its images.
 template <class Walk, class React>
-__device__ __forceinline__ void look_around(const World& world, const Reach& reach, const Grid& grid, const Walker& who,
+__device__ __forceinline__ void look_around(const World& world, const Far& far, const Grid& grid, const Walker& who,
                                             Walk& way, React& react) {
     Node root = load_node(world.nodes, 0);
-    bool asks = needs_images(grid, who.r, root.low, root.high, reach.reach);
+    bool asks = needs_images(grid, who.r, root.low, root.high, far.reach);
     if (!asks) {
-        way.template walk<false>(world, reach, grid, who, who.r, 0, react);
+        way.template walk<false>(world, far, grid, who, who.r, 0, react);
         return;
     }
 #pragma unroll 1
     for (int image = 0; image < (DIM == 3 ? 27 : 9); ++image) {
-        if (!is_needed(grid, who.r, image, root.low, root.high, reach.reach)) continue;
-        way.template walk<true>(world, reach, grid, who, image_of(grid, who.r, image), image, react);
+        if (!is_needed(grid, who.r, image, root.low, root.high, far.reach)) continue;
+        way.template walk<true>(world, far, grid, who, image_of(grid, who.r, image), image, react);
     }
 }
 #endif

@@ -4,8 +4,8 @@ A walk folds a pair law over the leaves in reach of the leaf's particle and of i
 Where each pair is to be met once it sees those alone that come `after` its own; else `after` is -1.
 
 Contract. `rows` are positions, velocities and the slot of the particle of each leaf, which is (0,) where rows
-are in the order of leaves. `tree` is boxes and ways. `far` is a record: `reach`, its square `reach2` for a
-node's box, and `leaf2` for a leaf's. `whom` is leaf, after, slot, position, velocity, position of the image
+are in the order of leaves. `tree` is boxes and ways. `far` is how far the particle looks, the square of that
+for a node's box, and for a leaf's. `whom` is leaf, after, slot, position, velocity, position of the image
 and its number. `sums` is None, or (n, dim): what the partners get, by their leaves.
 """
 
@@ -46,7 +46,7 @@ def walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc):
     node = np.int64(way[2 * (n - 1 + after) + 1]) if after >= 0 else 0
     while node >= 0:
         low, partner = load(nodes, 2 * node, grid), node - (n - 1)
-        near = gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far.reach2 if partner < 0 else far.leaf2)
+        near = gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far[1] if partner < 0 else far[2])
         node = np.int64(way[2 * node + (0 if near else 1)])
         if near and partner >= 0:
             acc = meet(rows, grid, law, asks, whom, partner, low, sums, acc)
@@ -66,7 +66,7 @@ def walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
         top -= 1
         node = np.int64(stack[top])
         low, partner = load(nodes, 2 * node, grid), node - (n - 1)
-        if not gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far.reach2 if partner < 0 else far.leaf2):
+        if not gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far[1] if partner < 0 else far[2]):
             continue
         if partner >= 0:
             acc = meet(rows, grid, law, asks, whom, partner, low, sums, acc)
@@ -88,9 +88,9 @@ def look_around(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
     i = np.int64(order[leaf]) if len(order) else leaf
     ri, vi = load(pos, i, grid), load(vel, i, grid)
     low, high = load(tree[0], 0, grid), load(tree[0], 1, grid)
-    asks, acc = needs_images(grid, ri, low, high, far.reach), zero(ri)
+    asks, acc = needs_images(grid, ri, low, high, far[0]), zero(ri)
     for image in range(3 ** len(ri) if asks else 1):
-        if is_needed(grid, ri, image, low, high, far.reach):
+        if is_needed(grid, ri, image, low, high, far[0]):
             whom = leaf, after, i, ri, vi, image_of(grid, ri, image), image
             if stack is None:
                 acc = walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc)

@@ -192,7 +192,7 @@ class WingContact(Bound):
             at = p.pos, p.vel, *tree, self._boxes
             kernels.touch_near(LANES * count, p.n, count, *at, *wing, self._grid.record, force, self._force)
 
-    def after(self, step: int, strides: Array) -> None:
+    def after(self, strides: Array) -> None:
         """Add up the momentum that the kick gave."""
         kernels = self._backend.kernels(__name__)
         kernels.give(len(self._force), self._force, strides, self._given)

@@ -22,6 +22,7 @@ FLOORS = [
     ("md.surrounding",),
     ("md.inflow", "md.wing"),
     ("md.shadow", "md.treesearch", "md.walks"),
+    ("md.reactions",),
     ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
     ("md.watch",),
     ("md.choices", "md.inside", "md.lookout", "md.start", "md.together", "md.trajectory"),

@@ -117,7 +117,7 @@ class Backend(ABC):
         default_layout: what suits the device.
         check_interval: steps between two looks at the fault word; where the backend runs ahead, what one
             tells is heeded at the next.
-        piece_lengths: fused steps that a device that runs ahead is given in one piece; few lengths, the
+        piece_lengths: steps that a device that runs ahead is given in one piece; few lengths, the
             longest first, so that what is recorded soon fits again.
         runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.

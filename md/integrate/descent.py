@@ -16,12 +16,13 @@ class SteepestDescent(Integrator):
 
     name = "steepest_descent"
     relaxes = True
+    counts = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Move along the force."""
         p, real = self._particles, self._real
         self._backend.kernels(__name__).descend(
-            p.n, p.pos, p.id, force, real(self._dt**2), step, self._grid.record, fault
+            p.n, p.pos, p.id, force, real(self._dt**2), *self._now(step), self._grid.record, fault
         )
 
     def last_drift(self) -> float:
@@ -34,9 +35,9 @@ class SteepestDescent(Integrator):
 
 
 @kernel(parallel=True)
-def descend(n, pos, id, force, rate, step, grid, fault):
-    """Move along the force, pos += rate * force, wrapped."""
+def descend(n, pos, id, force, rate, clock, turn, grid, fault):
+    """Move along the force, pos += rate * force, wrapped; a device counts the step."""
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)
-        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, rate, load(force, i, g)))
+        place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, rate, load(force, i, g)))

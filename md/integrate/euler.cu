@@ -16,7 +16,7 @@ extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* mo
 extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* radius,
                                           const real* force, Outside field, const double* now, double longest,
                                           double reach, const double* most, double* elapsed, double* strides,
-                                          long long step, Grid grid, unsigned long long* fault) {
+                                          long long* clock, long long turn, Grid grid, unsigned long long* fault) {
     int i = work_item();
     if (i >= n) return;
     double dt = *most > 0 ? min(longest, reach / sqrt(*most)) : longest;
@@ -27,5 +27,5 @@ extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int
     Vec r = load(pos, n, i), v = load(vel, n, i);
     v = add_scaled(v, (real)dt, outside(field, radius_of(field, radius, i), now, grid, r, v, load(force, n, i)));
     store(vel, n, i, v);
-    place(grid, r, add_scaled(r, (real)dt, v), pos, n, i, id, step, fault);
+    place(grid, r, add_scaled(r, (real)dt, v), pos, n, i, id, count_step(clock, turn, i), fault);
 }

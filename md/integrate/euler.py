@@ -28,6 +28,7 @@ class AdaptiveEuler(Integrator):
 
     name = "adaptive_euler"
     pushes = True
+    counts = True
 
     def bind(
         self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
@@ -63,16 +64,16 @@ class AdaptiveEuler(Integrator):
             raise ValueError(f"elapsed = {found!r}; allowed: (1,) float64, finite and not negative")
         self._elapsed[...] = self._backend.upload(found)
 
-    def push(self, force: Array, step: float) -> None:
+    def push(self, force: Array, step: int, ahead: float = 0.0) -> None:
         """Add what acts from outside at the time passed."""
         if self._outside.acts:
-            self._outside.at(step, elapsed=self._elapsed)
+            self._outside.at(0.0, elapsed=self._elapsed)
             self._outside.push(force)
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Find the step, kick and drift by it; with what acts from outside."""
         p, kernels, around = self._particles, self._backend.kernels(__name__), self._outside
-        around.at(step, elapsed=self._elapsed)
+        around.at(0.0, elapsed=self._elapsed)
         self._backend.fill(self._most, 0)
         kernels.fastest(p.n, p.vel, self._grid.record, self._most)
         kernels.kick_and_drift(
@@ -89,7 +90,7 @@ class AdaptiveEuler(Integrator):
             self._most,
             self._elapsed,
             self._strides,
-            step,
+            *self._now(step),
             self._grid.record,
             fault,
         )
@@ -120,9 +121,28 @@ def fastest(n, vel, grid, most):
 
 @kernel(parallel=True)
 def kick_and_drift(
-    n, pos, vel, id, radius, force, field, now, longest, reach, most, elapsed, strides, step, grid, fault
+    n,
+    pos,
+    vel,
+    id,
+    radius,
+    force,
+    field,
+    now,
+    longest,
+    reach,
+    most,
+    elapsed,
+    strides,
+    clock,
+    turn,
+    grid,
+    fault,
 ):
-    """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest."""
+    """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest.
+
+    A device counts the step.
+    """
     dt = min(longest, reach / math.sqrt(most[0])) if most[0] > 0 else longest
     elapsed[0] += dt
     stride = vel.dtype.type(dt)
@@ -133,4 +153,4 @@ def kick_and_drift(
         own = radius_of(o, radius, i)
         v = add_scaled(v, stride, outside(o, own, now, g, r, v, load(force, i, g)))
         store(vel, i, v)
-        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, stride, v))
+        place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, stride, v))

@@ -8,23 +8,23 @@ from md.integrate.moving import Placing, place
 
 
 @kernel(parallel=True)
-def kick_drift(n, pos, vel, id, force, kick, drift, step, grid, fault):
-    """Kick, vel += kick * force (m = 1), then drift, pos += drift * vel, wrapped."""
+def kick_drift(n, pos, vel, id, force, kick, drift, clock, turn, grid, fault):
+    """Kick, vel += kick * force (m = 1), drift, pos += drift * vel, wrapped; a device counts the step."""
     for i in numba.prange(n):
         g = grid[0]
         v = add_scaled(load(vel, i, g), kick, load(force, i, g))
         store(vel, i, v)
         r = load(pos, i, g)
-        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, drift, v))
+        place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, drift, v))
 
 
 @kernel(parallel=True)
-def drifted(n, pos, vel, id, drift, step, grid, fault):
+def drifted(n, pos, vel, id, drift, clock, turn, grid, fault):
     """The drift alone, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)
-        place(Placing(pos, id, fault, step), g, i, r, add_scaled(r, drift, load(vel, i, g)))
+        place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, drift, load(vel, i, g)))
 
 
 @kernel(parallel=True)

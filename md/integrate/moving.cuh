@@ -29,6 +29,13 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
     }
 }
 
+// The number of the step; whoever has the first particle sets that of the next one.
+__device__ __forceinline__ long long count_step(long long* clock, long long turn, int i) {
+    long long step = clock[turn];
+    if (i == 0) clock[1 - turn] = step + 1;
+    return step;
+}
+
 #if defined(HAS_OUTSIDE)
 #include "md/outside.cuh"
 #endif

@@ -50,24 +50,13 @@ class KickDrift(NamedTuple):
 
 
 class Placing(NamedTuple):
-    """Where `place` writes: as the fields of `KickDrift`, but that the step is given as it is."""
+    """Where `place` writes: as the fields of `KickDrift`."""
 
     pos: Array
     id: Array
     fault: Array
-    step: int
-
-
-def step_of(out):
-    """The number of the step of a `KickDrift` or `Placing`."""
-    raise NotImplementedError
-
-
-@overload(step_of, jit_options={"forceinline": True})
-def _step_of(out):
-    if out.instance_class is not Placing:
-        return lambda out: out.clock[out.turn]
-    return lambda out: out.step
+    clock: Array
+    turn: int
 
 
 @register_jitable(forceinline=True)
@@ -88,7 +77,7 @@ def place(out, grid, i, old, new):
     if not well_inside(grid, new):
         new = folded(grid, new)
         if not in_box(grid, new):
-            word = np.uint64(2) * np.uint64(step_of(out)) + np.uint64(is_finite(new))
+            word = np.uint64(2) * np.uint64(out.clock[out.turn]) + np.uint64(is_finite(new))
             out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))
             new = old
     store(out.pos, i, new)

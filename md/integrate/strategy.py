@@ -35,6 +35,8 @@ class Integrator(ABC):
             velocities alone, so that there is no energy to watch.
         prepares: whether it has something to do before the force is asked for.
         pushes: whether `advance` adds itself what acts from outside, so that `push` need not before it.
+        counts: whether the last kernel of `advance` has a device count the step (`_now`), and all is done by
+            launches alone, so that steps can be recorded (`md.pieces`).
         lead: how far the positions at which it asks for the force are ahead, in steps.
     """
 
@@ -43,6 +45,7 @@ class Integrator(ABC):
     relaxes: ClassVar[bool] = False
     prepares: ClassVar[bool] = False
     pushes: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
     lead: ClassVar[float] = 0.0
 
     def bind(
@@ -81,16 +84,21 @@ class Integrator(ABC):
         """
         return
 
-    def push(self, force: Array, step: float) -> None:
+    def push(self, force: Array, step: int, ahead: float = 0.0) -> None:
         """Add to the force on each particle what acts from outside.
 
         Args:
             force: (n, dim) array, changed.
-            step: of the positions; half a step later is half more.
+            step: of the positions.
+            ahead: by how much they are later than that, in steps.
         """
-        if self._outside.acts:
-            self._outside.at(step)
-            self._outside.push(force)
+        if not self._outside.acts:
+            return
+        if self.counts:
+            self._outside.at(ahead, *self._now(step))
+        else:
+            self._outside.at(step + ahead)
+        self._outside.push(force)
 
     def prepare(self, step: int, fault: Array) -> None:
         """What comes before the force; as for `advance`."""
@@ -110,8 +118,7 @@ class Integrator(ABC):
         """The output to give a force kernel in place of a force array, so that it takes this step.
 
         Args:
-            step: number of the step, counted from 0. A device counts by itself: `set_clock` tells it of a
-                step that does not follow the one before.
+            step: number of the step, counted from 0; a device counts by itself (`_now`).
             fault: (1,) uint64 fault word.
             pace: of the search.
         """
@@ -141,8 +148,18 @@ class Integrator(ABC):
         return float(self._real(self._dt))
 
     def set_clock(self, step: int) -> None:
-        """Give the number of the next fused step."""
+        """Give the number of the next step, where it does not follow the one before."""
         self._clock[...] = step
+
+    def _now(self, step: int) -> tuple[Array, int]:
+        """A clock for kernels and which entry of it is the number of the step.
+
+        So what is recorded for one step holds for another. On a device the step's last kernel sets the other
+        entry to the number of the next one.
+        """
+        if not self._backend.runs_ahead:
+            self.set_clock(step)
+        return self._clock, step % 2
 
     def _kicked(self, force: Array, kick: float) -> Array:
         p = self._particles

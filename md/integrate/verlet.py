@@ -24,6 +24,7 @@ class VelocityVerlet(Integrator):
 
     name = "velocity_verlet"
     fuses = True
+    counts = True
 
     def bind(
         self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
@@ -39,20 +40,27 @@ class VelocityVerlet(Integrator):
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
         self._backend.kernels(leapfrog.__name__).kick_drift(
-            p.n, p.pos, p.vel, p.id, force, real(kick), real(self._dt), step, self._grid.record, fault
+            p.n,
+            p.pos,
+            p.vel,
+            p.id,
+            force,
+            real(kick),
+            real(self._dt),
+            *self._now(step),
+            self._grid.record,
+            fault,
         )
 
     def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
         """The same step as an output of the force kernel, into the spare arrays."""
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
-        if not self._backend.runs_ahead:
-            self.set_clock(step)
-        turn, outside = step % 2, self._outside
-        moved = KickDrift(*p.spare, p.id, real(kick), real(self._dt), fault, self._clock, turn, *pace)
+        now, outside = self._now(step), self._outside
+        moved = KickDrift(*p.spare, p.id, real(kick), real(self._dt), fault, *now, *pace)
         if not outside.acts:
             return moved
-        outside.at(0.0, self._clock, turn)
+        outside.at(0.0, *now)
         return moved._replace(outside=outside.record, now=outside.now, radius=p.radius)
 
     def strides(self, step: int) -> Array:
@@ -73,20 +81,30 @@ class PositionVerlet(Integrator):
 
     name = "position_verlet"
     prepares = True
+    counts = True
     lead = 0.5
 
     def prepare(self, step: int, fault: Array) -> None:
         """Drift by dt/2."""
         p, half = self._particles, self._real(self._dt / 2)
         self._backend.kernels(leapfrog.__name__).drifted(
-            p.n, p.pos, p.vel, p.id, half, step, self._grid.record, fault
+            p.n, p.pos, p.vel, p.id, half, *self._now(step), self._grid.record, fault
         )
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt, then drift by dt/2."""
         p, real = self._particles, self._real
         self._backend.kernels(leapfrog.__name__).kick_drift(
-            p.n, p.pos, p.vel, p.id, force, real(self._dt), real(self._dt / 2), step, self._grid.record, fault
+            p.n,
+            p.pos,
+            p.vel,
+            p.id,
+            force,
+            real(self._dt),
+            real(self._dt / 2),
+            *self._now(step),
+            self._grid.record,
+            fault,
         )
 
     def last_drift(self) -> float:

@@ -9,12 +9,11 @@ from numba.extending import register_jitable
 
 from md.backend.base import Array
 from md.backend.jit import kernel
-from md.backend.prelude import displacement, dot, finish, load, zero
+from md.backend.prelude import finish, load
 from md.counts import require_count
-from md.images import image_of, is_nearest, is_needed, needs_images
-from md.laws.pair import interact
-from md.tree import Tree, gap2
+from md.tree import Tree
 from md.treesearch import TreeSearch
+from md.walks import look_around
 from sfc import Curve
 
 REBUILD_EVERY = 16  # steps
@@ -103,35 +102,11 @@ def far_of(radius, reach, i):
     return own, own * own, max(own * own, reach.leaf2)
 
 
-@register_jitable
-def walk(n, pos, vel, nodes, way, grid, far, law, asks, whom, acc):
-    """Fold the law over all leaves in reach of a position: that of i, or of its image."""
-    (i, ri, vi, at, image), node = whom, 0
-    while node >= 0:
-        low = load(nodes, 2 * node, grid)
-        j = node - (n - 1)
-        near = gap2(at, low, load(nodes, 2 * node + 1, grid)) < (far[1] if j < 0 else far[2])
-        node = np.int64(way[2 * node + (0 if near else 1)])
-        if near and j >= 0 and j != i:
-            rj = load(pos, j, grid)
-            if not asks or is_nearest(grid, ri, rj, low, image):
-                dr = displacement(grid, ri, rj)
-                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-    return acc
-
-
 @kernel(parallel=True)
 def force(n, pos, vel, nodes, way, radius, reach, grid, law, out):
     """out[i] = the law folded over what walks for the particle and for its images come to."""
     for item in numba.prange(n):
         i, g = np.int64(item), grid[0]
-        far = far_of(radius, reach[0], i)
-        ri = load(pos, i, g)
-        vi = load(vel, i, g)
-        low, high = load(nodes, 0, g), load(nodes, 1, g)
-        asks, acc = needs_images(g, ri, low, high, far[0]), zero(ri)
-        for image in range(3 ** len(ri) if asks else 1):
-            if is_needed(g, ri, image, low, high, far[0]):
-                whom = i, ri, vi, image_of(g, ri, image), image
-                acc = walk(n, pos, vel, nodes, way, g, far, law, asks, whom, acc)
-        finish(out, g, i, ri, vi, acc)
+        rows, tree, far = (pos, vel, way[:0]), (nodes, way), far_of(radius, reach[0], i)
+        acc = look_around(n, i, False, rows, tree, g, far, law, None, None)
+        finish(out, g, i, load(pos, i, g), load(vel, i, g), acc)

@@ -11,18 +11,17 @@ import copy
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend.base import Array
 from md.backend.jit import kernel
-from md.backend.prelude import finish, load
 from md.counts import require_count
 from md.laws import PairLaw
+from md.laws.listing import Counts, Listing
 from md.laws.sized import of_sizes
+from md.reactions import far_of, gather_part, push_part, sum_parts
 from md.shadow import Unsorted
 from md.tree import Tree
 from md.treesearch import TreeSearch
-from md.walks import look_around
 from sfc import Curve
 from sfc.cache import AccessStream
 
@@ -31,7 +30,9 @@ CHOICES = {
     "met": ("once", "twice"),
     "atomics": ("plain", "aggregated", "none"),
     "data": ("sorted", "shadow", "unsorted"),
+    "contacts": ("walked", "listed"),
 }
+ROOM = 32  # of a list: partners whose leaves come later
 
 
 class Reflexive(TreeSearch):
@@ -55,6 +56,11 @@ class Reflexive(TreeSearch):
             and at each force a copy in that order is made, from which the forces are put back. "unsorted":
             they stay, and each leaf tells where its particle is.
         rebuild_every: steps from one sort to the next; 1 for at each. Boxes are found anew at each step.
+        contacts: when pairs push. "walked": as soon as a walk meets them. "listed": a first kernel walks and
+            writes down whom it meets, a second one pushes; that goes with met="once", atomics="plain" and
+            rows in the order of the leaves alone.
+        room: of each list, in partners. A particle that meets more walks once more in the second kernel, so
+            that no contact is lost; `crowded` tells how many do.
 
     Raises:
         ValueError: an unknown choice, choices that do not go together, or a number of steps that is no
@@ -73,8 +79,10 @@ class Reflexive(TreeSearch):
         atomics: str = "plain",
         data: str = "sorted",
         rebuild_every: int = 1,
+        contacts: str = "walked",
+        room: int = ROOM,
     ):
-        chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data}
+        chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data, "contacts": contacts}
         for name, value in chosen.items():
             if value not in CHOICES[name]:
                 raise ValueError(f"Reflexive({name}={value!r}); allowed: {', '.join(CHOICES[name])}")
@@ -83,9 +91,15 @@ class Reflexive(TreeSearch):
                 f"Reflexive(met={met!r}, atomics={atomics!r}); allowed: met='twice' with atomics='none', for "
                 "then a thread writes its own force alone, or met='once' with 'plain' or 'aggregated'"
             )
+        if contacts == "listed" and (atomics != "plain" or data == "unsorted"):
+            raise ValueError(
+                f"Reflexive(contacts='listed', met={met!r}, atomics={atomics!r}, data={data!r}); allowed: "
+                "met='once', atomics='plain', data='sorted' or 'shadow'"
+            )
         require_count(f"Reflexive(rebuild_every={rebuild_every!r})", rebuild_every)
+        require_count(f"Reflexive(room={room!r})", room)
         self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
-        self.data, self.rebuild_every = data, rebuild_every
+        self.data, self.rebuild_every, self.contacts, self.room = data, rebuild_every, contacts, room
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 
@@ -99,6 +113,9 @@ class Reflexive(TreeSearch):
         self._in_place, self._later, self._read = backend.empty(0, np.int32), 0, p
         summed = self.met == "once" and not backend.runs_ahead
         self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
+        listed = p.n if self.contacts == "listed" else 0
+        self._met = backend.zeros(listed, np.int32)
+        self._listing = Listing(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)
             self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
@@ -143,6 +160,11 @@ class Reflexive(TreeSearch):
             return super().accesses()
         finally:
             self._later = 0
+
+    @property
+    def crowded(self) -> int:
+        """Particles that met more than there is room for when forces were found last; waits for a device."""
+        return int((self.backend.download(self._met) > self.room).sum())
 
     @property
     def _order(self) -> Array:
@@ -196,44 +218,15 @@ class Reflexive(TreeSearch):
     def _push(self, law, parameters, out) -> None:
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         self.backend.kernels(__name__).clear(n, out)
+        if self.contacts == "listed":
+            lists = self.backend.kernels(__name__, self._listing)
+            walk, parts = getattr(lists, f"gather_{self.stack}"), 4 * self.backend.workers
+            walk(n, parts, self._entries, 1, *read, self._listing, Counts(self._met))
+            known = self.room, self._met, self._listing.partners
+            kernels.resolve(n, self.backend.workers, *known, *read, parameters, self._sums, out)
+            return
         push = getattr(kernels, f"{'push' if self.atomics == 'plain' else 'sum'}_{self.stack}")
         push(n, self.backend.workers, self._entries, *read, parameters, self._sums, out)
-
-
-@register_jitable
-def gather_part(part, n, parts, later, rows, tree, grid, far, law, stack, out):
-    """Of some of the leaves, for their own particles alone."""
-    pos, vel, order = rows
-    for leaf in range(part * n // parts, (part + 1) * n // parts):
-        i = np.int64(order[leaf]) if len(order) else leaf
-        acc = look_around(n, leaf, later, rows, tree, grid, far, law, stack, None)
-        finish(out, grid, i, load(pos, i, grid), load(vel, i, grid), acc)
-
-
-@register_jitable
-def push_part(part, n, parts, rows, tree, grid, far, law, stack, sums):
-    """Of some of the leaves, for both of each pair: row k of the part's sums is of leaf k."""
-    mine, begin = sums[part], part * n // parts
-    for leaf in range(begin, n):
-        for axis in range(mine.shape[1]):
-            mine[leaf, axis] = 0
-    for leaf in range(begin, (part + 1) * n // parts):
-        acc = look_around(n, leaf, 1, rows, tree, grid, far, law, stack, mine)
-        for axis in range(len(acc)):
-            mine[leaf, axis] += acc[axis]
-
-
-@register_jitable
-def sum_parts(leaf, n, parts, order, sums, out):
-    """Of all parts that may have met a leaf; earlier ones do not begin after it."""
-    i = np.int64(order[leaf]) if len(order) else leaf
-    for axis in range(out.shape[1]):
-        total = sums[0, leaf, axis]
-        for part in range(1, parts):
-            if part * n // parts > leaf:
-                break
-            total += sums[part, leaf, axis]
-        out[i, axis] = total
 
 
 @kernel(parallel=True)
@@ -241,7 +234,7 @@ def gather_none(n, parts, entries, later, pos, vel, order, nodes, way, reach, gr
     """out[i] = the law folded over all others, or those whose leaves come `later`; without a stack."""
     for part in numba.prange(parts):
         rows, tree = (pos, vel, order), (nodes, way)
-        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], reach[0], law, None, out)
+        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], far_of(reach[0]), law, None, out)
 
 
 @kernel(parallel=True)
@@ -249,7 +242,7 @@ def gather_local(n, parts, entries, later, pos, vel, order, nodes, way, reach, g
     """The same with a stack of so many entries."""
     for part in numba.prange(parts):
         rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
-        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], reach[0], law, stack, out)
+        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], far_of(reach[0]), law, stack, out)
 
 
 @kernel(parallel=True)
@@ -257,7 +250,7 @@ def push_none(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law, 
     """out[i] = the force on each particle, each pair being met once; without a stack."""
     for part in numba.prange(parts):
         rows, tree = (pos, vel, order), (nodes, way)
-        push_part(np.int64(part), n, parts, rows, tree, grid[0], reach[0], law, None, sums)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], far_of(reach[0]), law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
@@ -267,7 +260,17 @@ def push_local(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law,
     """The same with a stack."""
     for part in numba.prange(parts):
         rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
-        push_part(np.int64(part), n, parts, rows, tree, grid[0], reach[0], law, stack, sums)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], far_of(reach[0]), law, stack, sums)
+    for leaf in numba.prange(n):
+        sum_parts(np.int64(leaf), n, parts, order, sums, out)
+
+
+@kernel(parallel=True)
+def resolve(n, parts, room, met, partners, pos, vel, order, nodes, way, reach, grid, law, sums, out):
+    """The same from lists, of which a crowded one is not looked at, but its particle walks."""
+    for part in numba.prange(parts):
+        rows, tree, lists = (pos, vel, order), (nodes, way), (met, room, partners)
+        push_part(np.int64(part), n, parts, lists, rows, tree, grid[0], far_of(reach[0]), law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 

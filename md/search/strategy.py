@@ -5,8 +5,9 @@ with the positions; `force` folds a pair law (`md.laws.pair`) over the partners 
 kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, out)` beside whatever `build`
 needs. `work` is `md.state.Particles.work`, in whose order the kernel takes the particles (`in_turn`); a
 search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
-number comes before `n`. Every search yields the same pair set; they differ in what they read and where it
-lies.
+number comes before `n`. On a device `build` and `force` are launches alone, so that steps can be recorded
+(`md.pieces`); one whose build waits has a `pace`. Every search yields the same pair set; they differ in what
+they read and where it lies.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MANY_STEPS = 2**30
 
 
 class Plan(NamedTuple):
-    """Fused steps with nothing to decide in between.
+    """Steps with nothing to decide in between.
 
     Attributes:
         steps: how many at most.
@@ -94,7 +95,7 @@ class Search(ABC):
         return
 
     def plan(self) -> Plan:
-        """What comes before the next fused steps, and how many they may be."""
+        """What comes before the next steps, and how many they may be; those that halt are fused ones."""
         return Plan(MANY_STEPS, build=True, rebuild=True)
 
     def renew(self) -> None:
@@ -120,11 +121,11 @@ class Search(ABC):
         return None
 
     def took(self, plan: Plan) -> None:
-        """Take note of fused steps that were launched."""
+        """Take note of steps that were launched in a piece, or fused."""
         return
 
     def stepped(self) -> None:
-        """Take note of a step that was not fused."""
+        """Take note of a step that was taken by itself, not fused."""
         return
 
     @property

@@ -27,6 +27,7 @@ from md.grid import record_dtype
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
+from md.laws.listing import Counts, Listing
 from md.laws.measure import Measured
 from md.laws.sized import Sized
 from md.outside import record_dtype as outside_dtype
@@ -47,7 +48,9 @@ FUNCTORS = {
     "fused": file_of("md.integrate.moving", ".cuh"),
     "driven": file_of("md.integrate.moving", ".cuh"),
     "unsorted": file_of("md.shadow", ".cuh"),
+    "counts": file_of("md.laws.listing", ".cuh"),
 }
+PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes
 
 
 def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out: str) -> str:
@@ -89,6 +92,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("float", "slack", 0),
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
+        "listing": (("long long", "room", 0), ("int*", "partners", 0)),
+        "counts": (("int*", "met", 0),),
     }
     outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
     fields["driven"] = (*fields["fused"], *outside)
@@ -131,10 +136,12 @@ def met(dim: int, real) -> dict[str, np.dtype]:
 def variants(stem: str, kernel: str):
     """The laws and outputs that meet in a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
-    outs = FUNCTORS if "Out" in wanted else ("store",)
+    outs = PUSHED if "Out" in wanted else ("store",)
     cases = list(product(("contact", "friction", "sized") if "Law" in wanted else ("contact",), outs))
     if "Law" in wanted:  # those that only look move nothing
         cases += product(("collect", "measure"), ("store", "unsorted"))
+    if kernel.startswith("gather"):
+        cases += [("listing", "counts")]
     return cases
 
 
@@ -186,7 +193,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, Unsorted), (Collect, Measured, Sized)
+    outs, laws = (KickDrift, Unsorted, Counts), (Collect, Measured, Sized, Listing)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)

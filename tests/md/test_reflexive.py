@@ -18,12 +18,15 @@ from md.tree import Tree
 from tests.md.test_search import LAW, dense_cloud, largest_difference, shuffled, simulated
 from tests.strategies import clouds
 
-VARIANTS = [
-    {"stack": stack, "met": met, "atomics": atomics, "data": data}
-    for stack, met, atomics, data in product(*CHOICES.values())
-    if (met == "twice") == (atomics == "none")
+MEETINGS = ("once", "plain"), ("once", "aggregated"), ("twice", "none")
+VARIANTS = [  # any two choices are together in one of them
+    {"stack": CHOICES["stack"][a], "met": met, "atomics": atomics, "data": CHOICES["data"][(a + b) % 3]}
+    for a, (b, (met, atomics)) in product(range(3), enumerate(MEETINGS))
+] + [
+    {"stack": stack, "met": "once", "atomics": "plain", "data": data, "contacts": "listed", "room": 2}
+    for stack, data in zip(CHOICES["stack"], ("sorted", "shadow", "sorted"), strict=True)
 ]
-EACH = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: "-".join(variant.values()))
+EACH = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: "-".join(map(str, variant.values())))
 LEAVES = pytest.mark.parametrize("data", CHOICES["data"])
 
 
@@ -166,6 +169,21 @@ def test_a_look_sees_pairs_from_both_sides(met, backend):
         assert md.observe.look(run).touching_pairs == len(run.pairs()) > 100
 
 
+@pytest.mark.split
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("room", [1, 3, 64])
+def test_who_meets_more_than_a_list_has_room_for_loses_nobody(room, dim, backend):
+    state = dense_cloud(dim)
+    expected = simulated(state, "naive", backend, allow_overlap=True).forces()
+    listed = simulated(state, Reflexive(contacts="listed", room=room), backend, allow_overlap=True)
+    difference = np.abs(listed.forces() - expected).max()
+    assert difference <= largest_difference(state, "float64")
+    met = np.diff(listed.accesses().offsets)  # boxes of leaves that a walk sees: those it meets, and more
+    assert (listed._search.crowded == 0) == (room == 64)
+    assert listed._search.crowded <= (met > room).sum()
+    assert listed._search.backend.download(listed._search._met).sum() == len(listed.pairs(1.0)) > 100
+
+
 @EACH
 def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, backend):
     search, gas = Reflexive(**variant), md.scenes.shared_gas(125, 0.3)
@@ -194,6 +212,13 @@ def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, back
             {"atomics": "none"},
             r"met='once', atomics='none'\); allowed: .*'once' with 'plain' or 'aggregated'",
         ),
+        ({"contacts": "few"}, r"Reflexive\(contacts='few'\); allowed: walked, listed"),
+        (
+            {"contacts": "listed", "data": "unsorted"},
+            r"contacts='listed', .*data='unsorted'\); allowed: met='once', atomics='plain', data='sorted' or",
+        ),
+        ({"contacts": "listed", "atomics": "aggregated"}, "atomics='aggregated', .*allowed: met='once'"),
+        ({"room": 0}, r"Reflexive\(room=0\); allowed: an integer of at least 1"),
         ({"rebuild_every": 0}, r"Reflexive\(rebuild_every=0\); allowed: an integer of at least 1"),
     ],
 )
@@ -203,10 +228,10 @@ def test_what_cannot_be_is_refused(options, message):
 
 
 def test_a_variant_is_told_and_made_again():
-    search = Reflexive("hilbert", "none", "once", "aggregated", "shadow", rebuild_every=4)
+    search = Reflexive("hilbert", "none", "once", "aggregated", "shadow", rebuild_every=4, room=7)
     plain = json.loads(json.dumps(choices.told("search", search)))
     assert vars(choices.made("search", plain)) == vars(search)
-    assert len(vars(search)) == 6 + 2  # and what follows from them
+    assert len(vars(search)) == 8 + 2  # and what follows from them
 
 
 def test_a_run_goes_on_from_its_file_as_it_did(tmp_path):

@@ -19,13 +19,14 @@ int main() {
     FILE* file = fopen("PATH", "rb");
     const int n = COUNT, all = 2 * COUNT - 1;
     std::vector<real> pos, vel, nodes, out(4 * n, 0);
-    std::vector<int> order, way;
+    std::vector<int> order, way, met, partners;
     std::vector<Reach> reach;
     std::vector<Grid> grid;
     std::vector<Law> law;
     read(file, pos, PER_ROW * n), read(file, vel, PER_ROW * n), read(file, order, n);
     read(file, nodes, 8 * all), read(file, way, 2 * all);
     read(file, reach, 1), read(file, grid, 1), read(file, law, 1);
+    read(file, met, n), read(file, partners, 2 * n);
     for (unsigned leaf = 0; leaf < n + 3; ++leaf) {
         blockIdx.x = leaf;
         CALL;
@@ -39,6 +40,7 @@ int main() {
 """
 READ = "pos.data(), vel.data(), ORDER, nodes.data(), way.data(), reach[0], grid[0], law[0]"
 PUSH = f"KERNEL(n, 1, 96, {READ}, nullptr, out.data())"
+RESOLVE = f"KERNEL(n, 1, 2, met.data(), partners.data(), {READ}, nullptr, out.data())"
 GATHER = f"KERNEL(n, 1, 96, 0, {READ}, Out{{out.data()}})"
 WARP = """
 Vec summed[32];
@@ -73,7 +75,8 @@ int main() {
 
 def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state: md.State) -> np.ndarray:
     """Of a state, in the order of ids, by a kernel on the tree that the CPU makes."""
-    search = Reflexive(met="twice", atomics="none", data=data)
+    listed = {"contacts": "listed", "room": 2} if data != "unsorted" else {}
+    search = Reflexive(data=data, **listed)
     run = simulated(state, search, md.backend.Cpu(layout), np.dtype(real).name, allow_overlap=True)
     run.forces()
     bound, n, folder = run._search, len(state.pos), tmp_path / kernel
@@ -87,10 +90,11 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
     words[:, 3, 0] = bound.tree.way  # as a device keeps it
     records = bound._reach, run._grid.record, run.law.parameters(real)
-    parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records)
+    lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
+    parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
     source = source_of("md.search.reflexive", kernel, dim, real, layout, "contact", "store")
-    program = WALK.replace("CALL", GATHER if kernel.startswith("gather") else PUSH)
+    program = WALK.replace("CALL", {"gather": GATHER, "resolve": RESOLVE}.get(kernel.split("_")[0], PUSH))
     told = {"KERNEL": kernel, "PATH": str(folder / "case.bin"), "PER_ROW": str(rows[0].size // n)}
     told |= {"ORDER": "order.data()" if data == "unsorted" else "nullptr", "COUNT": str(n)}
     for word, value in told.items():
@@ -111,6 +115,8 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
         ("sum_none", 3, np.float64, "aos", "sorted"),
         ("sum_local", 3, np.float64, "aos4", "unsorted"),
         ("sum_shared", 2, np.float32, "soa", "sorted"),
+        ("resolve", 2, np.float64, "aos4", "sorted"),
+        ("resolve", 3, np.float32, "soa", "sorted"),
     ],
 )
 def test_a_kernel_of_a_device_finds_the_forces_of_naive(kernel, dim, real, layout, data, tmp_path):

@@ -1,6 +1,10 @@
-// What the walks of reflexive.cu do with a leaf in reach: gather, or push both of a pair.
+// What leaves of a tree do with whom their walks meet: gather, or push both of each pair; see reactions.py.
 
 #include "md/walks.cuh"
+
+#if defined(HAS_REACH)
+__device__ __forceinline__ Far far_of(const Reach& reach) { return {reach.reach, reach.reach2, reach.leaf2}; }
+#endif
 
 // Adds to row k of an (n, DIM) array, whoever else does.
 __device__ __forceinline__ void add_to_row(real* data, int n, int k, const Vec& v) {
@@ -39,7 +43,7 @@ __device__ __forceinline__ bool sum_of_peers(int row, Vec& v) {
 #if defined(HAS_OUT)
 // out[i] = the law folded over all others, or those whose leaves come later.
 template <class Walk>
-__device__ __forceinline__ void gather(Walk way, bool is_later, const World& world, const Reach& reach, const Grid& grid,
+__device__ __forceinline__ void gather(Walk way, bool is_later, const World& world, const Far& far, const Grid& grid,
                                        const Law& law, const Out& out) {
     int leaf = work_item();
     if (leaf >= world.n) return;
@@ -48,24 +52,47 @@ __device__ __forceinline__ void gather(Walk way, bool is_later, const World& wor
     auto react = [&](int j, const Vec& dr) {
         acc = interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, acc);
     };
-    look_around(world, reach, grid, who, way, react);
+    look_around(world, far, grid, who, way, react);
     finish(out, grid, world.n, who.i, who.r, who.v, acc);
 }
 #elif defined(HAS_LAW)
-// Adds the force to both of each pair, which is met by the one whose leaf comes first.
+// Adds the force on a particle by a partner to one, and the opposite to the other.
+template <bool AGGREGATED>
+__device__ __forceinline__ void push_both(const World& world, const Law& law, const Walker& who, int j, const Vec& dr,
+                                          real* out, Vec& acc) {
+    Vec back = sub(zero(), interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, zero()));
+    acc = sub(acc, back);
+    if (!AGGREGATED || sum_of_peers(j, back)) add_to_row(out, world.n, j, back);
+}
+
+// Each pair is met by the one whose leaf comes first.
 template <bool AGGREGATED, class Walk>
-__device__ __forceinline__ void push(Walk way, const World& world, const Reach& reach, const Grid& grid, const Law& law,
+__device__ __forceinline__ void push(Walk way, const World& world, const Far& far, const Grid& grid, const Law& law,
                                      real* out) {
     int leaf = work_item();
     if (leaf >= world.n) return;
     Walker who = walker_of(world, leaf, true);
     Vec acc = zero();
-    auto react = [&](int j, const Vec& dr) {
-        Vec back = sub(zero(), interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, zero()));
-        acc = sub(acc, back);
-        if (!AGGREGATED || sum_of_peers(j, back)) add_to_row(out, world.n, j, back);
-    };
-    look_around(world, reach, grid, who, way, react);
+    auto react = [&](int j, const Vec& dr) { push_both<AGGREGATED>(world, law, who, j, dr, out, acc); };
+    look_around(world, far, grid, who, way, react);
     add_to_row(out, world.n, who.i, acc);
+}
+
+// The same from lists; one that had no room for all is not looked at, but its particle walks.
+__device__ __forceinline__ void push_listed(const World& world, const Far& far, const Grid& grid, const Law& law,
+                                            const int* met, int room, const int* partners, real* out) {
+    int leaf = work_item();
+    if (leaf >= world.n) return;
+    if (met[leaf] > room) {
+        push<false>(Ropes{}, world, far, grid, law, out);
+        return;
+    }
+    Walker who = walker_of(world, leaf, true);
+    Vec acc = zero();
+    for (int k = 0; k < met[leaf]; ++k) {
+        int j = partners[(size_t)k * world.n + leaf];
+        push_both<false>(world, law, who, j, displacement(grid, who.r, load(world.pos, world.n, j)), out, acc);
+    }
+    add_to_row(out, world.n, leaf, acc);
 }
 #endif
