@@ -24,10 +24,12 @@ OFF = {"float32": 2e-4, "float64": 1e-10}  # that forces may be off the grid's, 
 RUNGS: dict[str, Callable[[], Search]] = {
     "no reorder": lambda: Reflexive(data="unsorted", stack="local"),
     "reorder": lambda: Reflexive(data="shadow", stack="local"),
+    "contacts in lists": lambda: Reflexive(data="shadow", stack="shared", contacts="listed"),
     "shared stack": lambda: Reflexive(data="shadow", stack="shared"),
     "aggregated atomics": lambda: Reflexive(data="shadow", stack="shared", atomics="aggregated"),
     "ropes": lambda: Reflexive(data="shadow", stack="none"),
     "data moved": lambda: Reflexive(data="sorted", stack="none"),
+    "data moved, in lists": lambda: Reflexive(data="sorted", stack="none", contacts="listed"),
     "each pair twice": lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"),
     "kept 16 steps": lambda: Reflexive(data="sorted", stack="none", rebuild_every=16),
     "kept 64 steps, Hilbert": lambda: Reflexive("hilbert", data="sorted", stack="none", rebuild_every=64),
@@ -83,9 +85,11 @@ def measure(case: Config) -> Iterator[dict]:
         sim.run(case.steps, phases=False)
     total = list(sim.timings.total)
     sim.run(case.steps)
-    phases = {f"{name}_ms": sim.timings.median(name) for name in ("build", "force", "integrate")}
+    common = {f"{name}_ms": sim.timings.median(name) for name in ("build", "force", "integrate")}
+    if isinstance(sim.search, Reflexive) and sim.search.contacts == "listed":
+        common["crowded_share"] = sim.search.crowded / case.n
     for _, time in total:
-        yield {"time_ms": time / case.steps, "force_off": off} | phases
+        yield {"time_ms": time / case.steps, "force_off": off} | common
 
 
 def _off(case: Config, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
@@ -131,6 +135,8 @@ def _summary(table: pd.DataFrame, rungs: list[str]) -> pd.DataFrame:
     """Medians and quartiles, and gains over the first rung and over the one before."""
     spread = table.groupby(_GROUP)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
     spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
+    if "crowded_share" in table:  # of particles with more contacts than lists have room for
+        spread["crowded_share"] = table.groupby(_GROUP)["crowded_share"].median()
     spread = spread.reindex([(n, rung) for n in sorted(table["n"].unique()) for rung in rungs]).dropna()
     median = spread["time_ms_median"].groupby("n", sort=False)
     spread["speed_up_over_first"] = median.transform("first") / spread["time_ms_median"]

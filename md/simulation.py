@@ -60,7 +60,7 @@ class Simulation:
             (`md.faults.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
-        backend: the `md.backend.Backend` on which all this lives.
+        backend, search: the `md.backend.Backend` on which all this lives, and the search at work.
         surroundings: those at work, in the order in which they were given.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
@@ -102,7 +102,7 @@ class Simulation:
         self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
         gas = *where[:2], self.dt, self.backend
         outside = self._outside = Outside(walls, gravity, law, *gas, others=bool(surroundings))
-        self._integrator = mover.bind(*gas, outside)
+        self.search, self._integrator = self._search, mover.bind(*gas, outside)
         self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
         self.surroundings = tuple(s.bind(*where[:2], self._search, self.backend) for s in surroundings)
         kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
