@@ -95,6 +95,8 @@ class Inlet(Bound):
         backend: where they live.
     """
 
+    renews = True
+
     def __init__(self, inflow: Inflow, particles: Particles, grid: Grid, backend: Backend):
         box = grid.box
         self._particles, self._grid, self._backend = particles, grid, backend

@@ -170,6 +170,8 @@ class Loop:
         self._integrator.advance(self.force, step, self._lookout.fault)
         for surrounding in self._surroundings:
             surrounding.after(self._integrator.strides(step))
+        if any(surrounding.renews for surrounding in self._surroundings):
+            self._integrator.see_velocities(step + 1)
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))

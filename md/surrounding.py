@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,13 @@ from md.state import Particles
 
 
 class Bound:
-    """A surrounding at work on some particles."""
+    """A surrounding at work on some particles.
+
+    Attributes:
+        renews: whether `after` may change velocities.
+    """
+
+    renews: ClassVar[bool] = False
 
     def push(self, force: Array) -> None:
         """Add to the force on each particle at the present positions.

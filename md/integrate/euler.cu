@@ -3,29 +3,32 @@
 #include "md/backend/warp.cuh"
 #include "md/integrate/moving.cuh"
 
-extern "C" __global__ void fastest(int n, const real* vel, Grid grid, double* most) {
+extern "C" __global__ void fastest(int n, const real* vel, long long turn, Grid grid, double* most) {
     int i = work_item();
     double found = 0;
     if (i < n) {
         Vec v = load(vel, n, i);
         found = dot(v, v);
     }
-    raise_to_largest((unsigned long long*)most, as_word(found));
+    raise_to_largest((unsigned long long*)most + turn, as_word(found));
 }
 
 extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* radius,
                                           const real* force, Outside field, const double* now, double longest,
-                                          double reach, const double* most, double* elapsed, double* strides,
+                                          double reach, double* most, double* elapsed, double* strides,
                                           long long* clock, long long turn, Grid grid, unsigned long long* fault) {
     int i = work_item();
-    if (i >= n) return;
-    double dt = *most > 0 ? min(longest, reach / sqrt(*most)) : longest;
+    double dt = most[turn] > 0 ? min(longest, reach / sqrt(most[turn])) : longest, found = 0;
     if (i == 0) {
         *elapsed += dt;
         strides[0] = strides[1] = (real)dt;
     }
-    Vec r = load(pos, n, i), v = load(vel, n, i);
-    v = add_scaled(v, (real)dt, outside(field, radius_of(field, radius, i), now, grid, r, v, load(force, n, i)));
-    store(vel, n, i, v);
-    place(grid, r, add_scaled(r, (real)dt, v), pos, n, i, id, count_step(clock, turn, i), fault);
+    if (i < n) {
+        Vec r = load(pos, n, i), v = load(vel, n, i), acc = load(force, n, i);
+        v = add_scaled(v, (real)dt, outside(field, radius_of(field, radius, i), now, grid, r, v, acc));
+        store(vel, n, i, v);
+        found = dot(v, v);
+        place(grid, r, add_scaled(r, (real)dt, v), pos, n, i, id, count_step(clock, turn, i), fault);
+    }
+    raise_to_largest((unsigned long long*)most + 1 - turn, as_word(found));
 }

@@ -22,8 +22,9 @@ from md.state import Particles
 class AdaptiveEuler(Integrator):
     """Kick, then drift, both by a step in which the fastest particle goes no farther than a radius.
 
-    `dt` is the longest step; the radius is the least of all. First order in dt. What is fastest is found on
-    the device that has the particles, before the kick, so that a kick may make up for a little more.
+    `dt` is the longest step; the radius is the least of all. First order in dt. What is fastest each kick
+    finds for the next, on the device that has the particles: the kick in between may make up for a little
+    more.
     """
 
     name = "adaptive_euler"
@@ -35,7 +36,7 @@ class AdaptiveEuler(Integrator):
     ) -> AdaptiveEuler:
         """A copy that moves these particles by steps of at most `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
-        bound._most = backend.upload(np.array([np.nan]))  # until a step is taken
+        bound._most, bound._is_known = backend.zeros(2, np.float64), False
         bound._reach = particles.narrowest / 2
         bound._elapsed, bound._strides = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
         return bound
@@ -70,13 +71,21 @@ class AdaptiveEuler(Integrator):
             self._outside.at(0.0, elapsed=self._elapsed)
             self._outside.push(force)
 
+    def see_velocities(self, step: int) -> None:
+        """Find what is fastest before a step."""
+        p, turn = self._particles, step % 2
+        self._backend.fill(self._most[turn : turn + 1], 0)
+        self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self._grid.record, self._most)
+        self._is_known = True
+
     def advance(self, force: Array, step: int, fault: Array) -> None:
-        """Find the step, kick and drift by it; with what acts from outside."""
-        p, kernels, around = self._particles, self._backend.kernels(__name__), self._outside
+        """Kick and drift, with what acts from outside, and find what is fastest then."""
+        if not self._is_known:
+            self.see_velocities(step)
+        p, around, turn = self._particles, self._outside, step % 2
         around.at(0.0, elapsed=self._elapsed)
-        self._backend.fill(self._most, 0)
-        kernels.fastest(p.n, p.vel, self._grid.record, self._most)
-        kernels.kick_and_drift(
+        self._backend.fill(self._most[1 - turn : 2 - turn], 0)
+        self._backend.kernels(__name__).kick_and_drift(
             p.n,
             p.pos,
             p.vel,
@@ -101,8 +110,7 @@ class AdaptiveEuler(Integrator):
 
     def last_drift(self) -> float:
         """The last step; 0 where none was taken since the simulation was loaded."""
-        most = float(self._backend.download(self._most)[0])
-        return 0.0 if math.isnan(most) else float(self._real(self.stride(math.sqrt(most))))
+        return float(self._backend.download(self._strides)[1])
 
     def velocity_now(self, force: Array, step: int) -> Array:
         """The velocities as they are."""
@@ -110,13 +118,13 @@ class AdaptiveEuler(Integrator):
 
 
 @kernel(parallel=True)
-def fastest(n, vel, grid, most):
-    """most[0] = square of the largest speed."""
+def fastest(n, vel, turn, grid, most):
+    """most[turn] = square of the largest speed."""
     found = 0.0
     for i in numba.prange(n):
         v = load(vel, i, grid[0])
         found = max(found, float(dot(v, v)))
-    most[0] = found
+    most[turn] = found
 
 
 @kernel(parallel=True)
@@ -141,10 +149,11 @@ def kick_and_drift(
 ):
     """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest.
 
-    A device counts the step.
+    most[turn] = square of the largest speed before, most[1 - turn] after. A device counts the step.
     """
-    dt = min(longest, reach / math.sqrt(most[0])) if most[0] > 0 else longest
+    dt = min(longest, reach / math.sqrt(most[turn])) if most[turn] > 0 else longest
     elapsed[0] += dt
+    found = 0.0
     stride = vel.dtype.type(dt)
     strides[:] = stride
     for i in numba.prange(n):
@@ -153,4 +162,6 @@ def kick_and_drift(
         own = radius_of(o, radius, i)
         v = add_scaled(v, stride, outside(o, own, now, g, r, v, load(force, i, g)))
         store(vel, i, v)
+        found = max(found, float(dot(v, v)))
         place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, stride, v))
+    most[1 - turn] = found

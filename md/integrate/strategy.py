@@ -100,6 +100,10 @@ class Integrator(ABC):
             self._outside.at(step + ahead)
         self._outside.push(force)
 
+    def see_velocities(self, step: int) -> None:
+        """Take note that before a step velocities were changed by another (`md.surrounding.Bound.renews`)."""
+        return
+
     def prepare(self, step: int, fault: Array) -> None:
         """What comes before the force; as for `advance`."""
         return

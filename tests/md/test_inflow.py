@@ -182,3 +182,19 @@ def test_a_device_computes_what_the_cpu_does(search):
     one, other = (run.state.by_id() for run in runs)
     np.testing.assert_allclose(other.pos, one.pos, atol=1e-9)
     np.testing.assert_allclose(other.vel, one.vel, atol=1e-9)
+
+
+def test_a_step_that_the_fastest_sets_knows_who_came_in(backend):
+    """Two slow ones, of which one comes in again ten times as fast as the longest step allows."""
+    state = md.State([[8.9, 5.0], [6.0, 1.0]], [[3.0, 0.0], [0.0, 0.0]], BOX)
+    run = simulated(state, velocity=(50.0, 0.0), integrator="adaptive_euler", backend=backend)
+    steps = []
+    for _ in range(30):
+        before = run.time
+        run.run(1)
+        steps.append(run.time - before)
+    assert run.surroundings[0].renewed == 1
+    came_in = next(k for k, step in enumerate(steps) if step < DT / 2)
+    assert steps[:came_in] == pytest.approx([DT] * came_in)
+    assert came_in > 3
+    assert steps[came_in:] == pytest.approx([0.5 / 50.0] * (30 - came_in))

@@ -55,7 +55,9 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
     assert one.builds == other.builds
 
 
-@pytest.mark.parametrize("search", ["linked", "tiles", md.search.Lbvh(rebuild_every=7)], ids=str)
+@pytest.mark.parametrize(
+    "search", ["linked", "tiles", md.search.Lbvh(rebuild_every=7)], ids=["linked", "tiles", "lbvh"]
+)
 @pytest.mark.parametrize("case", CASES)
 def test_of_each_integrator(case, search, device):
     start = gas()
