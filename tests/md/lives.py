@@ -44,7 +44,8 @@ def live(backend: str, folder: Path, last: int) -> None:
     }
     while any(run.step < last for run in runs.values()):
         for name, run in runs.items():
-            run.run(min(TURN, last - run.step), reporters=reporters[name])
+            turn = TURN - run.step % TURN  # whoever was killed is looked at at the same steps as who was not
+            run.run(min(turn, last - run.step), reporters=reporters[name])
         print("turn", flush=True)
     for name, run in runs.items():
         particles, down = run._particles, run.backend.download

@@ -56,7 +56,7 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    "search", ["linked", "tiles", md.search.Lbvh(rebuild_every=7)], ids=["linked", "tiles", "lbvh"]
+    "search", ["coherent", "tiles", md.search.Lbvh(rebuild_every=7)], ids=["coherent", "tiles", "lbvh"]
 )
 @pytest.mark.parametrize("case", CASES)
 def test_of_each_integrator(case, search, device):
