@@ -26,9 +26,9 @@ extern "C" __global__ void extent_of_all(int threads, const real* pos, const rea
         real low = extents[2 * (axis * PARTS + threadIdx.x)], high = extents[2 * (axis * PARTS + threadIdx.x) + 1];
         spread_of_block(low, high);
         if (threadIdx.x == 0) {
-            real length = grid.length[axis];
-            extent[2 * axis] = min(max(low, -length), 2 * length);
-            extent[2 * axis + 1] = max(min(high, 2 * length), -length);
+            real length = grid.length[axis], least = -FAR * length, most = (1 + FAR) * length;
+            extent[2 * axis] = min(max(low, least), most);
+            extent[2 * axis + 1] = max(min(high, most), least);
         }
     }
 }

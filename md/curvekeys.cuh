@@ -3,6 +3,7 @@
 #include "md/backend/keys.cuh"
 
 #define PARTS 256  // of the particles, each found by a block
+#define FAR 7  // lengths out of the box; as in curvekeys.py
 
 // The least and the greatest of a block's values; in thread 0.
 __device__ __forceinline__ void spread_of_block(real& low, real& high) {

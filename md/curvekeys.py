@@ -1,6 +1,7 @@
 """Sort keys of particles along a curve, counted from a corner of their own extent.
 
-Particles may be out of open sides of the box; those farther out than a length have the key of who is there.
+Particles may be out of open sides of the box; those farther out than seven lengths have the key of who is
+there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from md.grid import Grid
 from sfc import Curve
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # of a key along an axis, to choose from; dim -> how many
-AROUND = 3  # lengths of an open axis in which particles are told apart, the box in their middle
+AROUND = 3  # lengths of an open axis in which cells are as narrow as asked for, the box in their middle
+FAR = 7  # lengths out of the box; cells are wider where somebody is there
 PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
 
 
@@ -68,7 +70,7 @@ class CurveKeys:
         key_bits: of a key.
         keys: (n,) indices along the curve, sorted: uint32, or uint64 where a key is longer than 32 bits.
         order: (n,) int32 slot of the particle of each key.
-        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most a length out of the box.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` lengths out.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
@@ -114,13 +116,14 @@ def extent_of_parts(threads, n, pos, extents):
 
 @kernel
 def extent_of_all(threads, pos, extents, grid, extent):
-    """Of all parts: extent[2 axis] is the least, the next the greatest; at most a length out of the box."""
+    """Of all parts: extent[2 axis] is the least, the next the greatest."""
     for axis in range(pos.shape[1]):
         lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
         highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
         length = grid[0].length[axis]
-        extent[2 * axis] = min(max(lows.min(), -length), 2 * length)
-        extent[2 * axis + 1] = max(min(highs.max(), 2 * length), -length)
+        least, most = -FAR * length, (1 + FAR) * length
+        extent[2 * axis] = min(max(lows.min(), least), most)
+        extent[2 * axis + 1] = max(min(highs.max(), most), least)
 
 
 @kernel(parallel=True)

@@ -192,6 +192,14 @@ def test_a_key_is_the_bits_of_a_cell_in_turn(backend):
     assert keys == ["000000", "000001", "001000", "010000", "100000", "111111"]
 
 
+def test_who_is_out_of_an_open_side_is_told_apart_as_far_as_seven_lengths(backend):
+    pos = np.array([[-900.0, 4], [-56, 4], [4, 4], [28, 4], [28.5, 4], [64, 4], [900, 4]])
+    tree = tree_of(pos, md.Box((8.0, 8.0), False, True), backend)
+    assert tree["extent"].tolist() == [-56, 64, 4, 4]
+    assert tree["order"].tolist() == [*range(7)]
+    assert np.diff(tree["keys"].astype(np.int64)).astype(bool).tolist() == [0, 1, 1, 1, 1, 0]
+
+
 def test_equal_keys_keep_the_order_they_had(backend):
     pos = np.repeat([[5.0, 5, 5], [1, 1, 1]], 5000, axis=0)
     tree = tree_of(pos, md.Box((8.0,) * 3), backend)
