@@ -7,21 +7,48 @@ from numba.extending import register_jitable
 from md.backend.jit import kernel
 
 COLUMNS = 8  # of a segment: start, end, outward normal, how the outline turns at the start, length^2
+CHUNK = 8  # segments in a row that have a box together, which is looked at before them
+SURELY = 1e-5  # share by which a box is farther than what rounding may hide
+
+
+def packed(segments: np.ndarray) -> np.ndarray:
+    """Segments as kernels take them: 8 numbers each, then left, lower, right, upper side of each chunk's box.
+
+    Args:
+        segments: (m, 8).
+    """
+    first = np.arange(0, len(segments), CHUNK)
+    ends = segments[:, :2], segments[:, 2:4]
+    low = np.minimum.reduceat(np.minimum(*ends), first, axis=0)
+    high = np.maximum.reduceat(np.maximum(*ends), first, axis=0)
+    return np.concatenate([segments.ravel(), np.column_stack([low, high]).ravel()])
 
 
 @register_jitable
-def from_outline(count, segments, x, y):
-    """The outline seen from a point: nearest segment, signed distance, outward normal there."""
-    best, at, nearest = -1, x - x, x - x
-    for s in range(count):
-        k = COLUMNS * s
-        ax, ay = x - segments[k], y - segments[k + 1]
-        bx, by = segments[k + 2] - segments[k], segments[k + 3] - segments[k + 1]
-        share = min(max((ax * bx + ay * by) / segments[k + 7], x - x), segments[k + 7] / segments[k + 7])
-        dx, dy = ax - share * bx, ay - share * by
-        d2 = dx * dx + dy * dy
-        if best < 0 or d2 < nearest:
-            best, at, nearest = s, share, d2
+def from_outline(count, segments, within2, x, y):
+    """The outline seen from a point: nearest segment, signed distance, outward normal there.
+
+    The segment is -1 where none is nearer than the square root of `within2`.
+    """
+    best, at, nearest = -1, x - x, within2
+    for first in range(0, count, CHUNK):
+        k = COLUMNS * count + 4 * (first // CHUNK)
+        dx = max(max(segments[k] - x, x - segments[k + 2]), x - x)
+        dy = max(max(segments[k + 1] - y, y - segments[k + 3]), y - y)
+        gap2 = dx * dx + dy * dy
+        if gap2 - SURELY * gap2 > nearest:
+            continue
+        for s in range(first, min(first + CHUNK, count)):
+            k = COLUMNS * s
+            ax, ay = x - segments[k], y - segments[k + 1]
+            bx, by = segments[k + 2] - segments[k], segments[k + 3] - segments[k + 1]
+            share = min(max((ax * bx + ay * by) / segments[k + 7], x - x), segments[k + 7] / segments[k + 7])
+            dx, dy = ax - share * bx, ay - share * by
+            d2 = dx * dx + dy * dy
+            if d2 < nearest:
+                best, at, nearest = s, share, d2
+    if best < 0:
+        return best, x - x, x - x, x - x
     k = COLUMNS * best
     nx, ny = segments[k + 4], segments[k + 5]
     edge = k if at <= 0 else COLUMNS * ((best + 1) % count)
@@ -38,8 +65,7 @@ def from_outline(count, segments, x, y):
 
 
 @kernel(parallel=True)
-def distances(n, pos, segments, found):
-    """found[i] = signed distance of a point from the outline; `segments` is (m, 8)."""
-    flat = segments.ravel()
+def distances(n, count, pos, segments, found):
+    """found[i] = signed distance of a point from the outline; `segments` are packed."""
     for i in numba.prange(n):
-        found[i] = from_outline(len(segments), flat, pos[i, 0], pos[i, 1])[1]
+        found[i] = from_outline(count, segments, np.inf, pos[i, 0], pos[i, 1])[1]

@@ -22,7 +22,7 @@ from md.backend.base import Array
 from md.backend.jit import kernel
 from md.grid import Grid
 from md.laws.walls import RADIUS
-from md.outline import COLUMNS, distances, from_outline
+from md.outline import distances, from_outline, packed
 from md.search.strategy import Search
 from md.state import Particles
 from md.surrounding import Bound, Surrounding
@@ -95,8 +95,8 @@ class Wing(Surrounding):
         Args:
             pos: (p, 2) in d.
         """
-        pos, found = np.asarray(pos, np.float64), np.empty(len(pos))
-        distances(len(pos), np.ascontiguousarray(pos), self.segments(), found)
+        pos, found, segments = np.asarray(pos, np.float64), np.empty(len(pos)), self.segments()
+        distances(len(pos), len(segments), np.ascontiguousarray(pos), packed(segments), found)
         return found
 
     def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> WingContact:
@@ -140,11 +140,12 @@ class WingContact(Bound):
         self.wing, self._particles, self._grid, self._search = wing, particles, grid, search
         self._backend, real = backend, grid.precision
         segments = wing.segments()
-        self._segments = backend.upload(segments.astype(real).ravel())
+        self._segments = backend.upload(packed(segments.astype(real)))
         self._boxes = backend.upload(_boxes(segments, wing.depth).astype(real).ravel())
         low, high = _reach(segments)
-        fields = ["left", "down", "right", "up", "spring", "damping", "radius", "depth"]
-        values = *low, *high, wing.stiffness, wing.damping, RADIUS, wing.depth
+        fields = ["left", "down", "right", "up", "spring", "damping", "radius", "depth", "within2"]
+        within2 = (max(RADIUS, wing.depth) + SLACK) ** 2
+        values = *low, *high, wing.stiffness, wing.damping, RADIUS, wing.depth, within2
         self._foil = np.array([values], np.dtype([(name, real) for name in fields], align=True))
         self._force, self._given = (backend.zeros(2 * len(segments), np.float64) for _ in range(2))
 
@@ -182,7 +183,7 @@ class WingContact(Bound):
 
     def push(self, force: Array) -> None:
         """Push discs off the wing, and take down the reaction."""
-        p, kernels, count = self._particles, self._backend.kernels(__name__), len(self._segments) // COLUMNS
+        p, kernels, count = self._particles, self._backend.kernels(__name__), len(self._force) // 2
         wing, tree = (self._segments, self._foil), self._search.boxes
         if tree is None or p.n == 0:
             self._backend.fill(self._force, 0)
@@ -228,8 +229,8 @@ def pushed(count, segments, foil, x, y, vx, vy):
     """The segment that pushes a disc, or -1, and the force on the disc."""
     if not (foil.left < x < foil.right and foil.down < y < foil.up):
         return -1, x - x, x - x
-    s, distance, nx, ny = from_outline(count, segments, x, y)
-    if not (-foil.depth <= distance < foil.radius):
+    s, distance, nx, ny = from_outline(count, segments, foil.within2, x, y)
+    if s < 0 or not (-foil.depth <= distance < foil.radius):
         return -1, x - x, x - x
     size = foil.spring * (foil.radius - distance) - foil.damping * (vx * nx + vy * ny)
     return s, size * nx, size * ny
