@@ -68,7 +68,7 @@ QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "sam
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each sample: the mean time of its steps."""
+    """A row for each sample: the mean time of its steps, and when in the flow it ended."""
     lift = _case(case.n, case.seed)
     sim = md.Simulation(
         lift.state,
@@ -81,15 +81,17 @@ def measure(case: Config) -> Iterator[dict]:
     sim.run(case.warmup, phases=False)
     off = _off(case, sim, lift)
     sim.timings.clear()
+    ends = []
     for _ in range(case.samples):
         sim.run(case.steps, phases=False)
+        ends.append({"step": sim.step, "time": sim.time})
     total = list(sim.timings.total)
     sim.run(case.steps)
     common = {f"{name}_ms": sim.timings.median(name) for name in ("build", "force", "integrate")}
     if isinstance(sim.search, Reflexive) and sim.search.contacts == "listed":
         common["crowded_share"] = sim.search.crowded / case.n
-    for _, time in total:
-        yield {"time_ms": time / case.steps, "force_off": off} | common
+    for (_, time), end in zip(total, ends, strict=True):
+        yield {"time_ms": time / case.steps, "force_off": off} | end | common
 
 
 def _off(case: Config, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
@@ -116,17 +118,25 @@ def _case(n: int, seed: int) -> md.scenes.LiftCase:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per disc and step over the size for each rung; what each gains as a table."""
+    """Time per disc and step over the size for each rung, or rung by rung of one size; gains as a table."""
     table = table.assign(ns=1e6 * table["time_ms"] / table["n"])
     rungs = list(dict.fromkeys(table["rung"]))
     figure, panel = plt.subplots(figsize=(6.8, 3.8))
-    look = style.lines_in_turn(rungs, "rung") | {"markersize": 5}
-    sns.lineplot(table, x="n", y="ns", estimator="median", errorbar=("pi", 50), ax=panel, **look)
-    panel.set_xscale("log", base=2)
-    panel.set_yscale("log")
-    panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
-    panel.legend(title="rung", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle("discs before a wing; median and quartiles over samples", fontsize=9)
+    spread = {"estimator": "median", "errorbar": ("pi", 50), "ax": panel}
+    if table["n"].nunique() == 1:
+        sns.pointplot(table, x="time_ms", y="rung", linestyle="none", markersize=5, capsize=0.2, **spread)
+        panel.set(xlabel="time of a step (ms)", ylabel=None, xlim=(0, None))
+        panel.grid(axis="y", color="0.9")
+        title = f"{table['n'].iloc[0]:,} discs before a wing"
+    else:
+        look = style.lines_in_turn(rungs, "rung") | {"markersize": 5}
+        sns.lineplot(table, x="n", y="ns", **spread, **look)
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log")
+        panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
+        panel.legend(title="rung", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+        title = "discs before a wing"
+    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
     style.save(figure, out, "ladder")
     _summary(table, rungs).to_csv(out / "summary.csv", index=False)
 
