@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,21 +22,45 @@ from md.search import Coherent, Lbvh, Reflexive, Search
 from md.simulation import PRECISIONS
 
 OFF = {"float32": 2e-4, "float64": 1e-10}  # that forces may be off the grid's, of the largest
-RUNGS: dict[str, Callable[[], Search]] = {
-    "no reorder": lambda: Reflexive(data="unsorted", stack="local"),
-    "reorder": lambda: Reflexive(data="shadow", stack="local"),
-    "contacts in lists": lambda: Reflexive(data="shadow", stack="shared", contacts="listed"),
-    "shared stack": lambda: Reflexive(data="shadow", stack="shared"),
-    "aggregated atomics": lambda: Reflexive(data="shadow", stack="shared", atomics="aggregated"),
-    "ropes": lambda: Reflexive(data="shadow", stack="none"),
-    "data moved": lambda: Reflexive(data="sorted", stack="none"),
-    "data moved, in lists": lambda: Reflexive(data="sorted", stack="none", contacts="listed"),
-    "each pair twice": lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"),
-    "kept 16 steps": lambda: Reflexive(data="sorted", stack="none", rebuild_every=16),
-    "kept 64 steps, Hilbert": lambda: Reflexive("hilbert", data="sorted", stack="none", rebuild_every=64),
-    "twice, kept 16 steps": Lbvh,
-    "twice, kept 64, Hilbert": lambda: Lbvh("hilbert", rebuild_every=64),
-    "grid": Coherent,
+
+
+class Rung(NamedTuple):
+    """A step of the ladder.
+
+    Attributes:
+        search: makes it.
+        over: the rung that it is compared with.
+    """
+
+    search: Callable[[], Search]
+    over: str | None = None
+
+
+RUNGS = {
+    "no reorder": Rung(lambda: Reflexive(data="unsorted", stack="local")),
+    "reorder": Rung(lambda: Reflexive(data="shadow", stack="local"), "no reorder"),
+    "shared stack": Rung(lambda: Reflexive(data="shadow", stack="shared"), "reorder"),
+    "contacts in lists": Rung(
+        lambda: Reflexive(data="shadow", stack="shared", contacts="listed"), "shared stack"
+    ),
+    "aggregated atomics": Rung(
+        lambda: Reflexive(data="shadow", stack="shared", atomics="aggregated"), "shared stack"
+    ),
+    "ropes": Rung(lambda: Reflexive(data="shadow", stack="none"), "shared stack"),
+    "data moved": Rung(lambda: Reflexive(data="sorted", stack="none"), "ropes"),
+    "data moved, in lists": Rung(
+        lambda: Reflexive(data="sorted", stack="none", contacts="listed"), "data moved"
+    ),
+    "each pair twice": Rung(
+        lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"), "data moved"
+    ),
+    "kept 16 steps": Rung(lambda: Reflexive(data="sorted", stack="none", rebuild_every=16), "data moved"),
+    "kept 64 steps, Hilbert": Rung(
+        lambda: Reflexive("hilbert", data="sorted", stack="none", rebuild_every=64), "kept 16 steps"
+    ),
+    "twice, kept 16 steps": Rung(Lbvh, "each pair twice"),
+    "twice, kept 64, Hilbert": Rung(lambda: Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
+    "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
 }
 _GROUP = ["n", "rung"]
 
@@ -55,7 +80,7 @@ class Config(Settings):
     steps: int = 10
     """Steps in a sample; on a GPU take 100."""
     warmup: int = 10
-    """Steps before; on a GPU take 200, for it records steps in pieces first."""
+    """Steps before; on a GPU take 300 or more, for it records steps in pieces first."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -73,7 +98,7 @@ def measure(case: Config) -> Iterator[dict]:
     sim = md.Simulation(
         lift.state,
         lift.law,
-        search=RUNGS[case.rung](),
+        search=RUNGS[case.rung].search(),
         backend=case.backend,
         precision=case.precision,
         **lift.options,
@@ -142,16 +167,18 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _summary(table: pd.DataFrame, rungs: list[str]) -> pd.DataFrame:
-    """Medians and quartiles, and gains over the first rung and over the one before."""
+    """Medians and quartiles, and gains over the first rung and over the one that each is compared with."""
     spread = table.groupby(_GROUP)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
     spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
     if "crowded_share" in table:  # of particles with more contacts than lists have room for
         spread["crowded_share"] = table.groupby(_GROUP)["crowded_share"].median()
     spread = spread.reindex([(n, rung) for n in sorted(table["n"].unique()) for rung in rungs])
     spread = spread.dropna(subset="time_ms_median")
-    median = spread["time_ms_median"].groupby("n", sort=False)
-    spread["speed_up_over_first"] = median.transform("first") / spread["time_ms_median"]
-    spread["speed_up_over_before"] = median.shift(1) / spread["time_ms_median"]
+    median = spread["time_ms_median"]
+    spread["speed_up_over_first"] = median.groupby("n", sort=False).transform("first") / median
+    spread["over"] = [RUNGS[rung].over for _, rung in spread.index]
+    pairs = zip(spread.index.get_level_values("n"), spread["over"], strict=True)
+    spread["speed_up_over"] = [median.get(pair, np.nan) for pair in pairs] / median
     return spread.reset_index()
 
 

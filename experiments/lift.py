@@ -219,8 +219,9 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         weighed = own.assign(push=own["surface_pressure_coefficient"] * own["length_d"])
         sums = weighed.groupby([*_GROUP, "angle"], sort=False)[["push", "length_d"]].sum()
         found[f"pressure_{side}"] = sums["push"] / sums["length_d"]
-    cells = table[table["what"] == "cell"].groupby([*_GROUP, "angle"], sort=False)
-    found["density_most_over_stream"] = cells["density_over_stream"].max()
+    ahead = table[(table["what"] == "cell") & (table["x_d"] < table["length_d"] * AHEAD / LENGTH)]
+    cells = ahead.groupby([*_GROUP, "angle"], sort=False)
+    found["density_at_nose_over_stream"] = cells["density_over_stream"].max()
     found["particles"] = blocks["n"].first()
     return found.reset_index()
 
@@ -232,14 +233,15 @@ def _polar(blocks: pd.DataFrame) -> plt.Figure:
     blocks = blocks.assign(name=names)
     look = style.lines_in_turn(list(dict.fromkeys(names)), "name") | {"markersize": 5}
     angles = np.radians(np.linspace(blocks["angle"].min(), blocks["angle"].max(), 101))
-    plates = 2 * np.sin(angles) * np.abs(np.sin(angles)) * np.cos(angles), 2 * np.abs(np.sin(angles)) ** 3
+    push = 2 * np.sin(angles) * np.abs(np.sin(angles))  # along the normal, if the discs keep none of theirs
+    plates = push * np.cos(angles), push * np.sin(angles)
     for panel, what, plate in zip(panels, ("lift", "drag"), plates, strict=True):
         first = what == "lift"
         spread = {"errorbar": ("se", 2), "err_style": "bars", "legend": first}
         sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, **spread, **look)
-        panel.plot(
-            np.degrees(angles), plate, color="0.5", linestyle=":", label="Newton's plate" if first else None
-        )
+        for size, line, name in ((2, "--", "plate, rebound"), (1, ":", "plate, Newton")):
+            at = {"linestyle": line, "color": "0.5", "label": name if first else None}
+            panel.plot(np.degrees(angles), size * plate, **at)
         panel.axhline(0, color="0.8", linewidth=0.8, zorder=0)
         panel.set(xlabel="angle of attack (degrees)", ylabel=f"{what} coefficient")
     panels[0].legend(title=None, fontsize=7)

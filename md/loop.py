@@ -59,8 +59,7 @@ class Loop:
         self._timings, self.step, self._surroundings = timings, 0, surroundings
         self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
         self.pieces = Pieces(particles, search, backend, self._take)
-        unguarded = not len(search.pace.fastest)  # only fused steps can halt
-        self._is_recorded = backend.runs_ahead and (fused or (integrator.counts and unguarded))
+        self._is_recorded = backend.runs_ahead and (fused or (integrator.counts and search.records))
 
     def begin_at(self, step: int) -> None:
         """Go on from a step that another loop came to."""

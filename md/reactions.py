@@ -2,7 +2,8 @@
 
 A part is some of the leaves in turn. Who pushes both adds to sums of its part's own, for two parts may meet
 one leaf; the device's kernels add with atomics instead (`reactions.cuh`). `rows`, `tree` and `far` are those
-of `md.walks`.
+of `md.walks`. `lists` is None, or how many each leaf met, the room of a list, and the partners
+(`md.laws.listing`).
 """
 
 import numpy as np

@@ -45,6 +45,7 @@ class Shadow(Search):
 
     def __init__(self, search: Search, order: Array):
         self._search, self._order, self.repeats_on = search, order, search.repeats_on
+        self.records = search.records
 
     def _allocate(self) -> None:
         p, backend = self.particles, self.backend

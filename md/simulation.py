@@ -60,7 +60,8 @@ class Simulation:
             (`md.faults.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
-        backend, search: the `md.backend.Backend` on which all this lives, and the search at work.
+        backend: the `md.backend.Backend` on which all this lives.
+        search: at work; under a reorder of mode "shadow" a `md.shadow.Shadow` of it.
         surroundings: those at work, in the order in which they were given.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
@@ -99,15 +100,15 @@ class Simulation:
         self.dt = time_step(dt, law, walls, p.narrowest, surroundings)
         where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
-        self._search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
+        self.search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
         gas = *where[:2], self.dt, self.backend
         outside = self._outside = Outside(walls, gravity, law, *gas, others=bool(surroundings))
-        self.search, self._integrator = self._search, mover.bind(*gas, outside)
+        self._integrator = mover.bind(*gas, outside)
         self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
-        self.surroundings = tuple(s.bind(*where[:2], self._search, self.backend) for s in surroundings)
+        self.surroundings = tuple(s.bind(*where[:2], self.search, self.backend) for s in surroundings)
         kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
-        self._lookout = Lookout(self._search, self._watch, *kept)
-        chain = self._search, self._integrator, self._reorder, self._lookout, fused, self.backend
+        self._lookout = Lookout(self.search, self._watch, *kept)
+        chain = self.search, self._integrator, self._reorder, self._lookout, fused, self.backend
         self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
         self._begun = 0
         self._choices = {
@@ -123,7 +124,7 @@ class Simulation:
     @property
     def builds(self) -> int:
         """How often the search made its structure since the simulation was made or loaded."""
-        return getattr(self._search, "builds", self.step - self._begun)
+        return getattr(self.search, "builds", self.step - self._begun)
 
     def run(
         self, steps: int, phases: bool = True, progress: bool = False, reporters: Sequence[Reporter] = ()
@@ -194,7 +195,7 @@ class Simulation:
             vel = self._integrator.velocity_now(force, self.step)
         drift = self._integrator.last_drift() if self.step else 0.0
         at, mover = (self.step, self._integrator.time(self.step), drift), self._integrator.name
-        return Inside(self._particles, vel, self._search, self.law, *at, self.backend, self._outside, mover)
+        return Inside(self._particles, vel, self.search, self.law, *at, self.backend, self._outside, mover)
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
@@ -212,12 +213,11 @@ class Simulation:
         Raises:
             ValueError: a distance the search cannot see.
         """
-        most = self._grid.cutoff
-        if distance is not None and not 0 < distance <= most:
+        if distance is not None and not 0 < distance <= (most := self._grid.cutoff):
             raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {most}, the law's cutoff")
         self._loop.see()
         self._loop.build()
-        return self._search.touching(self.law.cutoff) if distance is None else self._search.pairs(distance)
+        return self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
 
     def accesses(self) -> AccessStream:
         """What the force kernel reads now, reader by reader in the order it takes them; feeds `sfc.cache`.
@@ -228,7 +228,7 @@ class Simulation:
         """
         self._loop.see()
         self._loop.build()
-        return self._search.accesses()
+        return self.search.accesses()
 
     def write(self, path: str | Path) -> None:
         """Append the particles as they are to a trajectory, which OVITO and freud open (`md.trajectory`).
@@ -257,7 +257,7 @@ class Simulation:
             OSError: the file cannot be written; what was there is as it was.
         """
         self._loop.see()
-        self._search.forget()
+        self.search.forget()
         memory = {
             "integrator": self._integrator.memory,
             "reorder": {} if self._reorder is None else self._reorder.memory,

@@ -2,7 +2,8 @@
 
 Contract. A surrounding is bound to particles, a grid and a search, and has its say twice in each step: `push`
 adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Both are
-launches alone, the same at each step but the first, so that steps can be recorded (`md.pieces`). Steps with
+launches that wait for nothing and allocate nothing, the same at each step but the first, so that steps can be
+recorded (`md.pieces`). Steps with
 surroundings are not fused.
 """
 

@@ -63,8 +63,8 @@ class Reflexive(TreeSearch):
             that no contact is lost; `crowded` tells how many do.
 
     Raises:
-        ValueError: an unknown choice, choices that do not go together, or a number of steps that is no
-            integer of at least 1.
+        ValueError: an unknown choice, choices that do not go together, or a number of steps or a room that is
+            no integer of at least 1.
     """
 
     name = "reflexive"
@@ -99,7 +99,7 @@ class Reflexive(TreeSearch):
         require_count(f"Reflexive(rebuild_every={rebuild_every!r})", rebuild_every)
         require_count(f"Reflexive(room={room!r})", room)
         self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
-        self.data, self.rebuild_every, self.contacts, self.room = data, rebuild_every, contacts, room
+        self.data, self.rebuild_every, self.contacts, self.room = data, rebuild_every, contacts, int(room)
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 

@@ -5,9 +5,10 @@ with the positions; `force` folds a pair law (`md.laws.pair`) over the partners 
 kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, out)` beside whatever `build`
 needs. `work` is `md.state.Particles.work`, in whose order the kernel takes the particles (`in_turn`); a
 search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
-number comes before `n`. On a device `build` and `force` are launches alone, so that steps can be recorded
-(`md.pieces`); one whose build waits has a `pace`. Every search yields the same pair set; they differ in what
-they read and where it lies.
+number comes before `n`. On a device `build` and `force` are launches alone, that wait for nothing and
+allocate nothing, so that steps can be recorded (`md.pieces`); where `build` cannot be, `records` is False,
+and `renew` is what fused steps do instead. Every search yields the same pair set; they differ in what they
+read and where it lies.
 """
 
 from __future__ import annotations
@@ -55,12 +56,14 @@ class Search(ABC):
         repeats_on: backends on which the same run gives the same bits.
         fuses: whether its force kernel can take the integrator's step (`md.integrate.moving`): it has the
             whole force on a particle at once, in the particle's own slot.
+        records: whether steps that are not fused can be recorded too (`md.pieces`).
     """
 
     name: ClassVar[str]
     sorts_data: ClassVar[bool] = False
     repeats_on: tuple[str, ...] = ("cpu", "cuda")
     fuses: bool = True
+    records: ClassVar[bool] = True
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ class Verlet(Search):
 
     name = "verlet"
     sorts_data = True
+    records = False  # build waits; fused steps have a pace instead
 
     def __init__(self, cell_order: str | Curve = "row", skin: float | Literal["auto"] | None = None):
         self.cell_order, self.skin, self.builds = cell_order, checked(skin), 0

@@ -71,7 +71,7 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
     monkeypatch.setattr(
         md.Simulation,
         "pairs",
-        lambda sim: right(sim)[:-1] if sim._search.name == "verlet" else right(sim),
+        lambda sim: right(sim)[:-1] if sim.search.name == "verlet" else right(sim),
     )
     case = searches.Config(
         backend="cpu",

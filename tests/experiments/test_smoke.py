@@ -30,8 +30,10 @@ SMALLER = {
     "ladder": [
         "--n",
         "500",
+        "700",
         "--rung",
         "no reorder",
+        "contacts in lists",
         "grid",
         "--samples",
         "2",

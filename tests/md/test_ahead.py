@@ -96,14 +96,14 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
     ages = set()
     for _ in range(12):
         simulation.run(37, phases=False)
-        ages.add(simulation._search._since)
-        listed = simulation._search.pairs(1.0)
+        ages.add(simulation.search._since)
+        listed = simulation.search.pairs(1.0)
         plain = md.Simulation(
             md.State(*(device.download(a) for a in simulation._particles.arrays[:2]), state.box,
                      device.download(simulation._particles.id)),
             md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
         )  # fmt: skip
-        if simulation._search._since < simulation._search._window:
+        if simulation.search._since < simulation.search._window:
             assert np.array_equal(listed, plain.pairs())
     assert len(ages) > 3
 
@@ -119,7 +119,7 @@ def test_the_fastest_of_many_is_found_whoever_it_is(device):
             state, free, search="verlet", dt=1e-4, backend=device, precision="float32", fused=True
         )
         simulation.run(7)
-        word = int(device.download(simulation._search._fastest).max())
+        word = int(device.download(simulation.search._fastest).max())
         assert np.uint32(word & 0xFFFFFFFF).view(np.float32) == pytest.approx(400, rel=1e-5)
 
 
@@ -157,11 +157,11 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
         )
         simulation.run(1)
         if search != "linked":
-            simulation._search._window = 40  # so bold that most of the plan is halted
-            simulation._search._skin._tuner.value = 0.25
+            simulation.search._window = 40  # so bold that most of the plan is halted
+            simulation.search._skin._tuner.value = 0.25
             for _ in range(45):
                 simulation._loop.advance(phases=True, most=1)
-            assert simulation._search._skin.width == 0.25
+            assert simulation.search._skin.width == 0.25
             simulation.pairs()
         simulation.run(120 - simulation.step)
         ends.append(simulation.state.by_id().pos)
@@ -178,11 +178,11 @@ def test_lists_without_room_halt_and_get_it(device):
         )
         simulation.run(1)
         if search != "linked":
-            simulation._search._partners = device.empty(4 * 4000, np.int32)
-            simulation._search._since = 10**6  # lists are made anew, and find little room
+            simulation.search._partners = device.empty(4 * 4000, np.int32)
+            simulation.search._since = 10**6  # lists are made anew, and find little room
         simulation.run(40)
         runs.append(simulation)
-    assert len(runs[0]._search._partners) > 4 * 4000
+    assert len(runs[0].search._partners) > 4 * 4000
     assert runs[0].step == runs[1].step == 41
     np.testing.assert_allclose(runs[0].state.by_id().pos, runs[1].state.by_id().pos, atol=1e-9)
 
@@ -194,8 +194,8 @@ def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
         state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
     )
     simulation.run(30)
-    simulation._search._partners = device.empty(4 * 4000, np.int32)
-    simulation._search._since = 10**6
+    simulation.search._partners = device.empty(4 * 4000, np.int32)
+    simulation.search._since = 10**6
     simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
     assert simulation.step == 30
@@ -211,8 +211,8 @@ def test_the_cpu_needs_no_guard():
         backend="cpu",
         fused=True,
     )
-    assert len(simulation._search.pace.fastest) == 0
-    assert simulation._search.heed(simulation._search.signs, 1e-3) == 0
+    assert len(simulation.search.pace.fastest) == 0
+    assert simulation.search.heed(simulation.search.signs, 1e-3) == 0
 
 
 @pytest.mark.gpu
@@ -233,7 +233,7 @@ def test_steps_taken_by_a_record_are_the_steps(device, search):
         runs.append(simulation)
     assert [len(run._loop.pieces) > 0 for run in runs] == [False, True]
     one, other = (run.state.by_id() for run in runs)
-    if "cuda" in type(runs[0]._search).repeats_on:
+    if "cuda" in type(runs[0].search).repeats_on:
         assert np.array_equal(one.pos, other.pos)
         assert np.array_equal(one.vel, other.vel)
     np.testing.assert_allclose(one.pos, other.pos, atol=1e-9)
@@ -290,9 +290,9 @@ def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
         md.scenes.shared_gas(1000, 0.3), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
     )
     simulation.run(1)
-    simulation._search._window = 1000
+    simulation.search._window = 1000
     simulation.run(119)
-    assert simulation._search._window < 1000
+    assert simulation.search._window < 1000
     plain.run(120)
     assert simulation.step == 120
     np.testing.assert_allclose(simulation.state.by_id().pos, plain.state.by_id().pos, atol=1e-6)
@@ -308,9 +308,9 @@ def test_the_counter_of_the_words_begins_anew_before_it_ends(device):
         )  # fmt: skip
         simulation.run(60)
         if late:
-            simulation._search._fastest += np.uint64(2**63)
+            simulation.search._fastest += np.uint64(2**63)
         simulation.run(300)
-        counters = device.download(simulation._search._fastest) >> np.uint64(32)
+        counters = device.download(simulation.search._fastest) >> np.uint64(32)
         assert (0 < counters).all()
         assert (counters < 400).all()
         ends.append(simulation.state.by_id())

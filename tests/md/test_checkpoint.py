@@ -80,8 +80,8 @@ class Looks:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case[0], 'name', case[0])}-{case[1:6]}")
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     simulation, phases = made(case, backend), case[5]
-    if backend not in simulation._search.repeats_on:
-        pytest.skip(f"{simulation._search.name} does not repeat on {backend}")
+    if backend not in simulation.search.repeats_on:
+        pytest.skip(f"{simulation.search.name} does not repeat on {backend}")
     reporters = [Copies(tmp_path, 60)] if phases else [Looks(), Copies(tmp_path, 60), Looks()]
     simulation.run(250, phases=phases, reporters=reporters)
     steps = sorted(int(path.stem) for path in tmp_path.iterdir())
@@ -152,9 +152,9 @@ def test_lists_that_grew_take_the_room_of_the_first_again(backend, monkeypatch, 
     monkeypatch.setattr(md.search.verlet, "ROOM", 1)
     simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
     simulation.run(3)
-    assert len(simulation._search._partners) > len(simulation)
+    assert len(simulation.search._partners) > len(simulation)
     simulation.save(tmp_path / "run.npz")
-    assert len(simulation._search._partners) == len(simulation)
+    assert len(simulation.search._partners) == len(simulation)
     assert np.array_equal(simulation.pairs(), md.Simulation(simulation.state, LAW, backend="cpu").pairs())
 
 

@@ -135,7 +135,7 @@ def test_another_choice_takes_the_place_of_the_file(tmp_path):
         path, reorder=None, search="verlet", fused=True, backend=md.backend.Cpu("soa")
     )
     loaded.run(4)
-    assert (loaded._reorder, loaded._search.name, loaded.backend.layout) == (None, "verlet", "soa")
+    assert (loaded._reorder, loaded.search.name, loaded.backend.layout) == (None, "verlet", "soa")
     another = md.Simulation.load(path, reorder=md.Reorder("row", md.Every(100), mode="shadow"))
     another.run(4)
     np.testing.assert_allclose(loaded.state.by_id().pos, another.state.by_id().pos, atol=1e-12)

@@ -237,6 +237,16 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
     )
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "header"),
+    [(md.outline, "CHUNK", "wing"), (md.outline, "COLUMNS", "wing"), (md.outline, "SURELY", "wing"),
+     (md.curvekeys, "FAR", "curvekeys"), (md.curvekeys, "PARTS", "curvekeys")],
+)  # fmt: skip
+def test_a_constant_of_both_backends_is_the_same(module, name, header):
+    text = (ROOT / "md" / f"{header}.cuh").read_text()
+    assert float(re.search(rf"#define {name} (?:\(real\))?(\S+)", text)[1]) == getattr(module, name)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(

@@ -59,7 +59,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
         for _ in range(2)
     ]
     runs[0].run(120, phases=phases)
-    force, calls = type(runs[1]._search).force, []
+    force, calls = type(runs[1].search).force, []
 
     def pressed(self, law, out) -> None:
         force(self, law, out)
@@ -67,7 +67,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
         if len(calls) == 7:
             press()
 
-    monkeypatch.setattr(type(runs[1]._search), "force", pressed)
+    monkeypatch.setattr(type(runs[1].search), "force", pressed)
     with pytest.raises(KeyboardInterrupt):
         runs[1].run(120, phases=phases)
     assert 0 < runs[1].step < 120

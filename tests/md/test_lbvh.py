@@ -47,14 +47,14 @@ def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
         backend=backend,
         fused=True,
     )
-    sorts, took = [], run._search.took
+    sorts, took = [], run.search.took
 
     def noted(plan):
         sorts.append(plan.build)
         took(plan)
-        assert run._search._age <= rebuild_every
+        assert run.search._age <= rebuild_every
 
-    monkeypatch.setattr(run._search, "took", noted)
+    monkeypatch.setattr(run.search, "took", noted)
     run.run(40, phases=True)
     assert sorts == [step % rebuild_every == 0 for step in range(40)]
 

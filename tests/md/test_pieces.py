@@ -33,6 +33,11 @@ def gas(box=BOX) -> md.State:
     return md.State(start.pos, start.vel, box)
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.npz"
+
+
 def both(device, state, search, law=LAW, **options) -> list[md.Simulation]:
     """One run step by step, and one in pieces, which it is looked whether they were recorded."""
     runs = []
@@ -98,12 +103,43 @@ def test_round_a_wing_in_a_stream(search, integrator, device):
     assert np.abs(given[0]).max() > 0
 
 
-def test_with_lists_of_contacts(device):
-    """Atomics add up in no fixed order."""
-    search = Reflexive(data="shadow", contacts="listed", room=2, rebuild_every=4)
+@pytest.mark.parametrize(
+    "search",
+    ["linked", Reflexive(data="shadow", contacts="listed", room=2, rebuild_every=4)],
+    ids=["linked", "listed"],
+)
+def test_of_searches_that_add_up_in_no_fixed_order(search, device):
     one, other = both(device, gas(), search, walls=SHAKEN)
     np.testing.assert_allclose(one.state.by_id().pos, other.state.by_id().pos, atol=1e-8)
     assert np.array_equal(one.pairs(), other.pairs())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, device, path):
+    options = {"search": md.search.Lbvh(rebuild_every=7), "dt": 4e-4, "backend": device} | CASES[case]
+    plain, mixed = (md.Simulation(gas(), LAW, **options) for _ in range(2))
+    for k, steps in enumerate((17, 40, 36, 21, 33)):
+        for run, phases in ((plain, True), (mixed, k % 2 == 0)):
+            run.run(steps, phases=phases)
+            run.save(path)  # where it is saved a run forgets its tree
+        if k == 2:
+            mixed = md.Simulation.load(path)  # at step 93
+            assert mixed.step == plain.step == 93
+    assert plain.time == mixed.time
+    for name in ("pos", "vel"):
+        assert np.array_equal(*(getattr(run.state.by_id(), name) for run in (plain, mixed)))
+
+
+def test_of_nobody(device):
+    nobody = md.State(np.empty((0, 2)), np.empty((0, 2)), BOX)
+    run = md.Simulation(nobody, LAW, search="lbvh", dt=4e-4, walls=SHAKEN, backend=device)
+    run.run(50, phases=False)
+    assert run.step == 50
+
+
+def test_every_integrator_that_counts_steps_is_here():
+    counting = {name for name, kind in md.integrate.INTEGRATORS.items() if kind.counts}
+    assert counting == {case["integrator"] for case in CASES.values()}
 
 
 def test_a_look_in_between_changes_nothing(device):

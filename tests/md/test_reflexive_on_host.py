@@ -79,7 +79,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     search = Reflexive(data=data, **listed)
     run = simulated(state, search, md.backend.Cpu(layout), np.dtype(real).name, allow_overlap=True)
     run.forces()
-    bound, n, folder = run._search, len(state.pos), tmp_path / kernel
+    bound, n, folder = run.search, len(state.pos), tmp_path / kernel
     folder.mkdir()
     rows = [np.asarray(a) for a in (run._particles.pos, run._particles.vel)]
     if layout == "soa":

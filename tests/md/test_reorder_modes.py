@@ -104,11 +104,11 @@ def test_threads_change_who_reads_when_but_not_what(search, backend):
 @every_search
 def test_the_force_kernel_takes_the_slots_of_the_work_order_and_no_other(search, backend):
     simulation = simulated(resting_gas(3), "threads", backend, search, schedule=md.Never())
-    simulation._search.build()
+    simulation.search.build()
     slots = np.array([17, 4, 250], np.int32)
     simulation._particles.work[...] = simulation.backend.upload(np.resize(slots, len(simulation)))
     simulation._loop.force[...] = np.nan
-    simulation._search.force(LAW, simulation._loop.force)
+    simulation.search.force(LAW, simulation._loop.force)
     written = np.isfinite(simulation.backend.download(simulation._loop.force)).all(axis=1)
     assert np.flatnonzero(written).tolist() == sorted(slots)
 

@@ -21,7 +21,7 @@ def simulated(state, search, backend, law=LAW, **options) -> md.Simulation:
 
 
 def builds(simulation: md.Simulation) -> int:
-    return simulation._search.builds
+    return simulation.search.builds
 
 
 def clump(n: int, dim: int, box: md.Box, seed: int = 3) -> np.ndarray:
@@ -179,7 +179,7 @@ def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
     state = md.scenes.shared_gas(1000, 0.3)
     simulation = simulated(state, "verlet", backend)
     expected = simulation.pairs()
-    search = simulation._search
+    search = simulation.search
     search._partners = simulation.backend.empty(4000, np.int32)
     search._anchor[:] += 1.0  # everybody has gone far
     with monkeypatch.context() as patch:
@@ -211,8 +211,8 @@ def test_pairs_that_touch_across_a_side_of_a_long_box_are_listed(precision, skin
 
 def test_the_fused_step_counts_no_references_to_arrays():
     simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
-    simulation._search.build()
-    p, search = simulation._particles, simulation._search
+    simulation.search.build()
+    p, search = simulation._particles, simulation.search
     force = verlet.force.py_func  # compiled here: one from the cache comes without its assembly
     fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
     fresh(
