@@ -213,7 +213,7 @@ class Simulation:
         Raises:
             ValueError: a distance the search cannot see.
         """
-        if distance is not None and not 0 < distance <= (most := self._grid.cutoff):
+        if distance is not None and not (most := self._grid.cutoff) >= distance > 0:
             raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {most}, the law's cutoff")
         self._loop.see()
         self._loop.build()
