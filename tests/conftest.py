@@ -41,3 +41,12 @@ def backend(request) -> str:
     except md.backend.BackendUnavailableError as reason:
         pytest.skip(str(reason))
     return request.param
+
+
+@pytest.fixture
+def device() -> md.backend.Backend:
+    """The CUDA device, if there is one."""
+    try:
+        return md.backend.get("cuda")
+    except md.backend.BackendUnavailableError as reason:
+        pytest.skip(str(reason))

@@ -10,14 +10,6 @@ from md.pace import Pace
 NO_FAULT = np.uint64(2**64 - 1)
 
 
-@pytest.fixture
-def device():
-    try:
-        return md.backend.get("cuda")
-    except md.backend.BackendUnavailableError as reason:
-        pytest.skip(str(reason))
-
-
 class Lone:
     """One particle on a device, which takes one fused step after another at the speeds given."""
 

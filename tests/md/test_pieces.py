@@ -20,14 +20,6 @@ CASES = {
 REORDERS = {mode: md.Reorder("hilbert", md.Every(30), mode=mode) for mode in ("data", "threads", "shadow")}
 
 
-@pytest.fixture
-def device():
-    try:
-        return md.backend.get("cuda")
-    except md.backend.BackendUnavailableError as reason:
-        pytest.skip(str(reason))
-
-
 def gas(box=BOX) -> md.State:
     start = md.scenes.granular_gas(0.35, box, 4.0, seed=2, backend="cpu")
     return md.State(start.pos, start.vel, box)
