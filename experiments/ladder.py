@@ -1,4 +1,4 @@
-"""What does each rung of the lift article's ladder gain: reordering, stacks, atomics, ropes, a grid?
+"""What does each rung of the lift article's ladder gain: reordering, stacks, lists, atomics, ropes, a grid?
 
 The article's own case, discs that fly at a wing, on its own search (`md.search.Reflexive`) as it was at each
 step, then on what came after it here. The forces of each are compared with those of the grid in the same
