@@ -52,14 +52,16 @@ class TreeSearch(Search):
         self.particles.permute(self.tree.keys.order)
 
     def plan(self) -> Plan:
-        """As many steps as until the next sort."""
+        """As many steps as until the next sort; where that comes at each, as many as one likes."""
+        if self.rebuild_every == 1:
+            return super().plan()
         build = self._age >= self.rebuild_every
         return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
 
     def took(self, plan: Plan) -> None:
         """The tree has grown older."""
-        self._age = plan.steps + (0 if plan.build else self._age)
-        self.builds += plan.build
+        self._age = 1 if plan.rebuild else plan.steps + (0 if plan.build else self._age)
+        self.builds += plan.steps if plan.rebuild else plan.build
 
     def stepped(self) -> None:
         """The tree has grown older."""

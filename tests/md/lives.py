@@ -11,7 +11,8 @@ import numpy as np
 
 import md
 
-SAVED, FRAMES, TURN = 10, 15, 25  # steps from one to the next
+SAVED, FRAMES = 10, 15  # steps from one to the next
+TURN = 2 * SAVED  # so that whoever lived a turn, however slowly, was saved further on than before
 RUNS = {search: {"search": search} for search in md.search.SEARCHES} | {
     "fused": {"search": md.search.Verlet("zigzag", skin=0.2), "fused": True},
     "work": {"search": "scattered", "reorder": md.Reorder("zigzag", md.Moved(0.2), mode="threads")},

@@ -57,6 +57,9 @@ def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
     monkeypatch.setattr(run.search, "took", noted)
     run.run(40, phases=True)
     assert sorts == [step % rebuild_every == 0 for step in range(40)]
+    monkeypatch.setattr(run.search, "took", took)
+    run.run(33, phases=False)
+    assert run.builds == len(range(0, 73, rebuild_every))
 
 
 def test_looking_does_not_change_when_it_sorts(backend):

@@ -53,7 +53,9 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    "search", ["coherent", "tiles", md.search.Lbvh(rebuild_every=7)], ids=["coherent", "tiles", "lbvh"]
+    "search",
+    ["coherent", "tiles", md.search.Lbvh(rebuild_every=7), md.search.Lbvh(rebuild_every=1)],
+    ids=["coherent", "tiles", "lbvh", "lbvh-1"],
 )
 @pytest.mark.parametrize("case", CASES)
 def test_of_each_integrator(case, search, device):
@@ -120,6 +122,17 @@ def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, devi
     assert plain.time == mixed.time
     for name in ("pos", "vel"):
         assert np.array_equal(*(getattr(run.state.by_id(), name) for run in (plain, mixed)))
+
+
+def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch):
+    run = md.Simulation(
+        gas(), LAW, search=md.search.Lbvh(rebuild_every=1), dt=4e-4, walls=SHAKEN, backend=device
+    )
+    lengths, took = [], run.search.took
+    monkeypatch.setattr(run.search, "took", lambda plan: (lengths.append(plan.steps), took(plan)))
+    run.run(100, phases=False)
+    assert max(lengths) == run.backend.piece_lengths[0]
+    assert run.builds == 100
 
 
 def test_of_nobody(device):
