@@ -4,6 +4,9 @@ Numba keys its cache by the file a kernel stands in, so a kernel that calls into
 the old machine code after that file is edited. Here the cache folder is named by a hash of every source of
 the packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree
 finds all its kernels again from any process.
+
+A kernel whose loops threads share takes more than twice as long to compile as the same kernel for one thread,
+so that each is compiled when it is first called for.
 """
 
 import hashlib
@@ -11,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import update_wrapper
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -69,6 +73,29 @@ def _remove_old(parent: Path, prefix: str) -> None:
         shutil.rmtree(stale, ignore_errors=True)
 
 
+class Shared:
+    """A kernel whose loops threads share, and the same kernel for one thread alone, to the same bits.
+
+    Only Python can call it; a kernel that other kernels call has no loops to share.
+
+    Args:
+        alone: compiled for one thread.
+        shared: compiled with `parallel=True`.
+
+    Attributes:
+        alone, shared: as given; each compiles when it is first called.
+        py_func: what both are compiled from.
+    """
+
+    def __init__(self, alone: Callable, shared: Callable):
+        self.alone, self.shared, self.py_func = alone, shared, shared.py_func
+        update_wrapper(self, shared.py_func)
+
+    def __call__(self, *arguments):
+        """Run on as many threads as `numba.get_num_threads` says."""
+        return (self.shared if numba.get_num_threads() > 1 else self.alone)(*arguments)
+
+
 def compiler(*packages: str) -> Callable:
     """A decorator `kernel` / `kernel(parallel=True)` that compiles with the cache of `packages`.
 
@@ -76,20 +103,25 @@ def compiler(*packages: str) -> Callable:
         packages: every package whose functions the decorated kernels call, directly or through another.
 
     Returns:
-        The decorator. Compiled kernels divide as numpy does (no exception at zero) and release the GIL.
+        The decorator; with `parallel=True` it makes a `Shared`. Compiled kernels divide as numpy does (no
+        exception at zero) and release the GIL.
     """
     folder = cache_folder(*packages)
 
+    def compiled(function: Callable, place: Path, **options) -> Callable:
+        outside = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(place)  # one each, for Numba takes no notice of `parallel` there
+        try:
+            return numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function)
+        finally:
+            numba.config.CACHE_DIR = outside
+
     def kernel(function: Callable | None = None, *, parallel: bool = False, **options) -> Callable:
         def decorate(function: Callable) -> Callable:
-            outside = numba.config.CACHE_DIR
-            numba.config.CACHE_DIR = str(folder)
-            try:
-                return numba.njit(cache=True, parallel=parallel, error_model="numpy", nogil=True, **options)(
-                    function
-                )
-            finally:
-                numba.config.CACHE_DIR = outside
+            alone = compiled(function, folder, **options)
+            if not parallel:
+                return alone
+            return Shared(alone, compiled(function, folder / "shared", parallel=True, **options))
 
         return decorate if function is None else decorate(function)
 

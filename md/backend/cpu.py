@@ -4,8 +4,8 @@ import sys
 import time
 from contextlib import contextmanager
 
-import numba
 import numpy as np
+from numba import get_num_threads
 
 from md.backend import radix
 from md.backend.base import Backend, Timings
@@ -25,7 +25,7 @@ class Cpu(Backend):
 
     def __init__(self, layout: str | None = None):
         super().__init__(layout)
-        self.workers = numba.get_num_threads()
+        self.workers = get_num_threads()
 
     def describe(self) -> dict:
         """The number of threads that kernels run on."""

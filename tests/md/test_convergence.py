@@ -1,6 +1,5 @@
 """What a smaller step buys: the order of integrators on a pair that turns, the energy of an elastic gas."""
 
-import numba
 import numpy as np
 import pytest
 
@@ -65,19 +64,8 @@ def strays(steps_a_contact: int, backend: str) -> np.ndarray:
     return np.array(found) / found[0] - 1
 
 
-@pytest.fixture
-def one_thread():
-    """So small a gas waits for its threads more than it computes."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
-
-
 @pytest.mark.parametrize(("steps_a_contact", "limit"), [(50, 1e-4), (200, 1e-5)])
-def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(
-    steps_a_contact, limit, one_thread, backend
-):
+def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(steps_a_contact, limit, backend):
     """Every contact errs a little, up or down, so the energy walks at random.
 
     What 10 000 steps stray by thus grows with the root of the contacts and falls with that of n. Six gases

@@ -1,5 +1,6 @@
 """A run that is killed at any moment and goes on from its checkpoint is the run that was left alone."""
 
+import os
 import subprocess
 import sys
 import time
@@ -21,7 +22,8 @@ LONGEST = 0.3  # s from the first turn of a life to its end
 
 def life(backend: str, folder: Path, last: int) -> subprocess.Popen:
     command = [sys.executable, "-m", "tests.md.lives", backend, str(folder), str(last)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,97 @@
+"""What two threads share they do as one does alone, to the bit; other tests have one."""
+
+import numpy as np
+import pytest
+
+import md
+from md.search import Lbvh, Reflexive
+from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
+
+pytestmark = pytest.mark.split  # parts for two in either case
+LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
+BOX = md.Box((48.0, 36.0), (False, True))
+WALLS = md.laws.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
+SEARCHES = {name: name for name in md.search.SEARCHES} | {
+    "each pair twice": Reflexive("hilbert", "none", met="twice", atomics="none"),
+    "ropes": Reflexive(stack="none", data="shadow", rebuild_every=4),
+    "lists": Reflexive(data="shadow", contacts="listed", room=2),
+}
+INTEGRATORS = {
+    "velocity_verlet": {"walls": WALLS},
+    "position_verlet": {"walls": WALLS},
+    "adaptive_euler": {"walls": md.laws.Walls(contact_time=0.02), "gravity": (-3.0, 0.0)},
+    "steepest_descent": {},
+}
+
+
+def crowd(box: md.Box = BOX, n: int = 3000, seed: int = 0) -> md.State:
+    """Particles anywhere, so that they overlap, in no order."""
+    generator = np.random.default_rng(seed)
+    pos = generator.random((n, box.dim)) * box.lengths
+    return md.State(pos, generator.normal(0, 3.0, pos.shape), box, id=generator.permutation(n))
+
+
+def taken(state: md.State, steps: int = 12, **options) -> md.Simulation:
+    run = md.Simulation(state, LAW, backend="cpu", **{"dt": 1e-4, "allow_overlap": True} | options)
+    run.run(steps)
+    return run
+
+
+def end(run: md.Simulation) -> list[np.ndarray]:
+    state = run.state
+    return [state.pos, state.vel, state.id, run.forces(), run.pairs()]
+
+
+def with_search(name: str):
+    return lambda: end(taken(crowd(md.Box((12.0, 11.0, 13.0))), search=SEARCHES[name]))
+
+
+def with_integrator(name: str):
+    return lambda: end(taken(crowd(), search="coherent", integrator=name, **INTEGRATORS[name]))
+
+
+def with_reorder(mode: str):
+    reorder = md.Reorder("hilbert", md.Moved(0.001, interval=2), mode=mode)
+    return lambda: end(taken(crowd(), search="linked", reorder=reorder, dt=1e-3))
+
+
+def round_a_wing(search):
+    def work():
+        wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), stiffness=2e4)
+        stream = md.Inflow(velocity=(200.0, 0.0), temperature=1.0)
+        tunnel = md.Box((60.0, 40.0), periodic=(True, False))
+        run = taken(crowd(tunnel), 40, search=search, surroundings=[wing, stream], dt=1e-3)
+        assert run.surroundings[1].renewed > 100
+        return [*end(run), run.surroundings[0].momentum, wing.distance(run.state.pos)]
+
+    return work
+
+
+def seen():
+    balance = md.observe.EnergyBalance()
+    run = md.Simulation(crowd(), LAW, backend="cpu", dt=1e-4, walls=WALLS, allow_overlap=True)
+    run.run(12, reporters=[balance])
+    look = md.observe.look(run, [md.observe.Profile(0, 20)])
+    cells = md.observe.field(run, (8, 6))
+    table = [np.asarray(column) for column in balance.table().values()]
+    looked = [np.array([look.temperature, look.mean_speed]), look.momentum, look.profiles[0].temperature]
+    return [*table, *looked, cells.pressure, cells.velocity]
+
+
+WORKS = {
+    **{name: with_search(name) for name in SEARCHES},
+    **{name: with_integrator(name) for name in INTEGRATORS},
+    **{f"reorder {mode}": with_reorder(mode) for mode in ("data", "threads", "shadow")},
+    "a wing, every particle": round_a_wing("linked"),
+    "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
+    "seen": seen,
+}
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_two_threads_end_with_the_bits_of_one(work):
+    assert_two_threads_end_with_the_bits_of_one(WORKS[work])
+
+
+def test_no_kernel_that_threads_share_is_left_out():
+    assert not_called_by(WORKS.values(), "md") == set()

@@ -1,0 +1,59 @@
+"""What two threads share they do as one does alone, to the bit; other tests have one."""
+
+import numpy as np
+import pytest
+
+import sfc
+from sfc import locality
+from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
+
+SHAPES = {
+    "hilbert": (64, 64, 64),
+    "peano": (81, 81),
+    "gilbert": (50, 36, 22),
+    "pancake": (64, 64, 8),
+}
+
+
+def ranked(name: str):
+    def work():
+        order = sfc.ordering(name, SHAPES[name])
+        ranks = np.random.default_rng(0).permutation(order.size)[:20_000]
+        cells = order.cells(ranks)
+        assert np.array_equal(order.rank(cells), ranks)
+        return cells, order.rank(cells)
+
+    return work
+
+
+def measured(samples):
+    def work():
+        order = sfc.ordering("hilbert", (32, 32))
+        found = locality.dilation(order, samples=samples), locality.bounding_box(order, samples=samples)
+        return [np.array([measure.mean, measure.worst]) for measure in found]
+
+    return work
+
+
+def block_hits():
+    n, each = 20_000, 9
+    reads = np.random.default_rng(0).integers(0, n, n * each).astype(np.int32)
+    stream = sfc.cache.AccessStream(np.arange(0, n * each + 1, each), reads)
+    return [np.array([sfc.cache.block(stream, 1000).hits])]
+
+
+WORKS = {
+    **{name: ranked(name) for name in SHAPES},
+    "measured": measured(None),
+    "measured by samples": measured(2000),
+    "block": block_hits,
+}
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_two_threads_end_with_the_bits_of_one(work):
+    assert_two_threads_end_with_the_bits_of_one(WORKS[work])
+
+
+def test_no_kernel_that_threads_share_is_left_out():
+    assert not_called_by(WORKS.values(), "sfc") == set()

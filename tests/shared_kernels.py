@@ -1,0 +1,54 @@
+"""Work on kernels whose loops threads share: the same for two threads as for one, and on all of them."""
+
+import sys
+from collections.abc import Callable, Iterable
+
+import numba
+import numpy as np
+
+from sfc.compile import Shared
+
+Work = Callable[[], Iterable[np.ndarray]]
+
+
+def assert_two_threads_end_with_the_bits_of_one(work: Work) -> None:
+    ends = []
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        ends.append(list(work()))
+    assert len(ends[0]) == len(ends[1]) > 0
+    for one, two in zip(*ends, strict=True):
+        assert one.dtype == two.dtype
+        assert one.size > 0
+        assert np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
+
+
+def not_called_by(works: Iterable[Work], package: str) -> set[str]:
+    """Kernels of a package to be shared that no such work shares, by module and name."""
+    numba.set_num_threads(2)
+    kernels = {
+        f"{name}.{kernel.__name__}": kernel
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] == package
+        for kernel in vars(module).values()
+        if isinstance(kernel, Shared) and kernel.__module__ == name
+    }
+    assert len(kernels) > 10
+    called, calls = set(), {name: kernel.shared for name, kernel in kernels.items()}
+    for name, kernel in kernels.items():
+        kernel.shared = _noting(name, calls[name], called)
+    try:
+        for work in works:
+            list(work())
+    finally:
+        for name, kernel in kernels.items():
+            kernel.shared = calls[name]
+    return set(kernels) - called
+
+
+def _noting(name: str, call: Callable, called: set[str]) -> Callable:
+    def noted(*arguments):
+        called.add(name)
+        return call(*arguments)
+
+    return noted
