@@ -78,7 +78,7 @@ class Config(Settings):
     samples: int = 5
     """Timed samples of each case."""
     steps: int = 10
-    """Steps in a sample; on a GPU take 100."""
+    """Steps in a sample; on a GPU take 32, and few samples, for later the stream meets the wing."""
     warmup: int = 10
     """Steps before; on a GPU take 300 or more, for it records steps in pieces first."""
 

@@ -52,7 +52,10 @@ class TreeSearch(Search):
         self.particles.permute(self.tree.keys.order)
 
     def plan(self) -> Plan:
-        """As many steps as until the next sort; where that comes at each, as many as one likes."""
+        """As many steps as until the next sort; where that comes at each, as many as one likes.
+
+        There also a tree that was made since, for a look, is made anew.
+        """
         if self.rebuild_every == 1:
             return super().plan()
         build = self._age >= self.rebuild_every

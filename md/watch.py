@@ -180,4 +180,6 @@ def motion(n, vel, id, parts, energy, fastest):
             word = np.uint64(np.float32(v2).view(np.uint32)) << np.uint64(32) | np.uint64(id[i])
             top = max(top, word)
         sums[p], most[p] = total / 2, top
-    energy[0], fastest[0] = sums.sum(), most.max()
+    energy[0], fastest[0] = 0.0, most.max()
+    for p in range(parts):
+        energy[0] += sums[p]

@@ -74,9 +74,10 @@ def _remove_old(parent: Path, prefix: str) -> None:
 
 
 class Shared:
-    """A kernel whose loops threads share, and the same kernel for one thread alone, to the same bits.
+    """A kernel whose loops threads share, and the same kernel for one thread alone.
 
-    Only Python can call it; a kernel that other kernels call has no loops to share.
+    Only Python can call it, by position; a kernel that other kernels call has no loops to share. Where
+    there is more than one, the first call starts Numba's threads: a process had better not fork after it.
 
     Args:
         alone: compiled for one thread.
@@ -93,7 +94,12 @@ class Shared:
 
     def __call__(self, *arguments):
         """Run on as many threads as `numba.get_num_threads` says."""
-        return (self.shared if numba.get_num_threads() > 1 else self.alone)(*arguments)
+        threads = numba.config.NUMBA_NUM_THREADS
+        alone = threads == 1 or numba.get_num_threads() == 1
+        return (self.alone if alone else self.shared)(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
 
 def compiler(*packages: str) -> Callable:
@@ -103,14 +109,15 @@ def compiler(*packages: str) -> Callable:
         packages: every package whose functions the decorated kernels call, directly or through another.
 
     Returns:
-        The decorator; with `parallel=True` it makes a `Shared`. Compiled kernels divide as numpy does (no
-        exception at zero) and release the GIL.
+        The decorator; with `parallel=True` it makes a `Shared`, and both of its kernels give the same bits if
+        no sum of floats goes over a `prange` or a whole array: sum by parts, and the parts in a plain loop.
+        Compiled kernels divide as numpy does (no exception at zero) and release the GIL.
     """
     folder = cache_folder(*packages)
 
     def compiled(function: Callable, place: Path, **options) -> Callable:
         outside = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(place)  # one each, for Numba takes no notice of `parallel` there
+        numba.config.CACHE_DIR = str(place)  # one each, for `parallel` is in no key of Numba's cache
         try:
             return numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function)
         finally:

@@ -29,12 +29,11 @@ numba.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def threads(request, monkeypatch):
-    """One; two for tests marked `threads`. Where marked `split` one does the parts of two, one by one."""
+    """One. Where marked `split` it does the parts of two, one by one."""
     if request.node.get_closest_marker("split"):
         monkeypatch.setattr("md.backend.cpu.get_num_threads", lambda: 2)
-    numba.set_num_threads(2 if request.node.get_closest_marker("threads") else 1)
     yield
-    numba.set_num_threads(1)
+    numba.set_num_threads(1)  # after tests that took two
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -10,7 +10,7 @@ import pytest
 from experiments.core import executor
 from experiments.core.record import read_provenance
 from tests.experiments import toy
-from tests.experiments.test_survival import command, only, run, same_table
+from tests.experiments.test_survival import argv, only, run, same_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,12 +48,9 @@ def test_two_processes_give_the_table_of_one(whole, tmp_path):
 
 def test_two_workers_of_a_cluster_give_the_table_of_one_process(whole, cluster, tmp_path):
     log = tmp_path / "log"
-    done = subprocess.run(
-        command(
-            "--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.15, "--log", log
-        ),
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    flags = ("--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.15, "--log", log)
+    command = [sys.executable, "-m", "tests.experiments.toy", *argv(*flags)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     same_table(only(tmp_path), whole)
     assert len(pids(log)) == 2

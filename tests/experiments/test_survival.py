@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,18 +14,17 @@ from experiments.core import main
 from experiments.core.record import JOURNAL, Record, read_table
 from experiments.core.settings import UsageError
 from tests.experiments import toy
+from tests.processes import started
 
-ROOT = Path(__file__).parents[2]
 
-
-def command(*arguments) -> list[str]:
-    return [sys.executable, "-m", "tests.experiments.toy", "--backend", "cpu", *map(str, arguments)]
+def argv(*arguments) -> list[str]:
+    return ["--backend", "cpu", *map(str, arguments)]
 
 
 def run(*arguments, measure=toy.measure, spreads=True) -> int:
     """The toy's own command line in this process; its exit status."""
     try:
-        main(toy.Config, measure, toy.draw, {}, ["--backend", "cpu", *map(str, arguments)], spreads)
+        main(toy.Config, measure, toy.draw, {}, argv(*arguments), spreads)
     except SystemExit as ended:
         return ended.code
     return 0
@@ -61,16 +58,15 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
     moments = np.random.default_rng(3).uniform(0, 0.3, 10)
     folder, done = None, [0]
     for moment in moments:
-        begin = command("--results", tmp_path, "--repeats", 2, *flags)
-        more = begin if folder is None else command("--resume", folder)
+        begin = argv("--results", tmp_path, "--repeats", 2, *flags)
+        more = begin if folder is None else argv("--resume", folder)
         measured = log.stat().st_size if log.exists() else 0
-        with subprocess.Popen(
-            more, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            while process.poll() is None and (not log.exists() or log.stat().st_size == measured):
-                time.sleep(0.005)
-            time.sleep(moment)
-            process.kill()
+        process, _ = started(toy.run, more)
+        while process.is_alive() and (not log.exists() or log.stat().st_size == measured):
+            time.sleep(0.005)
+        time.sleep(moment)
+        process.kill()
+        process.join()
         folder = only(tmp_path)
         assert provenance(folder)["status"] != "complete"
         done.append(len(Record.taken_up(folder).finished))
@@ -78,7 +74,9 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
         assert len(read_table(folder)) <= 2 * done[-1]
     assert len(done) == 1 + 10
     assert done[-1] > 3
-    subprocess.run(command("--resume", folder), cwd=ROOT, check=True, capture_output=True)
+    process, _ = started(toy.run, argv("--resume", folder))
+    process.join()
+    assert process.exitcode == 0
     same_table(folder, whole)
     assert provenance(folder)["status"] == "complete"
     assert provenance(folder)["finished"] == 24

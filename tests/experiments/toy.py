@@ -2,7 +2,9 @@
 
 import os
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from experiments.core import Settings, main, record
@@ -43,6 +45,12 @@ def draw(table, out: Path) -> None:
     (out / "toy.png").write_text(str(len(table)))
 
 
+def run(arguments: list[str], told: Connection) -> None:
+    """In a process of its own, with a table after each case, so that a kill often meets one."""
+    record.SECONDS = 0.0
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        main(Config, measure, draw, {}, arguments, spreads=True)
+
+
 if __name__ == "__main__":
-    record.SECONDS = 0.0  # a table after each case, so that a kill often meets one
     main(Config, measure, draw, quick={"size": (7,)}, spreads=True)

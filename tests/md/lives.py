@@ -1,10 +1,6 @@
-"""Runs that live until they are killed, and go on from their checkpoints; for `test_killed.py`.
+"""Runs that live until they are killed, and go on from their checkpoints; for `test_killed.py`."""
 
-Called as `python -m tests.md.lives BACKEND FOLDER LAST`: takes steps in turns until all runs that repeat on
-the backend have taken LAST, tells of every turn on stdout, and leaves what the runs ended with in the folder.
-"""
-
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +25,11 @@ def begun(backend: str, **choices) -> md.Simulation:
     return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend, **choices)
 
 
-def live(backend: str, folder: Path, last: int) -> None:
-    """Take up all runs where they were saved, or begin them."""
+def live(backend: str, folder: Path, last: int, told: Connection) -> None:
+    """Take up all runs where they were saved, or begin them, and leave what they ended with in the folder.
+
+    Takes steps in turns until all runs that repeat on the backend have taken `last`, and tells of every turn.
+    """
     runs = {}
     for name, choices in RUNS.items():
         path = folder / f"{name}.npz"
@@ -47,12 +46,8 @@ def live(backend: str, folder: Path, last: int) -> None:
         for name, run in runs.items():
             turn = TURN - run.step % TURN  # whoever was killed is looked at at the same steps as who was not
             run.run(min(turn, last - run.step), reporters=reporters[name])
-        print("turn", flush=True)
+        told.send("turn")
     for name, run in runs.items():
         particles, down = run._particles, run.backend.download
         arrays = {key: down(getattr(particles, key)) for key in ("pos", "vel", "id", "work")}
         np.savez(folder / f"{name}-end.npz", **arrays)
-
-
-if __name__ == "__main__":
-    live(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

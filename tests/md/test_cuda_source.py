@@ -38,7 +38,7 @@ from tests.nvrtc import compile_cubin
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
 KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
 SORTS = "md.backend.sort", "md.backend.radix"  # in steps on a device, in one on the CPU
-CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (3, np.float64, "aos"), (2, np.float32, "aos4")]
+CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
 
@@ -158,9 +158,10 @@ def test_there_are_cuda_kernels_for_every_search():
     ],
 )
 def test_every_kernel_compiles(stem, kernel, dim, real, layout, half):
-    """In two cases, each law with each output in one of them."""
-    every = variants(stem, kernel)
-    chosen = [one for k, one in enumerate(every) if len(every) == 1 or (k + k // len(PUSHED) + half) % 2]
+    """In 2D and in 3D with the first law and output, with each other law and output in one of them."""
+    chosen = [
+        one for k, one in enumerate(variants(stem, kernel)) if not k or (k + k // len(PUSHED) + half) % 2
+    ]
     for law, out in chosen:
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
 

@@ -1,11 +1,7 @@
 """A run that is killed at any moment and goes on from its checkpoint is the run that was left alone."""
 
-import os
-import subprocess
-import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import gsd.hoomd
 import numpy as np
@@ -13,17 +9,11 @@ import pytest
 
 import md
 from md.checkpoint import Saved
-from tests.md.lives import RUNS, repeats
+from tests.md.lives import RUNS, live, repeats
+from tests.processes import all_heard, started
 
-ROOT = Path(__file__).parents[2]
 KILLS = 10
 LONGEST = 0.3  # s from the first turn of a life to its end
-
-
-def life(backend: str, folder: Path, last: int) -> subprocess.Popen:
-    command = [sys.executable, "-m", "tests.md.lives", backend, str(folder), str(last)]
-    environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +24,19 @@ def folders(backend, tmp_path_factory):
     moments = np.random.default_rng(5).uniform(0, LONGEST, KILLS)
     steps = [0]
     for moment in moments:
-        with life(backend, killed, last=10**9) as process:
-            assert process.stdout.readline() == "turn\n"
-            time.sleep(moment)
-            process.kill()
-        assert process.returncode == -9
+        process, heard = started(live, backend, killed, 10**9)
+        assert heard.recv() == "turn"
+        time.sleep(moment)
+        process.kill()
+        process.join()
+        assert process.exitcode == -9
         steps.append(max(Saved.read(killed / f"{name}.npz").step for name in names))
     assert all(after > before for before, after in pairwise(steps))
-    ends = [life(backend, folder, steps[-1] + 50) for folder in (killed, whole)]
-    for end in ends:
-        with end:
-            end.communicate()
-        assert end.returncode == 0
+    ends = [started(live, backend, folder, steps[-1] + 50) for folder in (killed, whole)]
+    for end, heard in ends:
+        assert set(all_heard(heard)) == {"turn"}
+        end.join()
+        assert end.exitcode == 0
     return names, killed, whole
 
 

@@ -62,11 +62,12 @@ def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
     assert run.builds == len(range(0, 73, rebuild_every))
 
 
-def test_looking_does_not_change_when_it_sorts(backend):
-    ends = []
+@pytest.mark.parametrize("rebuild_every", [1, 16])
+def test_looking_does_not_change_when_it_sorts(rebuild_every, backend):
+    ends, search = [], md.search.Lbvh(rebuild_every=rebuild_every)
     for looks in (False, True):
         run = md.Simulation(
-            md.scenes.shared_gas(2000, 0.3), md.scenes.SHARED_LAW, search="lbvh", dt=md.scenes.SHARED_DT,
+            md.scenes.shared_gas(2000, 0.3), md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT,
             backend=backend, fused=True,
         )  # fmt: skip
         for _ in range(10):

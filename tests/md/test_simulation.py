@@ -1,13 +1,13 @@
 """The loop: the shared gas case, steps, timings, faults, and looking without touching."""
 
-import subprocess
-import sys
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
 
 import md
 import sfc
+from tests.processes import all_heard, started
 
 PHASES = {"reorder", "build", "force", "integrate"}
 every_search = pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
@@ -257,30 +257,27 @@ def test_a_run_that_blows_up_leaves_every_particle_where_it_has_a_cell(backend):
         simulation.pairs()
 
 
-LOOK_AFTER_A_FAULT = """
-import sys, numpy as np, md
-search, backend, axis = sys.argv[1:]
-pos = 5 * np.random.default_rng(0).random((200, 3))
-vel = np.zeros((200, 3))
-vel[1::2, int(axis)] = 1e308
-state = md.State(pos, vel, md.Box((5, 5, 5)))
-simulation = md.Simulation(state, md.laws.SpringDashpot(0, 0), search=search, dt=100.0, backend=backend)
-looks = (lambda: simulation.state, simulation.forces, simulation.pairs, simulation.accesses)
-for look in (lambda: simulation.run(1), *looks):
-    try:
-        look()
-    except (md.SimulationFault, ValueError) as error:
-        print(type(error).__name__, flush=True)
-"""
+def look_after_a_fault(search: str, backend: str, axis: int, told: Connection) -> None:
+    pos = 5 * np.random.default_rng(0).random((200, 3))
+    vel = np.zeros((200, 3))
+    vel[1::2, axis] = 1e308
+    state = md.State(pos, vel, md.Box((5, 5, 5)))
+    simulation = md.Simulation(state, md.laws.SpringDashpot(0, 0), search=search, dt=100.0, backend=backend)
+    looks = (lambda: simulation.state, simulation.forces, simulation.pairs, simulation.accesses)
+    for look in (lambda: simulation.run(1), *looks):
+        try:
+            look()
+        except (md.SimulationFault, ValueError) as error:
+            told.send(type(error).__name__)
 
 
 @every_search
-@pytest.mark.parametrize("axis", ["0", "1"])
+@pytest.mark.parametrize("axis", [0, 1])
 def test_looking_after_a_fault_does_not_end_the_process(search, axis, backend):
-    command = [sys.executable, "-c", LOOK_AFTER_A_FAULT, search, backend, axis]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done
-    assert done.stdout.startswith("NonFiniteState")
+    process, heard = started(look_after_a_fault, search, backend, axis, threads=1 + axis)
+    assert all_heard(heard)[0] == "NonFiniteState"
+    process.join()
+    assert process.exitcode == 0
 
 
 @every_search

@@ -20,7 +20,7 @@ INTEGRATORS = {
     "velocity_verlet": {"walls": WALLS},
     "position_verlet": {"walls": WALLS},
     "adaptive_euler": {"walls": md.laws.Walls(contact_time=0.02), "gravity": (-3.0, 0.0)},
-    "steepest_descent": {},
+    "steepest_descent": {"walls": md.laws.Walls(contact_time=0.02)},
 }
 
 
@@ -31,8 +31,15 @@ def crowd(box: md.Box = BOX, n: int = 3000, seed: int = 0) -> md.State:
     return md.State(pos, generator.normal(0, 3.0, pos.shape), box, id=generator.permutation(n))
 
 
-def taken(state: md.State, steps: int = 12, **options) -> md.Simulation:
-    run = md.Simulation(state, LAW, backend="cpu", **{"dt": 1e-4, "allow_overlap": True} | options)
+def spheres() -> md.State:
+    """Spheres of many sizes."""
+    state, generator = crowd(md.Box((12.0, 11.0, 13.0)), n=1000), np.random.default_rng(1)
+    return md.State(state.pos, state.vel, state.box, state.id, radius=generator.uniform(0.1, 1.0, 1000))
+
+
+def taken(state: md.State, steps: int = 12, law=LAW, **options) -> md.Simulation:
+    options = {"dt": 1e-4, "allow_overlap": True, "backend": "cpu"} | options
+    run = md.Simulation(state, law, **options)
     run.run(steps)
     return run
 
@@ -50,19 +57,39 @@ def with_integrator(name: str):
     return lambda: end(taken(crowd(), search="coherent", integrator=name, **INTEGRATORS[name]))
 
 
+def fused(search: str, layout: str):
+    options = {"fused": True, "precision": "float32", "walls": WALLS}
+    return lambda: end(taken(crowd(), search=search, backend=md.backend.Cpu(layout), **options))
+
+
+def with_friction():
+    law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.4, tangential_damping=60.0)
+    return end(taken(crowd(), law=law, search="linked", walls=WALLS))
+
+
+def of_many_sizes(search: str):
+    return lambda: end(taken(spheres(), search=search))
+
+
 def with_reorder(mode: str):
     reorder = md.Reorder("hilbert", md.Moved(0.001, interval=2), mode=mode)
-    return lambda: end(taken(crowd(), search="linked", reorder=reorder, dt=1e-3))
+    return lambda: end(taken(crowd(), search="linked", reorder=reorder, walls=WALLS))
 
 
 def round_a_wing(search):
     def work():
-        wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), stiffness=2e4)
-        stream = md.Inflow(velocity=(200.0, 0.0), temperature=1.0)
+        wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
         tunnel = md.Box((60.0, 40.0), periodic=(True, False))
-        run = taken(crowd(tunnel), 40, search=search, surroundings=[wing, stream], dt=1e-3)
-        assert run.surroundings[1].renewed > 100
-        return [*end(run), run.surroundings[0].momentum, wing.distance(run.state.pos)]
+        start = md.scenes.wing_tunnel(0.2, tunnel, wing, (20.0, 0.0), 1.0, backend="cpu")
+        met = {
+            "surroundings": [wing, md.Inflow(velocity=(20.0, 0.0), temperature=1.0)],
+            "walls": md.laws.Walls(contact_time=0.02),
+        }
+        run = taken(start, 240, search=search, dt=4e-4, **met)
+        given = run.surroundings[0].momentum
+        assert run.surroundings[1].renewed > 0
+        assert np.abs(given).max() > 0
+        return [*end(run), given, wing.distance(run.state.pos)]
 
     return work
 
@@ -81,6 +108,11 @@ def seen():
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
+    "fused, aos4": fused("verlet", "aos4"),
+    "fused, soa": fused("scattered", "soa"),
+    "friction": with_friction,
+    "sizes, a tree": of_many_sizes("lbvh"),
+    "sizes, a grid": of_many_sizes("linked"),
     **{f"reorder {mode}": with_reorder(mode) for mode in ("data", "threads", "shadow")},
     "a wing, every particle": round_a_wing("linked"),
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),

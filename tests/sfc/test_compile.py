@@ -71,11 +71,14 @@ def test_an_edited_law_acts_at_once_and_an_unedited_tree_compiles_nothing_again(
 
 SHARED = """
 import json, numba, sys
+import numpy as np
 sys.path.insert(0, sys.argv[1])
 from probe_package.inner import total
 numba.set_num_threads(int(sys.argv[2]))
-sums = total(1000), total.alone.stats, total.shared.stats
-print(json.dumps([sums[0], *[[len(s.cache_hits), len(s.cache_misses)] for s in sums[1:]]]))
+by = np.empty(1000, np.int64)
+found = [total(by), len(set(by.tolist()))]
+stats = total.alone.stats, total.shared.stats
+print(json.dumps([*found, *[[len(s.cache_hits), len(s.cache_misses)] for s in stats]]))
 """
 
 
@@ -83,7 +86,8 @@ def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(p
     (package / "inner.py").write_text(
         "import numba\nfrom sfc.compile import compiler\n"
         "@compiler('probe_package')(parallel=True)\n"
-        "def total(n):\n    count = 0\n    for i in numba.prange(n):\n        count += i\n    return count\n"
+        "def total(by):\n    count = 0\n    for i in numba.prange(len(by)):\n"
+        "        by[i] = numba.get_thread_id()\n        count += i\n    return count\n"
     )
 
     def told(threads: int) -> list:
@@ -92,10 +96,10 @@ def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(p
             subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         )
 
-    assert told(1) == [499500, [0, 1], [0, 0]]
-    assert told(2) == [499500, [0, 0], [0, 1]]
-    assert told(1) == [499500, [1, 0], [0, 0]]
-    assert told(2) == [499500, [0, 0], [1, 0]]
+    assert told(1) == [499500, 1, [0, 1], [0, 0]]
+    assert told(2) == [499500, 2, [0, 0], [0, 1]]
+    assert told(1) == [499500, 1, [1, 0], [0, 0]]
+    assert told(2) == [499500, 2, [0, 0], [1, 0]]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What two threads share they do as one does alone, to the bit; other tests have one."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -24,6 +25,22 @@ def ranked(name: str):
         return cells, order.rank(cells)
 
     return work
+
+
+@pytest.mark.parametrize("curve", ["hilbert", "peano"])
+def test_the_first_row_outside_is_named_whoever_finds_it(curve):
+    numba.set_num_threads(2)
+    curve, cells = sfc.curve(curve, 2), np.zeros((20_000, 2), np.int64)
+    cells[[7_000, 15_000, 19_999]] = 10**6
+    ranks = np.where(cells[:, 0] > 0, 10**12, 0)
+    for refused, values in (
+        (lambda v: curve.encode(v, 4), cells),
+        (lambda v: curve.decode(v, 4), ranks),
+        (sfc.ordering("hilbert", (8, 8)).rank, cells),
+        (sfc.ordering("hilbert", (8, 8)).cells, ranks),
+    ):
+        with pytest.raises(ValueError, match=r"\b7000\b"):
+            refused(values)
 
 
 def measured(samples):
