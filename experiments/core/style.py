@@ -12,6 +12,15 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # A name's place gives its colour and marker, so a new one goes to the end.
 _KNOWN = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
 _KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled")
+SETTINGS = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 120,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # TrueType, which publishers ask for
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
 _PAIRS = len(_COLOURS) * len(_MARKERS)  # each place below has its own, as 7 and 8 share no divisor
 
 
@@ -19,17 +28,7 @@ def use() -> None:
     """Set the style; the core calls it before every `draw`."""
     mpl.use("Agg")
     sns.set_theme(context="paper", style="ticks", palette=list(_COLOURS), font_scale=1.0)
-    mpl.rcParams.update(
-        {
-            "figure.constrained_layout.use": True,
-            "figure.dpi": 120,
-            "savefig.dpi": 200,
-            "pdf.fonttype": 42,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "legend.frameon": False,
-        }
-    )
+    mpl.rcParams.update(SETTINGS)
 
 
 def colour(name: str) -> str:

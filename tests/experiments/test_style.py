@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+import matplotlib.pyplot as plt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,3 +55,13 @@ def test_lines_give_each_name_its_look():
     given = style.lines(["row", "coil"])
     for name in ("row", "coil"):
         assert (given["palette"][name], given["markers"][name]) == look(name)
+
+
+def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path):
+    style.use()
+    figure, panel = plt.subplots(figsize=(2, 1))
+    panel.set_xlabel("time of a step (ms)")
+    png, pdf = style.save(figure, tmp_path, "figure")
+    assert plt.imread(png).shape[:2] == (200, 400)
+    assert b"/Subtype /CIDFontType2" in pdf.read_bytes()
+    assert b"/Subtype /Type3" not in pdf.read_bytes()

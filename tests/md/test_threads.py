@@ -57,9 +57,9 @@ def with_integrator(name: str):
     return lambda: end(taken(crowd(), search="coherent", integrator=name, **INTEGRATORS[name]))
 
 
-def fused(search: str, layout: str):
-    options = {"fused": True, "precision": "float32", "walls": WALLS}
-    return lambda: end(taken(crowd(), search=search, backend=md.backend.Cpu(layout), **options))
+def fused():
+    options = {"fused": True, "precision": "float32", "walls": WALLS, "backend": md.backend.Cpu("aos4")}
+    return end(taken(crowd(), search="verlet", **options))
 
 
 def with_friction():
@@ -108,8 +108,7 @@ def seen():
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
-    "fused, aos4": fused("verlet", "aos4"),
-    "fused, soa": fused("scattered", "soa"),
+    "fused": fused,
     "friction": with_friction,
     "sizes, a tree": of_many_sizes("lbvh"),
     "sizes, a grid": of_many_sizes("linked"),
