@@ -1,4 +1,4 @@
-"""Figures of the tests are drawn small, and with fonts that need not be cut to size: faster by a third."""
+"""Figures of the tests are drawn small, and with fonts that need not be cut to size."""
 
 import pytest
 
