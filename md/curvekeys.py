@@ -12,9 +12,9 @@ import numpy as np
 import sfc
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.grid import Grid
 from sfc import Curve
+from sfc.compile import kernel
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # of a key along an axis, to choose from; dim -> how many
 AROUND = 3  # lengths of an open axis in which cells are as narrow as asked for, the box in their middle

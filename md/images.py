@@ -3,10 +3,10 @@
 An image is a number of `dim` digits of base 3, the first axis lowest: 1 is a length up, 2 a length down.
 """
 
-from numba.extending import overload, register_jitable
+from sfc.compile import inlined, overload
 
 
-@register_jitable(forceinline=True)
+@inlined
 def is_needed(grid, r, image, low, high, reach):
     """Whether a position has anything in reach of that image of it, of what is between two corners."""
     for axis in range(len(r)):
@@ -19,7 +19,7 @@ def is_needed(grid, r, image, low, high, reach):
     return True
 
 
-@register_jitable(forceinline=True)
+@inlined
 def needs_images(grid, r, low, high, reach):
     """Whether a position has anything in reach of any image of it but itself."""
     needs = False
@@ -30,7 +30,7 @@ def needs_images(grid, r, low, high, reach):
     return needs
 
 
-@register_jitable(forceinline=True)
+@inlined
 def is_nearest(grid, a, b, there, image):
     """Whether that image of a is nearest to b, which may stand in the tree at `there`, a length away.
 
@@ -47,7 +47,7 @@ def is_nearest(grid, a, b, there, image):
     return True
 
 
-@register_jitable(forceinline=True)
+@inlined
 def moved_along(grid, axis, x, digit):
     """A coordinate of an image."""
     if digit == 0:
@@ -60,7 +60,7 @@ def image_of(grid, r, image):
     raise NotImplementedError
 
 
-@overload(image_of, jit_options={"forceinline": True})
+@overload(image_of)
 def _image_of(grid, r, image):
     if r.count == 2:
         return lambda grid, r, image: (

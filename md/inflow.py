@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.search.strategy import Search
 from md.state import Particles
 from md.surrounding import Bound, Surrounding
+from sfc.compile import callee, kernel
 
 MOST_SEEDS = 2**63
 TURNS = {2: 0.6180339887498949, 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
@@ -153,7 +152,7 @@ class Inlet(Bound):
         kernels.count(1, self._counts)
 
 
-@register_jitable
+@callee
 def mixed(word):
     """A 64-bit word whose bits all depend on all of another's (splitmix64: Steele, Lea and Flood, 2014)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -161,7 +160,7 @@ def mixed(word):
     return word ^ (word >> np.uint64(31))
 
 
-@register_jitable
+@callee
 def chance(seed, number, draw):
     """A number above 0 and up to 1, the same on every backend."""
     word = mixed(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(number + 1))

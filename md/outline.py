@@ -2,9 +2,8 @@
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
-from md.backend.jit import kernel
+from sfc.compile import callee, kernel
 
 COLUMNS = 8  # of a segment: start, end, outward normal, how the outline turns at the start, length^2
 CHUNK = 8  # segments in a row that have a box together, which is looked at before them
@@ -24,7 +23,7 @@ def packed(segments: np.ndarray) -> np.ndarray:
     return np.concatenate([segments.ravel(), np.column_stack([low, high]).ravel()])
 
 
-@register_jitable
+@callee
 def from_outline(count, segments, within2, x, y):
     """The outline seen from a point: nearest segment, signed distance, outward normal there.
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 
 import numba
 import numpy as np
-from numba.extending import overload, register_jitable
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import load, store
 from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.walls import RADIUS, ShakenWalls, Walls
 from md.state import Particles
+from sfc.compile import inlined, kernel, overload
 
 
 def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
@@ -142,13 +141,13 @@ class Outside:
         )
 
 
-@register_jitable(forceinline=True)
+@inlined
 def radius_of(o, radius, i):
     """Of a particle, where `radius` may be (0,)."""
     return radius[i] if len(radius) else o.radius
 
 
-@register_jitable(forceinline=True)
+@inlined
 def along(axis, o, reach, drive, carried, length, x, speed, before):
     """One component of the force on a particle, with what acts on it from outside."""
     shaken = axis == o.axis
@@ -170,7 +169,7 @@ def outside(o, radius, now, grid, r, v, acc):
     raise NotImplementedError
 
 
-@overload(outside, jit_options={"forceinline": True})
+@overload(outside)
 def _outside(o, radius, now, grid, r, v, acc):
     real = acc.dtype
     if acc.count == 2:
@@ -195,7 +194,7 @@ def _outside(o, radius, now, grid, r, v, acc):
     return outside_3d
 
 
-@kernel()
+@kernel
 def swing(n, clock, turn, step, elapsed, dt, frequency, acceleration, speed, now):
     """What the container does at a time: its acceleration reversed in now[0], in now[1] its velocity."""
     if len(elapsed):

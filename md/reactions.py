@@ -7,30 +7,31 @@ of `md.walks`. `lists` is None, or how many each leaf met, the room of a list, a
 """
 
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend.prelude import displacement, dot, finish, load, sub, zero
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.walks import look_around
+from sfc.compile import callee, inlined
 
 
-@register_jitable(forceinline=True)
+@inlined
 def far_of(reach):
     """How far walks look, the square of that, and that for leaves."""
     return reach.reach, reach.reach2, reach.leaf2
 
 
-@register_jitable
+@callee
 def gather_part(part, n, parts, later, rows, tree, grid, far, law, stack, out):
     """Of some of the leaves, for their own particles alone."""
     pos, vel, order = rows
     for leaf in range(part * n // parts, (part + 1) * n // parts):
         i = np.int64(order[leaf]) if len(order) else leaf
         acc = look_around(n, leaf, later, rows, tree, grid, far, law, stack, None)
-        finish(out, grid, i, load(pos, i, grid), load(vel, i, grid), acc)
+        ri, vi = load(pos, i, grid), load(vel, i, grid)
+        finish(out, grid, i, ri, vi, result(law, ri, vi, acc))
 
 
-@register_jitable
+@callee
 def push_part(part, n, parts, lists, rows, tree, grid, far, law, stack, sums):
     """Of some of the leaves, for both of each pair: row k of the part's sums is of leaf k."""
     mine, begin = sums[part], part * n // parts
@@ -46,23 +47,23 @@ def push_part(part, n, parts, lists, rows, tree, grid, far, law, stack, sums):
             mine[leaf, axis] += acc[axis]
 
 
-@register_jitable
+@callee
 def push_listed(n, leaf, lists, rows, grid, law, sums):
     """What a leaf's particle gets of those in its list, which get as much."""
     (met, _, partners), (pos, vel, _) = lists, rows
     ri, vi = load(pos, leaf, grid), load(vel, leaf, grid)
-    acc = zero(ri)
+    acc = initial(law, ri)
     for k in range(met[leaf]):
         j = np.int64(partners[k * n + leaf])
         dr = displacement(grid, ri, load(pos, j, grid))
-        back = sub(zero(ri), interact(law, vel, leaf, j, dot(dr, dr), dr, vi, zero(ri)))
+        back = sub(zero(ri), interact(law, vel, leaf, j, dot(dr, dr), dr, vi, initial(law, ri)))
         for axis in range(len(back)):
             sums[j, axis] += back[axis]
         acc = sub(acc, back)
     return acc
 
 
-@register_jitable
+@callee
 def sum_parts(leaf, n, parts, order, sums, out):
     """Of all parts that may have met a leaf; earlier ones do not begin after it."""
     i = np.int64(order[leaf]) if len(order) else leaf

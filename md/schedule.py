@@ -12,11 +12,11 @@ from typing import Protocol
 import numba
 import numpy as np
 
-from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
 from md.counts import require_count
 from md.decayed import Decayed
 from md.watching import Run, Watching
+from sfc.compile import kernel
 
 
 class Schedule(Protocol):

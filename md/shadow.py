@@ -10,14 +10,13 @@ import copy
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from md.backend.base import Array
 from md.backend.prelude import finish, store
 from md.laws import PairLaw
 from md.search.strategy import Search
 from sfc.cache import AccessStream
+from sfc.compile import implement, inlined
 
 
 class Unsorted(NamedTuple):
@@ -99,8 +98,10 @@ class Shadow(Search):
         self._copy.id = self.backend.upload(id[order])
 
 
-@overload(finish, jit_options={"forceinline": True})
-def _finish(out, grid, i, ri, vi, acc):
-    if not (isinstance(out, types.BaseNamedTuple) and out.instance_class is Unsorted):
-        return None
-    return lambda out, grid, i, ri, vi, acc: store(out.rows, np.uint32(out.order[i]), acc)
+@inlined
+def scatter(out, grid, i, ri, vi, acc):
+    """Write to the slot that row i of the copy is from."""
+    store(out.rows, np.uint32(out.order[i]), acc)
+
+
+implement(finish, Unsorted, lambda *kinds: scatter)

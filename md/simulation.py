@@ -17,6 +17,7 @@ from md.grid import Grid
 from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
+from md.laws.pair import require_law
 from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
@@ -89,6 +90,7 @@ class Simulation:
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
     ):
+        require_law(law)
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)

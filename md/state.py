@@ -9,8 +9,8 @@ import numba
 import numpy as np
 
 from md.backend import Backend
-from md.backend.jit import kernel
 from md.box import Box
+from sfc.compile import kernel
 
 MAX_ID = 2**31 - 1
 MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up

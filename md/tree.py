@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba.extending import overload, register_jitable
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.curvekeys import CurveKeys
 from md.grid import Grid
 from sfc import Curve
+from sfc.compile import callee, inlined, kernel, overload
 
 MOST = 2**29  # particles
 ROW = 4  # numbers of a corner of a node's box; a device keeps where a walk goes in the last
@@ -114,7 +113,7 @@ class Tree:
         self._is_new = False
 
 
-@register_jitable
+@callee
 def leading_zeros(word):
     """Of a 64-bit word; 64 of 0."""
     zeros, width = 64, 32
@@ -126,7 +125,7 @@ def leading_zeros(word):
     return zeros - np.int64(word)
 
 
-@register_jitable
+@callee
 def alike(n, keys, i, j):
     """Leading bits that two keys share, and if all then their places; -1 beyond an end."""
     if j < 0 or j >= n:
@@ -135,7 +134,7 @@ def alike(n, keys, i, j):
     return leading_zeros(differ) if differ else 64 + leading_zeros(np.uint64(i ^ j))
 
 
-@register_jitable
+@callee
 def node_beyond(n, keys, leaf):
     """What a walk meets after a subtree whose range ends with a leaf.
 
@@ -185,7 +184,7 @@ def link(n, key_bits, keys, other_end, way, parent):
             parent[0] = -1
 
 
-@register_jitable
+@callee
 def merge(dim, node, way, nodes):
     """The box of a node from those of its children."""
     left = way[2 * node]
@@ -195,7 +194,7 @@ def merge(dim, node, way, nodes):
         nodes[2 * node + 1, axis] = max(nodes[2 * left + 1, axis], nodes[2 * right + 1, axis])
 
 
-@register_jitable
+@callee
 def where_it_went_out(grid, axis, x, before):
     """A coordinate, or its image if it came in at the other side; at most half a length out of the box."""
     half = grid.half[axis]
@@ -264,13 +263,13 @@ def gap2(r, low, high):
     raise NotImplementedError
 
 
-@register_jitable(forceinline=True)
+@inlined
 def apart(x, low, high):
     """How far a coordinate is from an interval."""
     return max(max(low - x, x - high), x - x)
 
 
-@overload(gap2, jit_options={"forceinline": True})
+@overload(gap2)
 def _gap2(r, low, high):
     if r.count == 2:
 

@@ -10,17 +10,17 @@ and its number. `sums` is None, or (n, dim): what the partners get, by their lea
 """
 
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend.prelude import displacement, dot, load, sub, zero
 from md.images import image_of, is_nearest, is_needed, needs_images
-from md.laws.pair import interact
+from md.laws.pair import initial, interact
 from md.tree import gap2
+from sfc.compile import callee, inlined
 
 ROOM = 96  # entries of a stack in a thread: a tree of keys of 63 bits and places of 31 has 95 levels
 
 
-@register_jitable(forceinline=True)
+@inlined
 def meet(rows, grid, law, asks, whom, partner, there, sums, acc):
     """The accumulator after a leaf in reach; where there are sums, what its particle gets is added there."""
     (pos, vel, order), (leaf, _, i, ri, vi, _, image) = rows, whom
@@ -33,13 +33,13 @@ def meet(rows, grid, law, asks, whom, partner, there, sums, acc):
     dr = displacement(grid, ri, rj)
     if sums is None:
         return interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-    back = sub(zero(ri), interact(law, vel, i, j, dot(dr, dr), dr, vi, zero(ri)))
+    back = sub(zero(ri), interact(law, vel, i, j, dot(dr, dr), dr, vi, initial(law, ri)))
     for axis in range(len(back)):
         sums[partner, axis] += back[axis]
     return sub(acc, back)
 
 
-@register_jitable
+@callee
 def walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc):
     """Fold the law over the leaves in reach of a position, node by node: from the root, or past its own."""
     (nodes, way), after, at = tree, whom[1], whom[5]
@@ -53,7 +53,7 @@ def walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc):
     return acc
 
 
-@register_jitable
+@callee
 def walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
     """The same with a stack, as the source does it.
 
@@ -80,7 +80,7 @@ def walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
     return acc
 
 
-@register_jitable
+@callee
 def look_around(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
     """What a leaf's particle and its images get of all others, or of those whose leaves come later."""
     pos, vel, order = rows
@@ -88,7 +88,7 @@ def look_around(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
     i = np.int64(order[leaf]) if len(order) else leaf
     ri, vi = load(pos, i, grid), load(vel, i, grid)
     low, high = load(tree[0], 0, grid), load(tree[0], 1, grid)
-    asks, acc = needs_images(grid, ri, low, high, far[0]), zero(ri)
+    asks, acc = needs_images(grid, ri, low, high, far[0]), initial(law, ri)
     for image in range(3 ** len(ri) if asks else 1):
         if is_needed(grid, ri, image, low, high, far[0]):
             whom = leaf, after, i, ri, vi, image_of(grid, ri, image), image

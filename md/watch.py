@@ -15,7 +15,6 @@ import numba
 import numpy as np
 
 from md.backend import Backend
-from md.backend.jit import kernel
 from md.faults import EnergyExploded, OverlappingStart, Remains
 from md.frozen import warn_if_frozen
 from md.integrate import Integrator
@@ -23,6 +22,7 @@ from md.laws import PairLaw
 from md.laws.walls import RADIUS
 from md.outside import Outside
 from md.state import Particles, pair_distances, pair_sizes
+from sfc.compile import kernel
 
 GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
 SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion

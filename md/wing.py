@@ -14,18 +14,17 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from md.airfoil import Airfoil
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.outline import distances, from_outline, packed
 from md.search.strategy import Search
 from md.state import Particles
 from md.surrounding import Bound, Surrounding
+from sfc.compile import callee, kernel
 
 LANES = 32  # parts of a segment's box, each of which a thread of a device walks for
 STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
@@ -224,7 +223,7 @@ def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
     )
 
 
-@register_jitable
+@callee
 def pushed(count, segments, foil, x, y, vx, vy):
     """The segment that pushes a disc, or -1, and the force on the disc."""
     if not (foil.left < x < foil.right and foil.down < y < foil.up):

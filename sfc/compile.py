@@ -1,76 +1,28 @@
-"""Numba compilation with a disk cache that no edit can leave stale.
+"""How code is compiled: `@kernel` for what Python calls, `@inlined` and `@overload` for what kernels call.
 
-Numba keys its cache by the file a kernel stands in, so a kernel that calls into another file keeps running
-the old machine code after that file is edited. Here the cache folder is named by a hash of every source of
-the packages a kernel may call into: an edit anywhere in them starts a fresh folder, and an unedited tree
-finds all its kernels again from any process.
+Compiled kernels are kept on disk (`sfc.kernel_cache`), each under a hash of the code and the constants it can
+reach (`sfc.fingerprint`): never stale after an edit, never compiled again without one.
 
 A kernel whose loops threads share takes more than twice as long to compile as the same kernel for one thread,
 so that each is compiled when it is first called for.
 """
 
-import hashlib
-import os
-import shutil
-import tempfile
-from collections.abc import Callable
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
-from importlib.util import find_spec
-from pathlib import Path
+from typing import Any
 
 import numba
-from platformdirs import user_cache_path
+from numba import extending
+from numba.core import types
 
-KEPT_FOLDERS = 8  # caches of the most recent source states; older ones are removed
+from sfc.fingerprint import fingerprint
+from sfc.kernel_cache import KernelCache
 
-
-def source_hash(*packages: str) -> str:
-    """Hash of every Python source of the named packages.
-
-    Args:
-        packages: importable package names; they are located, not imported.
-
-    Returns:
-        16 hexadecimal digits.
-
-    Raises:
-        ModuleNotFoundError: a package that cannot be found.
-    """
-    digest = hashlib.sha256()
-    for package in packages:
-        spec = find_spec(package)
-        if spec is None or not spec.submodule_search_locations:
-            raise ModuleNotFoundError(f"no package {package!r} to hash; is the project installed?")
-        root = Path(next(iter(spec.submodule_search_locations)))
-        for path in sorted(root.rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def cache_folder(*packages: str) -> Path:
-    """Folder for compiled kernels of the named packages in their present state, made if need be.
-
-    It lies in `NUMBA_CACHE_DIR` where that is set, else in the user's cache; in a temporary folder where
-    neither can be written.
-    """
-    configured = os.environ.get("NUMBA_CACHE_DIR")
-    parent = Path(configured) if configured else user_cache_path("spatial-locality") / "kernels"
-    folder = parent / ("-".join(packages) + "-" + source_hash(*packages))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-        os.utime(folder)
-        _remove_old(parent, "-".join(packages) + "-")
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="spatial-locality-"))
-    return folder
-
-
-def _remove_old(parent: Path, prefix: str) -> None:
-    named = [p for p in parent.iterdir() if p.name.startswith(prefix) and len(p.name) == len(prefix) + 16]
-    for stale in sorted(named, key=lambda p: p.stat().st_mtime, reverse=True)[KEPT_FOLDERS:]:
-        shutil.rmtree(stale, ignore_errors=True)
+_overloads: dict[Callable, list[Callable]] = {}  # of each function that has some, what chooses the code
+_by_class: dict[Callable, dict[type, Callable]] = {}  # likewise, by the NamedTuple class of one argument
 
 
 class Shared:
@@ -102,34 +54,120 @@ class Shared:
         return self.__qualname__
 
 
-def compiler(*packages: str) -> Callable:
-    """A decorator `kernel` / `kernel(parallel=True)` that compiles with the cache of `packages`.
+def kernel(function: Callable | None = None, *, parallel: bool = False, **options) -> Callable:
+    """Compile a function for the types it is called with, once for all processes.
 
     Args:
-        packages: every package whose functions the decorated kernels call, directly or through another.
+        function: the function; without it the decorator of those options.
+        parallel: make a `Shared`, both of whose kernels give the same bits if no sum of floats goes over a
+            `prange` or a whole array: sum by parts, and the parts in a plain loop.
+        options: further ones of `numba.njit`.
 
     Returns:
-        The decorator; with `parallel=True` it makes a `Shared`, and both of its kernels give the same bits if
-        no sum of floats goes over a `prange` or a whole array: sum by parts, and the parts in a plain loop.
-        Compiled kernels divide as numpy does (no exception at zero) and release the GIL.
+        The compiled function. It divides as numpy does (no exception at zero) and releases the GIL.
     """
-    folder = cache_folder(*packages)
 
-    def compiled(function: Callable, place: Path, **options) -> Callable:
-        outside = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(place)  # one each, for `parallel` is in no key of Numba's cache
-        try:
-            return numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function)
-        finally:
-            numba.config.CACHE_DIR = outside
+    def compiled(function: Callable, **options) -> Callable:
+        options = {"error_model": "numpy", "nogil": True} | options
+        dispatcher = numba.njit(**options)(function)
+        dispatcher._cache = KernelCache(function, options, lambda kinds: _reach(function, kinds))
+        return dispatcher
 
-    def kernel(function: Callable | None = None, *, parallel: bool = False, **options) -> Callable:
-        def decorate(function: Callable) -> Callable:
-            alone = compiled(function, folder, **options)
-            if not parallel:
-                return alone
-            return Shared(alone, compiled(function, folder / "shared", parallel=True, **options))
+    def decorate(function: Callable) -> Callable:
+        alone = compiled(function, **options)
+        return Shared(alone, compiled(function, parallel=True, **options)) if parallel else alone
 
-        return decorate if function is None else decorate(function)
+    return decorate if function is None else decorate(function)
 
-    return kernel
+
+def inlined(function: Callable) -> Callable:
+    """Let kernels call a plain function; its code is put in the place of each call."""
+    return extending.register_jitable(forceinline=True)(function)
+
+
+def callee(function: Callable) -> Callable:
+    """Let kernels call a plain function; the compiler decides whether to inline it."""
+    return extending.register_jitable(function)
+
+
+def overload(stub: Callable) -> Callable:
+    """Decorator of a function that chooses the code which takes the place of a call of `stub` in a kernel.
+
+    Args:
+        stub: a function of the same module.
+
+    Returns:
+        The decorator of a function that takes the Numba types of the arguments, by the names that `stub` has,
+        and returns a function of those names to compile, or None where it has none for such types.
+    """
+
+    def decorate(choose: Callable) -> Callable:
+        _overloads.setdefault(stub, []).append(choose)
+        return extending.overload(stub, jit_options={"forceinline": True})(choose)
+
+    return decorate
+
+
+def chosen_by(argument: str, default: Callable | None = None) -> Callable:
+    """Decorator of a function whose code in a kernel follows from the NamedTuple class of one argument.
+
+    What is to be called for a class `implement` says; so whoever defines a class gives its code.
+
+    Args:
+        argument: name of the argument.
+        default: takes the Numba types of the arguments and returns the function to compile, or None, where
+            the argument is of a class without an implementation.
+    """
+
+    def decorate(stub: Callable) -> Callable:
+        names = [
+            p.replace(annotation=inspect.Parameter.empty) for p in inspect.signature(stub).parameters.values()
+        ]
+        place = [p.name for p in names].index(argument)
+        own = _by_class[stub] = {}
+
+        def choose(*kinds):
+            kind = kinds[place]
+            known = own.get(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else None
+            known = known or default
+            return known and known(*kinds)
+
+        choose.__signature__ = inspect.Signature(names)  # which Numba compares with that of the code
+        extending.overload(stub, jit_options={"forceinline": True})(choose)
+        if default is not None:
+            _overloads[stub] = [default]
+        return stub
+
+    return decorate
+
+
+def implement(stub: Callable, kind: type, choose: Callable) -> None:
+    """Give the code of a function (`chosen_by`) for a NamedTuple class.
+
+    Args:
+        stub: the function.
+        kind: the class.
+        choose: takes the Numba types of the arguments, and returns the function to compile.
+
+    Raises:
+        ValueError: the class has one already.
+    """
+    if kind in _by_class[stub]:
+        raise ValueError(
+            f"{stub.__name__} of {kind.__qualname__} has its code already; allowed: one for each class; give "
+            "another class its own"
+        )
+    _by_class[stub][kind] = choose
+
+
+def implementations(kind: type) -> list[Callable]:
+    """What was given for a NamedTuple class, of every function that is chosen by it."""
+    return [own[kind] for own in _by_class.values() if kind in own]
+
+
+def _reach(function: Callable, kinds: Iterable[type]) -> str:
+    """Fingerprint of what a kernel can reach with arguments of some NamedTuple classes."""
+    roots: list[Any] = [function]
+    for kind in kinds:
+        roots += implementations(kind)
+    return fingerprint(roots, lambda stub: _overloads.get(stub, ()))

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 from sfc.curve import Curve
-
-kernel = compiler("sfc")
 
 
 def cells_in_box(curve: Curve, order: int, shape: tuple[int, ...], length: int) -> Iterator[np.ndarray]:

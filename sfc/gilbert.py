@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 from sfc.scans import Scan
 
-kernel = compiler("sfc")
 LEAF = 512  # cells; the path through a box of no more is tabulated
 _FIELD = 10  # bits of a coordinate in such a box
 _PIECES = 5

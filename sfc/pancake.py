@@ -11,11 +11,10 @@ import numba
 import numpy as np
 
 from sfc.catalogue import curve
-from sfc.compile import compiler
+from sfc.compile import kernel
 from sfc.gilbert import gilbert
 from sfc.scans import Scan
 
-kernel = compiler("sfc")
 CUBE = "hilbert"
 MAX_BLOCKS = 2**28  # 13 bytes are held for each
 _CHUNK = 2**20

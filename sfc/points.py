@@ -9,9 +9,8 @@ import math
 import numba
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 
-kernel = compiler("sfc")
 MOST_BYTES = 2**40  # of an array that lists every cell
 
 

@@ -13,9 +13,8 @@ and `levels` are tuples of those lengths, whose length the compiler knows.
 import numba
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 
-kernel = compiler("sfc")
 CELLS = 3**6  # in a block, at most; larger tables leave the L1 cache
 
 

@@ -1,10 +1,11 @@
 """Positions in the box, for Numba kernels: wrapped along the periodic axes, and inside or not."""
 
 import numpy as np
-from numba.extending import overload, register_jitable
+
+from sfc.compile import inlined, overload
 
 
-@register_jitable(forceinline=True)
+@inlined
 def wrapped(x, length, periodic):
     """A coordinate moved by at most one length into [0, length); as it is on an axis that is not periodic."""
     if periodic != 0:
@@ -17,7 +18,7 @@ def wrapped(x, length, periodic):
     return x
 
 
-@register_jitable(forceinline=True)
+@inlined
 def inside(grid, axis, x):
     """Whether a wrapped coordinate is where it may be; false for NaN."""
     highest = grid.highest[axis]
@@ -44,7 +45,7 @@ def is_finite(r):
     raise NotImplementedError
 
 
-@overload(well_inside, jit_options={"forceinline": True})
+@overload(well_inside)
 def _well_inside(grid, r):
     if r.count == 2:
         return lambda grid, r: 0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1]
@@ -53,7 +54,7 @@ def _well_inside(grid, r):
     )
 
 
-@overload(folded, jit_options={"forceinline": True})
+@overload(folded)
 def _folded(grid, r):
     if r.count == 2:
         return lambda grid, r: (
@@ -67,14 +68,14 @@ def _folded(grid, r):
     )
 
 
-@overload(in_box, jit_options={"forceinline": True})
+@overload(in_box)
 def _in_box(grid, r):
     if r.count == 2:
         return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1])
     return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1]) and inside(grid, 2, r[2])
 
 
-@overload(is_finite, jit_options={"forceinline": True})
+@overload(is_finite)
 def _is_finite(r):
     if r.count == 2:
         return lambda r: np.isfinite(r[0]) and np.isfinite(r[1])

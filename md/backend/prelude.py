@@ -7,7 +7,8 @@ without a body work inside a kernel only, where Numba puts the overload of the r
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+
+from sfc.compile import chosen_by, inlined, overload
 
 
 def load(array, i, like):
@@ -15,7 +16,7 @@ def load(array, i, like):
     raise NotImplementedError
 
 
-@register_jitable(forceinline=True)
+@inlined
 def in_turn(work, item):
     """The slot that a work item is about: work[item], or for an empty work order the slot of that number.
 
@@ -26,15 +27,6 @@ def in_turn(work, item):
 
 def store(array, i, vector):
     """Write a vector to row i of an (n, dim) array."""
-    raise NotImplementedError
-
-
-def finish(out, grid, i, ri, vi, acc):
-    """What becomes of the accumulator of particle i: written to row i of an (n, dim) array `out`.
-
-    Another type of `out` may do more: its overload stands where the type is defined
-    (`md.integrate.moving.KickDrift`).
-    """
     raise NotImplementedError
 
 
@@ -95,14 +87,14 @@ def _dim(kind) -> int:
     return kind.count
 
 
-@overload(load, jit_options={"forceinline": True})
+@overload(load)
 def _load(array, i, like):
     if _dim(like) == 2:
         return lambda array, i, like: (array[i, 0], array[i, 1])
     return lambda array, i, like: (array[i, 0], array[i, 1], array[i, 2])
 
 
-@overload(store, jit_options={"forceinline": True})
+@overload(store)
 def _store(array, i, vector):
     if _dim(vector) == 2:
 
@@ -120,14 +112,37 @@ def _store(array, i, vector):
     return store_3d
 
 
-@overload(finish, jit_options={"forceinline": True})
-def _finish(out, grid, i, ri, vi, acc):
-    if isinstance(out, types.Array):
-        return lambda out, grid, i, ri, vi, acc: store(out, i, acc)
-    return None
+def _to_array(out, grid, i, ri, vi, acc):
+    if not isinstance(out, types.Array):
+        return None
+    if out.ndim == 1:
+
+        def write_number(out, grid, i, ri, vi, acc):
+            out[i] = acc
+
+        return write_number
+    return lambda out, grid, i, ri, vi, acc: store(out, i, acc)
 
 
-@overload(zero, jit_options={"forceinline": True})
+@chosen_by("out", default=_to_array)
+def finish(out, grid, i, ri, vi, acc):
+    """What becomes of the result of particle i: written to row i of an array `out`.
+
+    An `out` of a NamedTuple class may do more: its code stands where the class is defined
+    (`md.integrate.moving.KickDrift`).
+
+    Args:
+        out: (n, dim) array for vectors, (n,) for numbers; or an object of such a class.
+        grid: record of the box and its cells.
+        i: row.
+        ri: position of the particle.
+        vi: velocity of the particle.
+        acc: what the law makes of all partners (`md.laws.pair.result`).
+    """
+    raise NotImplementedError
+
+
+@overload(zero)
 def _zero(vector):
     nought = vector.dtype  # a literal 0.0 is float64 and would widen float32 sums
     if _dim(vector) == 2:
@@ -135,28 +150,28 @@ def _zero(vector):
     return lambda vector: (nought(0), nought(0), nought(0))
 
 
-@overload(dot, jit_options={"forceinline": True})
+@overload(dot)
 def _dot(a, b):
     if _dim(a) == 2:
         return lambda a, b: a[0] * b[0] + a[1] * b[1]
     return lambda a, b: a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@overload(sub, jit_options={"forceinline": True})
+@overload(sub)
 def _sub(a, b):
     if _dim(a) == 2:
         return lambda a, b: (a[0] - b[0], a[1] - b[1])
     return lambda a, b: (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@overload(add_scaled, jit_options={"forceinline": True})
+@overload(add_scaled)
 def _add_scaled(a, factor, b):
     if _dim(a) == 2:
         return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1])
     return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
 
 
-@register_jitable(forceinline=True)
+@inlined
 def nearest(difference, half, image):
     """One component of a displacement, to the nearest image.
 
@@ -168,7 +183,7 @@ def nearest(difference, half, image):
     return difference - over + under
 
 
-@overload(displacement, jit_options={"forceinline": True})
+@overload(displacement)
 def _displacement(grid, a, b):
     if _dim(grid) == 2:
         return lambda grid, a, b: (
@@ -182,7 +197,7 @@ def _displacement(grid, a, b):
     )
 
 
-@overload(separation, jit_options={"forceinline": True})
+@overload(separation)
 def _separation(grid, interior, a, b):
     def separated(grid, interior, a, b):
         apart = sub(a, b)
@@ -193,20 +208,20 @@ def _separation(grid, interior, a, b):
     return separated
 
 
-@register_jitable(forceinline=True)
+@inlined
 def axis_cell(grid, axis, x):
     """Cell of one coordinate; the first or last one of what is out of an open side."""
     return max(0, min(int(x * grid.per_side[axis]), grid.cells[axis] - 1))
 
 
-@overload(home_cell, jit_options={"forceinline": True})
+@overload(home_cell)
 def _home_cell(grid, r):
     if _dim(grid) == 2:
         return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), 0)
     return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), axis_cell(grid, 2, r[2]))
 
 
-@overload(is_interior, jit_options={"forceinline": True})
+@overload(is_interior)
 def _is_interior(grid, cell):
     if _dim(grid) == 2:
         return lambda grid, cell: is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1])
@@ -215,19 +230,19 @@ def _is_interior(grid, cell):
     )
 
 
-@register_jitable(forceinline=True)
+@inlined
 def is_inner(grid, axis, x):
     """Whether a cell is neither the first nor the last along an axis."""
     return 0 < x < grid.cells[axis] - 1
 
 
-@register_jitable(forceinline=True)
+@inlined
 def cell_number(grid, cell):
     """Row-major number of a cell, axis 0 fastest."""
     return cell[0] + grid.cells[0] * (cell[1] + grid.cells[1] * cell[2])
 
 
-@register_jitable(forceinline=True)
+@inlined
 def axis_neighbours(grid, axis, home):
     """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
 
@@ -254,13 +269,13 @@ def neighbour_rows(grid, home):
     raise NotImplementedError
 
 
-@register_jitable(forceinline=True)
+@inlined
 def row_number(grid, y, z):
     """Row-major number of cell (0, y, z); negative where y or z is."""
     return grid.cells[0] * (y + grid.cells[1] * z) if y >= 0 and z >= 0 else -1
 
 
-@overload(neighbour_rows, jit_options={"forceinline": True})
+@overload(neighbour_rows)
 def _neighbour_rows(grid, home):
     if _dim(grid) == 2:
 

@@ -7,7 +7,7 @@ efficient sorting algorithms for manycore GPUs (2009).
 import numba
 import numpy as np
 
-from md.backend.jit import kernel
+from sfc.compile import kernel
 
 DIGIT = 8  # bits
 VALUES = 1 << DIGIT

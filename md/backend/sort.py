@@ -2,7 +2,7 @@
 
 import numba
 
-from md.backend.jit import kernel
+from sfc.compile import kernel
 
 MAX_PARTS = 8  # each part holds a count per bin
 

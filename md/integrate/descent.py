@@ -5,10 +5,10 @@ from __future__ import annotations
 import numba
 
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import add_scaled, load
 from md.integrate.moving import Placing, place
 from md.integrate.strategy import Integrator
+from sfc.compile import kernel
 
 
 class SteepestDescent(Integrator):

@@ -10,13 +10,13 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import add_scaled, dot, load, store
 from md.grid import Grid
 from md.integrate.moving import Placing, place
 from md.integrate.strategy import Integrator
 from md.outside import Outside, outside, radius_of
 from md.state import Particles
+from sfc.compile import kernel
 
 
 class AdaptiveEuler(Integrator):

@@ -2,9 +2,9 @@
 
 import numba
 
-from md.backend.jit import kernel
 from md.backend.prelude import add_scaled, load, store
 from md.integrate.moving import Placing, place
+from sfc.compile import kernel
 
 
 @kernel(parallel=True)

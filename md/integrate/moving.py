@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
 
 from md.backend.base import Array
 from md.backend.bounds import folded, in_box, is_finite, well_inside
 from md.backend.prelude import add_scaled, finish, store
 from md.outside import outside, radius_of
+from sfc.compile import implement, inlined
 
 
 class KickDrift(NamedTuple):
@@ -59,7 +59,7 @@ class Placing(NamedTuple):
     turn: int
 
 
-@register_jitable(forceinline=True)
+@inlined
 def place(out, grid, i, old, new):
     """Write a position to row i of `out.pos`, wrapped into the box; or report the particle and leave it.
 
@@ -83,11 +83,7 @@ def place(out, grid, i, old, new):
     store(out.pos, i, new)
 
 
-@overload(finish, jit_options={"forceinline": True})
-def _finish(out, grid, i, ri, vi, acc):
-    if not isinstance(out, types.BaseNamedTuple) or out.instance_class is not KickDrift:
-        return None
-
+def _kick_drift(out, grid, i, ri, vi, acc):
     def finish_kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
         store(out.vel, i, v)
@@ -102,3 +98,6 @@ def _finish(out, grid, i, ri, vi, acc):
 
     driven = out.types[KickDrift._fields.index("outside")] is not types.none
     return finish_driven if driven else finish_kick_drift
+
+
+implement(finish, KickDrift, _kick_drift)

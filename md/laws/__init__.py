@@ -2,10 +2,19 @@
 
 from md.laws.contact import SpringDashpot
 from md.laws.friction import FrictionalSpringDashpot
-from md.laws.pair import PairLaw
+from md.laws.pair import PairLaw, pair_function
 from md.laws.walls import ShakenWalls, Walls
 
-__all__ = ["LAWS", "WALLS", "FrictionalSpringDashpot", "PairLaw", "ShakenWalls", "SpringDashpot", "Walls"]
+__all__ = [
+    "LAWS",
+    "WALLS",
+    "FrictionalSpringDashpot",
+    "PairLaw",
+    "ShakenWalls",
+    "SpringDashpot",
+    "Walls",
+    "pair_function",
+]
 
 LAWS: dict[str, type] = {  # frozen dataclasses
     "spring_dashpot": SpringDashpot,

@@ -1,17 +1,16 @@
 """The law that collects instead of pushing: which partners does a search visit?
 
-Folded by a search's own force kernel, it records every partner within reach. With an infinite reach that
-is the kernel's access stream; with the cutoff it is the pair set. So what is predicted and what is tested
-is the traversal that is timed.
+Folded by a search's own force kernel, it counts every partner within reach and writes it down. With an
+infinite reach that is the kernel's access stream; with the cutoff it is the pair set. So what is predicted
+and what is tested is the traversal that is timed.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from md.laws.pair import interact, pair_size
+from md.laws.pair import pair_function, pair_size
+from sfc.compile import inlined
 
 
 class Collect(NamedTuple):
@@ -30,29 +29,18 @@ class Collect(NamedTuple):
     partners: np.ndarray
 
 
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Collect):
-        return None
-    one = acc.dtype
-    if acc.count == 2:
+@inlined
+def none_yet(law, ri):
+    """No partner counted."""
+    return 0
 
-        def collect_2d(law, vel, i, j, r2, dr, vi, acc):
-            size = pair_size(law.radius, i, j)
-            if r2 >= law.reach2[0] * (size * size):
-                return acc
-            if len(law.partners):
-                law.partners[law.offsets[i] + int(acc[0])] = j
-            return (acc[0] + one(1), acc[1])
 
-        return collect_2d
-
-    def collect_3d(law, vel, i, j, r2, dr, vi, acc):
-        size = pair_size(law.radius, i, j)
-        if r2 >= law.reach2[0] * (size * size):
-            return acc
-        if len(law.partners):
-            law.partners[law.offsets[i] + int(acc[0])] = j
-        return (acc[0] + one(1), acc[1], acc[2])
-
-    return collect_3d
+@pair_function(Collect, initial=none_yet, reciprocal=False)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The number of partners so far, and one more within reach, which is written down if there is room."""
+    size = pair_size(law.radius, i, j)
+    if r2 >= law.reach2[0] * (size * size):
+        return acc
+    if len(law.partners):
+        law.partners[law.offsets[i] + acc] = j
+    return acc + 1

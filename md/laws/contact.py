@@ -14,14 +14,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba.extending import overload, register_jitable
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.laws.pair import interact, is_record_of, potential
+from md.laws.pair import pair_function
+from sfc.compile import inlined
 
 EFFECTIVE_MASS = 0.5
 SHORTEST = 1e-150  # contact time, in time units; the stiffness of a shorter one is no number
-FIELDS = "spring", "damping", "diameter"  # of the parameters
+FIELDS = "spring", "damping", "diameter"  # that kernels get
 
 
 @dataclass(frozen=True)
@@ -123,18 +123,18 @@ class SpringDashpot:
             )
         return math.sqrt(w0_squared - g**2)
 
-    def parameters(self, precision: np.dtype) -> np.ndarray:
-        """The law as a length-1 structured array; its spring is the force per length, K/d."""
-        values = self.stiffness / self.diameter, self.damping, self.diameter
-        return np.array([values], np.dtype([(name, np.dtype(precision)) for name in FIELDS], align=True))
+    @property
+    def spring(self) -> float:
+        """Force per length of overlap, K / d in m / time^2."""
+        return self.stiffness / self.diameter
 
 
-@register_jitable(forceinline=True)
+@inlined
 def push(p, r, r2, approach):
     """The normal force on i over the distance, negative where it pulls: times dr it is the force.
 
     Args:
-        p: record of the law's parameters, `FIELDS` among them.
+        p: the law as kernels take it, with `FIELDS`.
         r: distance.
         r2: its square.
         approach: (v_i - v_j) . dr, negative while they close in.
@@ -142,29 +142,16 @@ def push(p, r, r2, approach):
     return p.spring * (p.diameter - r) / r - p.damping * approach / r2
 
 
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not is_record_of(law, FIELDS):
-        return None
-
-    def spring_dashpot(law, vel, i, j, r2, dr, vi, acc):
-        p = law[0]
-        if r2 >= p.diameter * p.diameter or r2 == 0:  # coincident centres have no direction to push along
-            return acc
-        approach = dot(sub(vi, load(vel, j, acc)), dr)
-        return add_scaled(acc, push(p, math.sqrt(r2), r2, approach), dr)
-
-    return spring_dashpot
+@inlined
+def stored(law, r):
+    """Energy in the spring at distance r."""
+    return law.spring * (law.diameter - r) ** 2 / 2
 
 
-@register_jitable(forceinline=True)
-def stored(p, r):
-    """Energy in the spring at distance r, where `p` is a record of the law's parameters."""
-    return p.spring * (p.diameter - r) ** 2 / 2
-
-
-@overload(potential, jit_options={"forceinline": True})
-def _potential(law, r):
-    if not is_record_of(law, FIELDS):
-        return None
-    return lambda law, r: stored(law[0], r)
+@pair_function(SpringDashpot, fields=FIELDS, potential=stored)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The force so far, and that of one partner more."""
+    if r2 >= law.diameter * law.diameter or r2 == 0:  # coincident centres have no direction to push along
+        return acc
+    approach = dot(sub(vi, load(vel, j, acc)), dr)
+    return add_scaled(acc, push(law, math.sqrt(r2), r2, approach), dr)

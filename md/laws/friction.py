@@ -16,15 +16,12 @@ Haff and Werner, Powder Technol. 48 (1986) 239; eq. (10) of Schaefer, Dippel and
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numba.extending import overload
-
 from md.backend.prelude import add_scaled, dot, load, sub
 from md.laws import contact
 from md.laws.contact import EFFECTIVE_MASS, SpringDashpot, push, stored
-from md.laws.pair import interact, is_record_of, potential
+from md.laws.pair import pair_function
 
-FIELDS = (*contact.FIELDS, "friction", "drag")  # of the parameters
+FIELDS = (*contact.FIELDS, "friction", "tangential_damping")  # that kernels get
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,39 +84,21 @@ class FrictionalSpringDashpot(SpringDashpot):
         rate = self.tangential_damping / EFFECTIVE_MASS
         return math.exp(-rate * self.contact_time) if rate else 1.0
 
-    def parameters(self, precision: np.dtype) -> np.ndarray:
-        """The law as a length-1 structured array; its spring is the force per length, K/d."""
-        values = *super().parameters(np.float64)[0], self.friction, self.tangential_damping
-        return np.array([values], np.dtype([(name, np.dtype(precision)) for name in FIELDS], align=True))
 
-
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not is_record_of(law, FIELDS):
-        return None
-
-    def frictional(law, vel, i, j, r2, dr, vi, acc):
-        p = law[0]
-        if r2 >= p.diameter * p.diameter or r2 == 0:  # coincident centres have no direction to push along
-            return acc
-        r = math.sqrt(r2)
-        relative = sub(vi, load(vel, j, acc))
-        approach = dot(relative, dr)
-        normal = push(p, r, r2, approach)
-        sliding = add_scaled(relative, -approach / r2, dr)
-        speed = math.sqrt(dot(sliding, sliding))
-        nought = p.drag - p.drag  # a literal 0 would widen float32
-        limit = p.friction * max(normal * r, nought)
-        drag = p.drag
-        if drag * speed > limit:  # so speed > 0
-            drag = limit / speed
-        return add_scaled(add_scaled(acc, normal, dr), -drag, sliding)
-
-    return frictional
-
-
-@overload(potential, jit_options={"forceinline": True})
-def _potential(law, r):
-    if not is_record_of(law, FIELDS):
-        return None
-    return lambda law, r: stored(law[0], r)
+@pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=stored)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The force so far, and that of one partner more."""
+    if r2 >= law.diameter * law.diameter or r2 == 0:  # coincident centres have no direction to push along
+        return acc
+    r = math.sqrt(r2)
+    relative = sub(vi, load(vel, j, acc))
+    approach = dot(relative, dr)
+    normal = push(law, r, r2, approach)
+    sliding = add_scaled(relative, -approach / r2, dr)
+    speed = math.sqrt(dot(sliding, sliding))
+    nought = law.friction - law.friction  # a literal 0 would widen float32
+    limit = law.friction * max(normal * r, nought)
+    drag = law.tangential_damping
+    if drag * speed > limit:  # so speed > 0
+        drag = limit / speed
+    return add_scaled(add_scaled(acc, normal, dr), -drag, sliding)

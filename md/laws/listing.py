@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numba import types
-from numba.extending import overload
-
 from md.backend.base import Array
-from md.backend.prelude import finish
-from md.laws.pair import interact
+from md.laws.collect import none_yet
+from md.laws.pair import pair_function
 
 
 class Listing(NamedTuple):
@@ -30,37 +26,13 @@ class Listing(NamedTuple):
     partners: Array
 
 
-class Counts(NamedTuple):
-    """Output of a force kernel on such a law: how many each particle met.
+@pair_function(Listing, initial=none_yet, reciprocal=False)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The number of partners so far, and one more, which is written down if there is room.
 
-    Attributes:
-        met: (n,) int32, filled; more than the room where some are not in the list.
+    The output of a force kernel, (n,) int32, is how many each met: more than the room where some are not in
+    the list.
     """
-
-    met: Array
-
-
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Listing):
-        return None
-    one = acc.dtype
-
-    def write_down(law, vel, i, j, r2, dr, vi, acc):
-        k = int(acc[0])
-        if k < law.room:
-            law.partners[k * len(vel) + i] = j
-        return (acc[0] + one(1), *acc[1:])
-
-    return write_down
-
-
-@overload(finish, jit_options={"forceinline": True})
-def _finish(out, grid, i, ri, vi, acc):
-    if not (isinstance(out, types.BaseNamedTuple) and out.instance_class is Counts):
-        return None
-
-    def write_number(out, grid, i, ri, vi, acc):
-        out.met[i] = np.int32(acc[0])
-
-    return write_number
+    if acc < law.room:
+        law.partners[acc * len(vel) + i] = j
+    return acc + 1

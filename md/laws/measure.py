@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
 
 from md.backend.base import Array, Backend
 from md.backend.prelude import load, sub
-from md.laws.pair import PairLaw, interact, pair_size, potential
+from md.laws.pair import PairLaw, by_types, kernel_law, pair_function, pair_size, potential
+from sfc.compile import inlined
 
 
 class Measured(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: parameters of the law that is measured; None for one without a `potential`.
+        pair: the law that is measured, as kernels take it; None for one without a `potential`.
         reach2: square of its cutoff.
         radius: (n,) of each particle, in d; (0,) where all are a half.
         dt: time of the last drift; 0 where there was none: then no contact counts as begun.
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
         begun: (n,) int32, raised: those whose contact began in the last step.
     """
 
-    pair: np.ndarray | None
+    pair: Any
     reach2: np.floating
     radius: Array
     dt: np.float64
@@ -62,7 +62,7 @@ class Measure:
             which under a reorder of mode "shadow" are those of the copy.
     """
 
-    looks = True
+    reciprocal = False
 
     def __init__(self, law: PairLaw, dt: float, n: int, backend: Backend):
         self.cutoff, self.pair, self._dt = law.cutoff, law if hasattr(law, "potential") else None, dt
@@ -76,16 +76,16 @@ class Measure:
         other._radius = radius
         return other
 
-    def parameters(self, precision: np.dtype) -> Measured:
+    def kernel_law(self, precision: np.dtype) -> Measured:
         """The law as kernels take it."""
         radius = self._backend.empty(0, precision) if self._radius is None else self._radius
-        pair = None if self.pair is None else self.pair.parameters(precision)
+        pair = None if self.pair is None else kernel_law(self.pair, precision)
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
         dt = np.float64(self._dt)
         return Measured(pair, reach2, radius, dt, self.energy, self.touching, self.begun)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def square_at(dr, dv, time):
     """Square of the distance of a pair that flies on, or back, for some time: |dr + time dv|^2 in float64."""
     total = 0.0
@@ -94,18 +94,17 @@ def square_at(dr, dv, time):
     return total
 
 
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Measured):
-        return None
+@by_types
+def measured(law, vel, i, j, r2, dr, vi, acc):
+    """Choose the function by whether the law that is measured tells an energy."""
     has_energy = not isinstance(law.types[law.fields.index("pair")], types.NoneType)
 
-    def measure(law, vel, i, j, r2, dr, vi, acc):
+    def interact(law, vel, i, j, r2, dr, vi, acc):
         size = pair_size(law.radius, i, j)
         reach2 = law.reach2 * (size * size)
         if r2 >= reach2:
             return acc
-        dv = sub(vi, load(vel, j, acc))
+        dv = sub(vi, load(vel, j, dr))
         law.touching[i] += 1
         law.begun[i] += square_at(dr, dv, -law.dt) >= reach2
         if has_energy:
@@ -113,4 +112,7 @@ def _interact(law, vel, i, j, r2, dr, vi, acc):
             law.energy[i] += s * potential(law.pair, math.sqrt(square_at(dr, dv, 0.0)) / s) / 2
         return acc
 
-    return measure
+    return interact
+
+
+pair_function(Measured, reciprocal=False)(measured)

@@ -1,59 +1,83 @@
-"""What a pair law is.
+"""What a pair law is, and how a kernel finds the code of one.
 
-Contract. A search visits, for each particle i, every particle j that could interact with it and folds
+Contract. A search visits, for each particle i, every particle j that could interact with it, and folds
 
-    acc = interact(law, vel, i, j, r2, dr, vi, acc)
+    acc = initial(law, ri)
+    acc = interact(law, vel, i, j, r2, dr, vi, acc)        for every j
+    force on i = result(law, ri, vi, acc)
 
-over them, where `law` is what the law's `parameters` returned, `dr = r_i - r_j` between nearest images,
-`r2 = dr . dr` and `vi` is the velocity of i. `acc` starts at zero and is written to the output row of i. The
-law tests the distance itself and loads the partner's velocity only where it needs it. A law registers its own
-overload of `interact` for the type of its parameters, in its own file, beside the CUDA functor of that stem.
+where `law` is the law as kernels take it, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`, and `ri`,
+`vi` are position and velocity of i. The law tests the distance itself and loads the partner's velocity only
+where it needs it. What the accumulator is, the law alone decides: a force law has a vector that begins at
+zero and is the force, so that its author writes `interact` alone (`pair_function`); another law may count, or
+sum several vectors.
+
+Laws are told apart by type. A law as kernels take it is a NamedTuple of a class of its own, by which Numba
+puts that law's functions in the place of the three above. In CUDA C++ the functions of the same names stand
+in a `.cuh` file beside the module of the law's class.
 """
 
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import math
+import typing
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numba import types
-from numba.extending import register_jitable
+
+from md.backend.prelude import zero
+from sfc.compile import chosen_by, implement, inlined
+from sfc.fingerprint import UnknownReachError, fingerprint
+
+ARGUMENTS = "law", "vel", "i", "j", "r2", "dr", "vi", "acc"
+NUMBERS = (int, float, np.integer, np.floating)
 
 
+@chosen_by("law", default=lambda law, ri: lambda law, ri: zero(ri))
+def initial(law, ri):
+    """The accumulator of a particle at `ri` that has met no other yet; the zero vector by default."""
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+
+
+@chosen_by("law")
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The accumulator of particle i after meeting particle j; see the module's contract."""
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
+@chosen_by("law", default=lambda law, ri, vi, acc: lambda law, ri, vi, acc: acc)
+def result(law, ri, vi, acc):
+    """What the accumulator of a particle that has met all others amounts to; itself by default."""
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+
+
+@chosen_by("law")
 def potential(law, r):
-    """Energy of a pair at distance r, less than the cutoff; `law` is what `parameters` returned."""
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's overload in its place")
+    """Energy of a pair at distance r, less than the cutoff."""
+    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
-def is_record_of(law, fields: tuple[str, ...]) -> bool:
-    """Whether the Numba type of a law is an array of records with these fields and no others."""
-    return (
-        isinstance(law, types.Array)
-        and isinstance(law.dtype, types.Record)
-        and set(law.dtype.fields) == set(fields)
-    )
-
-
-@register_jitable(forceinline=True)
+@inlined
 def pair_size(radius, i, j):
     """Sum of the radii of two particles, in d, the distance at which they touch; 1 without radii."""
     return radius[i] + radius[j] if len(radius) else radius.dtype.type(1)
 
 
 class PairLaw(Protocol):
-    """What a search needs to know of a law.
+    """What a simulation needs to know of a law.
 
     A law that nothing drives may have two attributes more, for `md.watch`: `potential(distance)`, the energy
     of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
-    method registers an overload of the function `potential` too, and has it in its CUDA functor: `md.observe`
-    sums the energy where the particles are.
+    method gives the function `potential` to `pair_function` too, and has it in its `.cuh`: `md.observe` sums
+    the energy where the particles are.
 
     All of it is about two particles whose radii are a half; what follows for others, `md.laws.sized` says.
-
-    One that takes down what pairs amount to, instead of pushing, has `looks` true: it must meet each pair
-    from either side.
 
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.
@@ -61,5 +85,213 @@ class PairLaw(Protocol):
 
     cutoff: float
 
-    def parameters(self, precision: np.dtype) -> Any:
-        """What kernels take as `law`."""
+
+class _Known:
+    """What `pair_function` was told of a law's class, and the NamedTuple class of such laws in kernels."""
+
+    def __init__(
+        self, law_class: type, fields: tuple[str, ...], functions: dict[str, Callable], reciprocal: bool
+    ):
+        self.law_class, self.fields, self.functions, self.reciprocal = (
+            law_class,
+            fields,
+            functions,
+            reciprocal,
+        )
+
+    @cached_property
+    def kernel_class(self) -> type:
+        """Made when first asked for: by then all that the functions name is defined."""
+        made = self.law_class
+        if not issubclass(made, tuple):
+            made = namedtuple(_class_name(made, self.functions.values()), self.fields)
+        for name, function in self.functions.items():
+            implement(_STUBS[name], made, _always(function))
+        return made
+
+
+_known: dict[type, _Known] = {}
+
+
+def pair_function(
+    law_class: type,
+    *,
+    fields: Sequence[str] | None = None,
+    initial: Callable | None = None,
+    result: Callable | None = None,
+    potential: Callable | None = None,
+    reciprocal: bool | None = None,
+) -> Callable[[Callable], Callable]:
+    """Decorator of the function `interact` of a law: what a particle gets of another.
+
+    Args:
+        law_class: a frozen dataclass with a `cutoff`; each number in `fields` is a field of `law` in the
+            function, in the run's precision. Or a NamedTuple class, whose objects kernels take as they are.
+        fields: attributes of the law that kernels get; None for the fields of the dataclass.
+        initial: function (law, ri) that makes the accumulator; None for the zero vector.
+        result: function (law, ri, vi, acc) that gives what is added to the output; None for the accumulator.
+        potential: function (law, r) of the energy of a pair; None for a law that tells none.
+        reciprocal: whether a particle gets the opposite of what it gives, so that a search may ask for each
+            pair once; None for yes, if neither `initial` nor `result` is given.
+
+    Returns:
+        The decorator. It leaves the function as it is.
+
+    Raises:
+        TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is no
+            number, or a function of other parameters than `interact(law, vel, i, j, r2, dr, vi, acc)`.
+        ValueError: the class has a function already; or a reciprocal law that sums anything but the force.
+    """
+    names = _fields(law_class, fields)
+
+    def register(function: Callable) -> Callable:
+        found = tuple(inspect.signature(function).parameters)
+        if found != ARGUMENTS:
+            raise TypeError(
+                f"{function.__qualname__}({', '.join(found)}) for {law_class.__qualname__}; allowed: a "
+                f"function of ({', '.join(ARGUMENTS)}), see md.laws.pair"
+            )
+        if law_class in _known:
+            raise ValueError(
+                f"a second pair function, {function.__qualname__}, for {law_class.__qualname__}; allowed: "
+                "one for each class; define the class again before it, or give another class this function"
+            )
+        given = {"initial": initial, "interact": function, "result": result, "potential": potential}
+        functions = {name: one for name, one in given.items() if one is not None}
+        plain = initial is None and result is None
+        if reciprocal and not plain:
+            raise ValueError(
+                f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
+                "allowed: for laws whose accumulator is the force"
+            )
+        known = _Known(law_class, names, functions, plain if reciprocal is None else reciprocal)
+        _known[law_class] = known
+        if issubclass(law_class, tuple):
+            known.kernel_class  # noqa: B018 - kernels may meet it before anybody asks
+        return function
+
+    return register
+
+
+_STUBS = {"initial": initial, "interact": interact, "result": result, "potential": potential}
+
+
+def _always(function: Callable) -> Callable:
+    """What chooses a function whatever the types; one marked `by_types` chooses itself."""
+    if getattr(function, "by_types", False):
+        return function
+    return lambda *kinds: function
+
+
+def by_types(choose: Callable) -> Callable:
+    """Mark a function for `pair_function` that takes Numba types and returns the function to compile."""
+    choose.by_types = True
+    return choose
+
+
+def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the numbers that kernels get of a law of some class."""
+    if isinstance(law_class, type) and issubclass(law_class, tuple) and hasattr(law_class, "_fields"):
+        return law_class._fields
+    if not (dataclasses.is_dataclass(law_class) and law_class.__dataclass_params__.frozen):
+        raise TypeError(
+            f"pair_function({getattr(law_class, '__qualname__', law_class)!r}); allowed: a class decorated "
+            "with @dataclass(frozen=True), or a NamedTuple class"
+        )
+    if fields is not None:
+        return tuple(fields)
+    hints = typing.get_type_hints(law_class)
+    for field in dataclasses.fields(law_class):
+        kind = hints[field.name]
+        if not (isinstance(kind, type) and issubclass(kind, NUMBERS) and not issubclass(kind, bool)):
+            raise TypeError(
+                f"field {field.name}: {field.type} of {law_class.__qualname__} is no number, so that kernels "
+                "cannot take it; allowed: int or float; or name the numbers that they get in fields=(...)"
+            )
+    return tuple(field.name for field in dataclasses.fields(law_class)) or ("cutoff",)
+
+
+def _class_name(law_class: type, functions: typing.Iterable[Callable]) -> str:
+    """A name for the NamedTuple class of a law that no other law shares, in this process or another.
+
+    Numba makes the names of compiled functions from those of their argument types. So two laws of one name,
+    in two modules or before and after an edit in a notebook, must have classes of different names.
+    """
+    try:
+        reach = fingerprint(functions)
+    except UnknownReachError:  # nothing of it is kept on disk then
+        reach = f"{id(law_class)}"
+    told = f"{law_class.__module__} {reach}".encode()
+    return f"{law_class.__name__}_{hashlib.sha256(told).hexdigest()[:12]}"
+
+
+def kernel_law(law: Any, precision: np.dtype) -> Any:
+    """A law as kernels take it: a NamedTuple of numbers, or of numbers and arrays.
+
+    Args:
+        law: of a class with a `pair_function`; or an object with a method `kernel_law(precision)`.
+        precision: of the numbers, float32 or float64.
+
+    Raises:
+        TypeError: a class without a pair function, or a field that is no number.
+        ValueError: a number that the precision has no room for.
+    """
+    if hasattr(law, "kernel_law"):
+        return law.kernel_law(precision)
+    if isinstance(law, tuple):
+        return law
+    known, real = _of(law), np.dtype(precision).type
+    values = []
+    for name in known.fields:
+        value = getattr(law, name)
+        if not isinstance(value, NUMBERS) or isinstance(value, bool):
+            raise TypeError(f"{name} = {value!r} of {law}; allowed: a number")
+        with np.errstate(over="ignore"):
+            values.append(real(value))
+        if math.isfinite(value) and not np.isfinite(values[-1]):
+            raise ValueError(
+                f"{name} = {value} of {law} in {np.dtype(precision)}; allowed: up to "
+                f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
+            )
+    return known.kernel_class(*values)
+
+
+def is_reciprocal(law: Any) -> bool:
+    """Whether each of a pair gets the opposite of what the other does, so that it may be asked for once.
+
+    Raises:
+        TypeError: a law of a class without a pair function.
+    """
+    told = getattr(law, "reciprocal", None)
+    return _of(law).reciprocal if told is None else bool(told)
+
+
+def require_law(law: Any) -> None:
+    """Look at a law before a simulation computes with it.
+
+    Raises:
+        TypeError: its class has no pair function, or it has no cutoff.
+        ValueError: a cutoff that is not positive and finite.
+    """
+    if not hasattr(law, "kernel_law"):
+        _of(law)
+    cutoff = getattr(law, "cutoff", None)
+    if not isinstance(cutoff, NUMBERS) or isinstance(cutoff, bool):
+        raise TypeError(
+            f"cutoff = {cutoff!r} of {law}; allowed: a number, the distance in d from which on there is no "
+            "interaction; give the class a field or a property `cutoff`"
+        )
+    if not (math.isfinite(cutoff) and cutoff > 0):
+        raise ValueError(f"cutoff = {cutoff} of {law}; allowed: positive and finite, in d")
+
+
+def _of(law: Any) -> _Known:
+    if type(law) not in _known:
+        laws = sorted(kind.__qualname__ for kind in _known if not issubclass(kind, tuple))
+        raise TypeError(
+            f"law = {law!r:.200} is of {type(law).__module__}.{type(law).__qualname__}, which has no pair "
+            f"function; allowed: {', '.join(laws)}, or a class of your own with "
+            "@md.laws.pair_function(TheClass) before its function `interact`; a class derived from a law "
+            "needs one too"
+        )
+    return _known[type(law)]

@@ -13,24 +13,32 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, zero
-from md.laws.pair import PairLaw, interact, pair_size
+from md.laws.pair import (
+    PairLaw,
+    initial,
+    is_reciprocal,
+    kernel_law,
+    pair_function,
+    pair_size,
+    result,
+)
+from md.laws.pair import interact as asked
+from sfc.compile import inlined
 
 
 class Sized(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: parameters of the law between spheres of diameter 1.
+        pair: the law between spheres of diameter 1, as kernels take it.
         radius: (n,) of each particle, in d.
         reach2: square of that law's cutoff.
     """
 
-    pair: np.ndarray
+    pair: Any
     radius: Array
     reach2: np.floating
 
@@ -44,15 +52,17 @@ class Sizes:
 
     Attributes:
         cutoff: of the other law, in sums of two radii.
+        reciprocal: as of the other law.
     """
 
     def __init__(self, pair: PairLaw, radius: Array):
         self.pair, self.cutoff, self._radius = pair, pair.cutoff, radius
+        self.reciprocal = is_reciprocal(pair)
 
-    def parameters(self, precision: np.dtype) -> Sized:
+    def kernel_law(self, precision: np.dtype) -> Sized:
         """The law as kernels take it."""
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
-        return Sized(self.pair.parameters(precision), self._radius, reach2)
+        return Sized(kernel_law(self.pair, precision), self._radius, reach2)
 
 
 def of_sizes(law: PairLaw, radius: Array) -> Any:
@@ -67,17 +77,24 @@ def of_sizes(law: PairLaw, radius: Array) -> Any:
     return law.of_sizes(radius) if hasattr(law, "of_sizes") else Sizes(law, radius)
 
 
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Sized):
-        return None
-    one = acc.dtype  # of a literal 1 the inverse would be float64
+@inlined
+def begun(law, ri):
+    """The accumulator of the law between spheres of diameter 1."""
+    return initial(law.pair, ri)
 
-    def sized(law, vel, i, j, r2, dr, vi, acc):
-        size = pair_size(law.radius, i, j)
-        size2 = size * size
-        if r2 >= law.reach2 * size2:
-            return acc
-        return interact(law.pair, vel, i, j, r2 / size2, add_scaled(zero(dr), one(1) / size, dr), vi, acc)
 
-    return sized
+@inlined
+def ended(law, ri, vi, acc):
+    """What that law makes of it."""
+    return result(law.pair, ri, vi, acc)
+
+
+@pair_function(Sized, initial=begun, result=ended)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """What that law makes of a partner, with all lengths in sums of the two radii."""
+    size = pair_size(law.radius, i, j)
+    size2 = size * size
+    if r2 >= law.reach2 * size2:
+        return acc
+    one = law.radius.dtype.type(1)  # of a literal 1 the inverse would be float64
+    return asked(law.pair, vel, i, j, r2 / size2, add_scaled(zero(dr), one / size, dr), vi, acc)

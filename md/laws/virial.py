@@ -8,26 +8,25 @@ particles in it is the part of the pressure that is not of motion. Irving and Ki
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from md.backend.base import Array, Backend
-from md.backend.prelude import dot, zero
-from md.laws.pair import PairLaw, interact
+from md.backend.prelude import dot
+from md.laws.pair import PairLaw, initial, kernel_law, pair_function
+from md.laws.pair import interact as asked
 
 
 class Pressing(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: parameters of the law that pushes.
+        pair: the law that pushes, as kernels take it.
         virial: (n,) float64, raised; in m d^2 / time^2.
     """
 
-    pair: np.ndarray
+    pair: Any
     virial: Array
 
 
@@ -45,24 +44,19 @@ class Virial:
         virial: (n,) float64 array, by the rows that the search's kernel reads.
     """
 
-    looks = True
+    reciprocal = False
 
     def __init__(self, law: PairLaw, n: int, backend: Backend):
         self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
 
-    def parameters(self, precision: np.dtype) -> Pressing:
+    def kernel_law(self, precision: np.dtype) -> Pressing:
         """The law as kernels take it."""
-        return Pressing(self.pair.parameters(precision), self.virial)
+        return Pressing(kernel_law(self.pair, precision), self.virial)
 
 
-@overload(interact, jit_options={"forceinline": True})
-def _interact(law, vel, i, j, r2, dr, vi, acc):
-    if not (isinstance(law, types.BaseNamedTuple) and law.instance_class is Pressing):
-        return None
-
-    def press(law, vel, i, j, r2, dr, vi, acc):
-        force = interact(law.pair, vel, i, j, r2, dr, vi, zero(dr))
-        law.virial[i] += np.float64(dot(force, dr)) / 2
-        return acc
-
-    return press
+@pair_function(Pressing, reciprocal=False)
+def interact(law, vel, i, j, r2, dr, vi, acc):
+    """The accumulator as it is; what the partner presses with is added to `virial`."""
+    alone = asked(law.pair, vel, i, j, r2, dr, vi, initial(law.pair, vi))
+    law.virial[i] += np.float64(dot(alone, dr)) / 2
+    return acc

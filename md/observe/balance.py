@@ -7,13 +7,13 @@ from dataclasses import replace
 import numba
 import numpy as np
 
-from md.backend.jit import kernel
 from md.laws import SpringDashpot
 from md.laws.measure import Measure
 from md.observe.sums import total
 from md.outside import radius_of
 from md.reporter import checked
 from md.simulation import Simulation
+from sfc.compile import kernel
 
 COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
 

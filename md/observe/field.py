@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
 from md.box import Box
 from md.inside import Inside
 from md.laws.virial import Virial
 from md.reporter import checked
 from md.simulation import Simulation
+from sfc.compile import kernel
 
 MOST_CELLS = 2**24
 

@@ -8,10 +8,10 @@ import numba
 import numpy as np
 
 from md.backend.base import Backend
-from md.backend.jit import kernel
 from md.backend.prelude import cell_number, home_cell, load
 from md.inside import Inside
 from md.laws.measure import Measure
+from sfc.compile import kernel
 
 MOST_BINS = 1000  # as in sums.cu
 THREADS = 2**17  # of a device, in whole blocks; each takes a particle after the other

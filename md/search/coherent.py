@@ -6,7 +6,6 @@ seed 004.
 
 import numba
 
-from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -15,12 +14,12 @@ from md.backend.prelude import (
     home_cell,
     load,
     neighbour_rows,
-    zero,
 )
 from md.cellsort import CellSort
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.search.strategy import Search
 from sfc import Curve
+from sfc.compile import kernel
 
 
 class Coherent(Search):
@@ -54,7 +53,7 @@ def force(n, pos, vel, start, rank, grid, law, out):
         g = grid[0]
         ri = load(pos, i, g)
         vi = load(vel, i, g)
-        acc = zero(ri)
+        acc = initial(law, ri)
         home = home_cell(g, ri)
         for row in neighbour_rows(g, home):
             if row < 0:
@@ -67,4 +66,4 @@ def force(n, pos, vel, start, rank, grid, law, out):
                     if j != i:
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

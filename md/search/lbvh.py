@@ -5,16 +5,16 @@ The particles are sorted along a curve, of which `md.tree` makes the tree.
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import finish, load
 from md.counts import require_count
+from md.laws.pair import result
 from md.tree import Tree
 from md.treesearch import TreeSearch
 from md.walks import look_around
 from sfc import Curve
+from sfc.compile import inlined, kernel
 
 REBUILD_EVERY = 16  # steps
 
@@ -89,7 +89,7 @@ class Lbvh(TreeSearch):
         super()._fold(law, parameters, out)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def far_of(radius, reach, i):
     """How far a particle walks, the square of that, and that for leaves.
 
@@ -109,4 +109,5 @@ def force(n, pos, vel, nodes, way, radius, reach, grid, law, out):
         i, g = np.int64(item), grid[0]
         rows, tree, far = (pos, vel, way[:0]), (nodes, way), far_of(radius, reach[0], i)
         acc = look_around(n, i, False, rows, tree, g, far, law, None, None)
-        finish(out, g, i, load(pos, i, g), load(vel, i, g), acc)
+        ri, vi = load(pos, i, g), load(vel, i, g)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -8,7 +8,6 @@ Using Particles (1981), 8.4; seed 003, appendix.
 import numba
 import numpy as np
 
-from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     cell_number,
@@ -19,10 +18,10 @@ from md.backend.prelude import (
     in_turn,
     load,
     neighbour_rows,
-    zero,
 )
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.search.strategy import Search
+from sfc.compile import kernel
 
 
 class Linked(Search):
@@ -80,7 +79,7 @@ def force(n, pos, vel, work, head, next, grid, law, out):
         i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
-        acc = zero(ri)
+        acc = initial(law, ri)
         home = home_cell(g, ri)
         for row in neighbour_rows(g, home):
             if row < 0:
@@ -94,4 +93,4 @@ def force(n, pos, vel, work, head, next, grid, law, out):
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
                     j = next[j]
-        finish(out, g, i, ri, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

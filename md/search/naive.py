@@ -2,10 +2,10 @@
 
 import numba
 
-from md.backend.jit import kernel
-from md.backend.prelude import displacement, dot, finish, in_turn, load, zero
-from md.laws.pair import interact
+from md.backend.prelude import displacement, dot, finish, in_turn, load
+from md.laws.pair import initial, interact, result
 from md.search.strategy import Search
+from sfc.compile import kernel
 
 
 class Naive(Search):
@@ -31,9 +31,9 @@ def force(n, pos, vel, work, grid, law, out):
         i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
-        acc = zero(ri)
+        acc = initial(law, ri)
         for j in range(n):
             if j != i:
                 dr = displacement(g, ri, load(pos, j, g))
                 acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

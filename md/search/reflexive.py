@@ -13,10 +13,10 @@ import numba
 import numpy as np
 
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.counts import require_count
 from md.laws import PairLaw
-from md.laws.listing import Counts, Listing
+from md.laws.listing import Listing
+from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.sized import of_sizes
 from md.reactions import far_of, gather_part, push_part, sum_parts
 from md.shadow import Unsorted
@@ -24,6 +24,7 @@ from md.tree import Tree
 from md.treesearch import TreeSearch
 from sfc import Curve
 from sfc.cache import AccessStream
+from sfc.compile import kernel
 
 CHOICES = {
     "stack": ("local", "shared", "none"),
@@ -38,8 +39,8 @@ ROOM = 32  # of a list: partners whose leaves come later
 class Reflexive(TreeSearch):
     """The tree of `Lbvh`, in which each leaf looks for the others: the source's search and its variants.
 
-    A law must push the partner of a pair as hard as the particle, the other way, for pairs that are met once
-    are asked about once. All laws of `md.laws` do.
+    Pairs are met once for reciprocal laws alone (`md.laws.pair`): those that give a partner the opposite of
+    what the particle gets. For any other law each pair is met from either side.
 
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
@@ -133,13 +134,13 @@ class Reflexive(TreeSearch):
         """Fold a pair law over the partners of every particle.
 
         Args:
-            law: the law. One that looks (`md.laws.pair`) meets each pair from either side in any case.
+            law: the law. One that is not reciprocal meets each pair from either side in any case.
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
                 `fuses` another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
         law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
-        parameters = law.parameters(self.grid.precision)
-        if getattr(law, "looks", False):
+        parameters = kernel_law(law, self.grid.precision)
+        if not is_reciprocal(law):
             self._fold(law, parameters, out)
         elif self.met == "twice":
             self._fold(law, parameters, Unsorted(out, order) if copied else out)
@@ -221,7 +222,7 @@ class Reflexive(TreeSearch):
         if self.contacts == "listed":
             lists = self.backend.kernels(__name__, self._listing)
             walk, parts = getattr(lists, f"gather_{self.stack}"), 4 * self.backend.workers
-            walk(n, parts, self._entries, 1, *read, self._listing, Counts(self._met))
+            walk(n, parts, self._entries, 1, *read, self._listing, self._met)
             known = self.room, self._met, self._listing.partners
             kernels.resolve(n, self.backend.workers, *known, *read, parameters, self._sums, out)
             return

@@ -7,7 +7,6 @@ using CUDA, NVIDIA (2010); "uniform grid" in seed 004.
 
 import numba
 
-from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -17,12 +16,12 @@ from md.backend.prelude import (
     in_turn,
     load,
     neighbour_rows,
-    zero,
 )
 from md.cellsort import CellSort
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.search.strategy import Search
 from sfc import Curve
+from sfc.compile import kernel
 
 
 class Scattered(Search):
@@ -56,7 +55,7 @@ def force(n, pos, vel, work, start, rank, order, grid, law, out):
         i = in_turn(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
-        acc = zero(ri)
+        acc = initial(law, ri)
         home = home_cell(g, ri)
         for row in neighbour_rows(g, home):
             if row < 0:
@@ -70,4 +69,4 @@ def force(n, pos, vel, work, start, rank, order, grid, law, out):
                     if j != i:
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

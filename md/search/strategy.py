@@ -24,6 +24,7 @@ from md.backend.base import Array, Backend
 from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.collect import Collect
+from md.laws.pair import kernel_law
 from md.laws.sized import of_sizes
 from md.pace import Pace, unguarded
 from md.state import Particles
@@ -170,7 +171,7 @@ class Search(ABC):
                 another output that `finish` takes (`md.integrate.moving.KickDrift`).
         """
         law = of_sizes(law, self._radius)
-        self._fold(law, law.parameters(self.grid.precision), out)
+        self._fold(law, kernel_law(law, self.grid.precision), out)
 
     def accesses(self) -> AccessStream:
         """The slots that `force` reads, particle by particle in the order in which it takes them."""
@@ -232,13 +233,13 @@ class Search(ABC):
         """Two folds: one counts the partners, one writes them down."""
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
-        counts = self.backend.rows(n, self.grid.box.dim, real)
+        counts = self.backend.empty(n, np.int64)
         law = Collect(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
         turns = self.backend.download(self._turns)
         readers = turns if len(turns) else np.arange(n, dtype=np.int32)
         offsets, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
-        np.cumsum(self.backend.download(counts)[readers, 0].astype(np.int64), out=offsets[1:])
+        np.cumsum(self.backend.download(counts)[readers], out=offsets[1:])
         place[readers] = offsets[:-1]
         partners = self.backend.empty(int(offsets[-1]), np.int32)
         if len(partners):

@@ -9,10 +9,8 @@ Particle Simulation using CUDA, NVIDIA (2010).
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -24,12 +22,12 @@ from md.backend.prelude import (
     separation,
     store,
     sub,
-    zero,
 )
 from md.cellsort import CellSort
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.search.strategy import Search
 from sfc import Curve
+from sfc.compile import inlined, kernel
 
 LANES = 32  # threads of a device that work on one tile
 CROWD = 20  # particles of a tile on average: most have a lane for each, and room to stage all around
@@ -93,7 +91,7 @@ class Tiles(Search):
         kernels.force(threads, p.n, p.pos, p.vel, *self._structure(), self.grid.record, parameters, out)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def first_cell(grid, width, tile):
     """The first cell of a tile, as (x, y, z)."""
     per_row = (grid.cells[0] + width - 1) // width
@@ -101,7 +99,7 @@ def first_cell(grid, width, tile):
     return (tile - row * per_row) * width, row % grid.cells[1], row // grid.cells[1]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def slice_cell(grid, home, last, s):
     """Where along axis 0 slice s around a tile lies; negative if absent.
 
@@ -168,7 +166,7 @@ def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out
                 for i in range(start[at(cell)], start[at(cell + 1)]):
                     ri = load(pos, at(i), g)
                     vi = load(vel, at(i), g)
-                    acc = zero(ri)
+                    acc = initial(law, ri)
                     if interior:
                         for k in range(low, high):
                             dr = sub(ri, load(near, at(k), g))
@@ -182,4 +180,4 @@ def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out
                         if j != i:
                             dr = separation(g, interior, ri, load(near, at(k), g))
                             acc = interact(law, vel, i, j, far[at(k)], dr, vi, acc)
-                    finish(out, g, i, ri, vi, acc)
+                    finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -16,7 +16,6 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.jit import kernel
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -29,17 +28,17 @@ from md.backend.prelude import (
     separation,
     store,
     sub,
-    zero,
 )
 from md.cellsort import CellSort
 from md.faults import ListOverflow
 from md.grid import Grid
-from md.laws.pair import interact
+from md.laws.pair import initial, interact, result
 from md.pace import Pace
 from md.search.strategy import Plan, Search
 from md.skin import Skin, checked
 from md.state import Particles
 from sfc import Curve
+from sfc.compile import kernel
 
 ROOM = 24  # partners of a particle that there is room for at first: of many millions one has more than 16
 MARGIN = 0.95  # of how far a particle may go, planned for
@@ -311,10 +310,10 @@ def force(n, pos, vel, first, count, partners, grid, law, out):
         g = grid[0]
         ri = load(pos, i, g)
         vi = load(vel, i, g)
-        acc = zero(ri)
+        acc = initial(law, ri)
         interior = is_interior(g, home_cell(g, ri))
         for a in range(first[i], first[i] + count[i]):
             j = partners[a]
             dr = separation(g, interior, ri, load(pos, j, g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -5,9 +5,7 @@ import numpy as np
 
 from sfc.cache.checks import checked_integer
 from sfc.cache.stream import AccessStream, HitRatio
-from sfc.compile import compiler
-
-kernel = compiler("sfc")
+from sfc.compile import kernel
 
 
 def block(stream: AccessStream, capacity: int) -> HitRatio:

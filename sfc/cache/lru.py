@@ -6,9 +6,7 @@ import numpy as np
 
 from sfc.cache.checks import checked_integer, checked_integers
 from sfc.cache.stream import AccessStream, HitRatio
-from sfc.compile import compiler
-
-kernel = compiler("sfc")
+from sfc.compile import kernel
 
 
 @dataclass(frozen=True)

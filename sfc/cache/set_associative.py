@@ -4,9 +4,7 @@ import numpy as np
 
 from sfc.cache.checks import checked_integer, checked_integers
 from sfc.cache.stream import HitRatio
-from sfc.compile import compiler
-
-kernel = compiler("sfc")
+from sfc.compile import kernel
 
 
 def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> HitRatio:

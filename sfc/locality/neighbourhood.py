@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     Measure,
@@ -18,8 +18,6 @@ from sfc.locality.measure import (
 )
 from sfc.ordering import Ordering
 from sfc.points import is_integer
-
-kernel = compiler("sfc")
 
 
 @dataclass(frozen=True)

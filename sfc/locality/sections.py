@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 
-from sfc.compile import compiler
+from sfc.compile import kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     PAIR_CELLS,
@@ -17,8 +17,6 @@ from sfc.locality.measure import (
     exact_measure,
 )
 from sfc.ordering import Ordering
-
-kernel = compiler("sfc")
 
 
 def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None, seed: int = 0) -> Measure:

@@ -11,9 +11,7 @@ import numpy as np
 
 from experiments.core.drawing.plane import MAP
 from experiments.core.drawing.tubes import Mesh
-from sfc.compile import compiler
-
-kernel = compiler("experiments.core.drawing")
+from sfc.compile import kernel
 
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
 _SAMPLES = 2  # per pixel and direction

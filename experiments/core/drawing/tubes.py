@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfc.compile import compiler
-
-kernel = compiler("experiments.core.drawing")
+from sfc.compile import kernel
 
 
 class Mesh(NamedTuple):

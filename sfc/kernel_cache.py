@@ -1,0 +1,267 @@
+"""Compiled kernels on disk: found by what they are made of, whole or not there.
+
+An entry is one file, named by the kernel's module and name and by a hash of all that decides its machine
+code: what it can reach (`sfc.fingerprint`), the types of its arguments, the compiler's options, the versions
+of Python, Numba, llvmlite and numpy, and the processor. The path of the sources is not in it, so that a
+second checkout finds the kernels of the first. An entry is written beside its place and renamed into it, so
+that two processes that compile the same kernel end with one whole entry, and carries a hash of its content,
+so that a damaged one is compiled again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import platform
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import NumbaPickler
+from platformdirs import user_cache_path
+
+from sfc.fingerprint import UnknownReachError
+
+MAGIC = b"spatial-locality kernel 1\n"
+DIGEST = 32  # bytes of a hash
+MOST_BYTES = 2**31  # of all entries; those used longest ago are removed
+ABANDONED = 3600.0  # seconds after which a file that was never renamed is removed
+SUFFIX = ".kernel"
+CONFIGURED = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DISABLE_JIT")
+BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError,
+          pickle.UnpicklingError, RuntimeError)  # fmt: skip
+
+
+class Counts:
+    """How many kernels this process has compiled, and how many it found on disk.
+
+    Attributes:
+        compiled: names of those compiled, one for each set of argument types.
+        found: names of those found.
+    """
+
+    def __init__(self):
+        self.compiled: list[str] = []
+        self.found: list[str] = []
+
+
+counts = Counts()
+
+
+def cache_folder() -> Path:
+    """Folder of the entries: in `NUMBA_CACHE_DIR` where that is set, else in the user's cache."""
+    configured = os.environ.get("NUMBA_CACHE_DIR")
+    return (
+        Path(configured) / "spatial-locality"
+        if configured
+        else user_cache_path("spatial-locality") / "kernels"
+    )
+
+
+class KernelCache(_Cache):
+    """The entries of one kernel; takes the place of Numba's own cache in a dispatcher.
+
+    Args:
+        function: the Python function.
+        options: the compiler's.
+        reach: gives the fingerprint of what the kernel can reach when its arguments are of some
+            NamedTuple classes.
+    """
+
+    def __init__(self, function: Callable, options: dict[str, Any], reach: Callable[[Iterable[type]], str]):
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._options, self._reach = repr(sorted(options.items())), reach
+        self._names: dict[Any, str | None] = {}
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(cache_folder())
+
+    def enable(self) -> None:
+        """It is on at all times."""
+
+    def disable(self) -> None:
+        """It is on at all times."""
+
+    def flush(self) -> None:
+        """Nothing to do: an entry that no longer fits is never found."""
+
+    def load_overload(self, sig, target_context):
+        """The kernel compiled for some argument types, or None.
+
+        Args:
+            sig: argument types, or a signature.
+            target_context: of the dispatcher.
+        """
+        target_context.refresh()
+        path = self._path(sig, target_context.codegen())
+        if path is None:
+            return None
+        try:
+            data = path.read_bytes()
+            content = data[len(MAGIC) + DIGEST :]
+            if data[: len(MAGIC) + DIGEST] != MAGIC + hashlib.sha256(content).digest():
+                return None
+            classes = _classes(_types(sig))
+            loaded = CompileResult._rebuild(target_context, *_Unpickler(io.BytesIO(content), classes).load())
+        except BROKEN:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # last used
+        counts.found.append(self._name)
+        return loaded
+
+    def save_overload(self, sig, data) -> None:
+        """Keep a kernel that was just compiled.
+
+        Args:
+            sig: argument types, or a signature.
+            data: Numba's `CompileResult`.
+        """
+        counts.compiled.append(self._name)
+        path = self._path(sig, data.codegen)
+        if path is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        buffer = io.BytesIO()
+        _Pickler(buffer, _classes(_types(sig))).dump(data._reduce())
+        content = buffer.getvalue()
+        _write(path, MAGIC + hashlib.sha256(content).digest() + content)
+
+    def _path(self, sig, codegen) -> Path | None:
+        """Where the entry for some types is; None for a kernel that cannot be told from others."""
+        if sig not in self._names:
+            kinds = _types(sig)
+            classes = _classes(kinds)
+            try:
+                reach = self._reach(classes)
+            except UnknownReachError:
+                reach = None
+            settings = [getattr(numba.config, name, None) for name in CONFIGURED]
+            versions = (
+                sys.version,
+                platform.machine(),
+                numba.__version__,
+                llvmlite.__version__,
+                np.__version__,
+            )
+            named = [f"{kind.__module__}.{kind.__qualname__}" for kind in classes]
+            parts = (
+                self._name,
+                self._options,
+                reach,
+                str(sig),
+                named,
+                settings,
+                versions,
+                codegen.magic_tuple(),
+            )
+            digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+            self._names[sig] = None if reach is None else f"{digest[:40]}{SUFFIX}"
+        name = self._names[sig]
+        return None if name is None else cache_folder() / self._name / name
+
+
+def _types(sig) -> tuple:
+    """Argument types of a signature, or of types alone."""
+    return tuple(getattr(sig, "args", sig))
+
+
+def _classes(kinds: Iterable[types.Type]) -> list[type]:
+    """The NamedTuple classes among some types and their fields, in the order in which they come."""
+    found: list[type] = []
+    for kind in kinds:
+        if isinstance(kind, types.BaseNamedTuple):
+            found.append(kind.instance_class)
+        if isinstance(kind, types.BaseTuple):
+            found += _classes(kind)
+    return list(dict.fromkeys(found))
+
+
+class _Pickler(NumbaPickler):
+    """Writes NamedTuple classes of the arguments by number: they need not be importable by name."""
+
+    def __init__(self, file, classes: list[type]):
+        super().__init__(file, protocol=4)
+        self._classes = classes
+
+    def persistent_id(self, obj):
+        return self._classes.index(obj) if isinstance(obj, type) and obj in self._classes else None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads them as the classes of the arguments at hand."""
+
+    def __init__(self, file, classes: list[type]):
+        super().__init__(file)
+        self._classes = classes
+
+    def persistent_load(self, pid):
+        return self._classes[pid]
+
+
+_told = False
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; warns once in a process where that cannot be done."""
+    global _told
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        is_first = not path.parent.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(data)
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+        if is_first:
+            remove_old(cache_folder())
+    except OSError as error:
+        if not _told:
+            _told = True
+            warnings.warn(
+                f"compiled kernels cannot be kept in {cache_folder()} ({error.strerror or error}), so that "
+                "each process compiles its own; set NUMBA_CACHE_DIR to a folder that can be written",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def remove_old(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+    """Remove the entries used longest ago beyond a size of all, and what writers that were killed left.
+
+    Args:
+        folder: of the entries.
+        most_bytes: of those that stay.
+    """
+    kept, now = [], time.time()
+    for path in folder.glob("*/*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            if path.suffix == ".tmp":
+                if now - status.st_mtime > ABANDONED:
+                    path.unlink()
+            elif path.suffix == SUFFIX:
+                kept.append((status.st_mtime, status.st_size, path))
+    total = 0
+    for _, size, path in sorted(kept, reverse=True):
+        total += size
+        if total > most_bytes:
+            with contextlib.suppress(OSError):
+                path.unlink()
