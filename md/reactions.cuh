@@ -48,19 +48,19 @@ __device__ __forceinline__ void gather(Walk way, bool is_later, const World& wor
     int leaf = work_item();
     if (leaf >= world.n) return;
     Walker who = walker_of(world, leaf, is_later);
-    Vec acc = zero();
+    auto acc = initial(law, who.r);
     auto react = [&](int j, const Vec& dr) {
         acc = interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, acc);
     };
     look_around(world, far, grid, who, way, react);
-    finish(out, grid, world.n, who.i, who.r, who.v, acc);
+    finish(out, grid, world.n, who.i, who.r, who.v, result(law, who.r, who.v, acc));
 }
 #elif defined(HAS_LAW)
 // Adds the force on a particle by a partner to one, and the opposite to the other.
 template <bool AGGREGATED>
 __device__ __forceinline__ void push_both(const World& world, const Law& law, const Walker& who, int j, const Vec& dr,
                                           real* out, Vec& acc) {
-    Vec back = sub(zero(), interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, zero()));
+    Vec back = sub(zero(), interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, initial(law, who.r)));
     acc = sub(acc, back);
     if (!AGGREGATED || sum_of_peers(j, back)) add_to_row(out, world.n, j, back);
 }

@@ -17,7 +17,6 @@ from md.grid import Grid
 from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
-from md.laws.pair import require_law
 from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
@@ -42,7 +41,7 @@ class Simulation:
 
     Args:
         state: the start; it is copied.
-        law: pair law, such as `md.laws.SpringDashpot`.
+        law: pair law, such as `md.laws.SpringDashpot`, or one of your own (`md.laws.pair_function`).
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
         walls: `md.laws.Walls` or `md.laws.ShakenWalls`, at the ends of the axes that are neither periodic nor
@@ -69,7 +68,8 @@ class Simulation:
     Raises:
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
             choices that do not go together (`md.together`), or a folder that cannot be made.
-        BackendUnavailableError: CUDA asked for where there is none.
+        TypeError: a law whose class has no pair function.
+        BackendUnavailableError: CUDA asked for where there is none, or for a law without a `.cuh`.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class Simulation:
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
     ):
-        require_law(law)
         if precision not in PRECISIONS:
             raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
-        check_together(chosen, mover, reorder, fused, surroundings)
+        check_together(law, chosen, mover, reorder, fused, surroundings)
         self.law, self.timings = law, Timings()
         self.backend = backends.get(backend, layout)
+        self.backend.require_code_of(law)
         p = self._particles = Particles(state, np.dtype(precision), self.backend)
         self._grid = Grid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
         self.dt = time_step(dt, law, walls, p.narrowest, surroundings)

@@ -8,6 +8,7 @@ import numpy as np
 
 from md.integrate import Integrator
 from md.laws import PairLaw
+from md.laws.pair import require_law
 from md.laws.walls import Walls
 from md.reorder import Reorder
 from md.search import Search
@@ -17,6 +18,7 @@ STEPS_PER_CONTACT = 50
 
 
 def check_together(
+    law: PairLaw,
     search: Search,
     integrator: Integrator,
     reorder: Reorder | None,
@@ -26,8 +28,10 @@ def check_together(
     """Look at what a simulation is to compute with.
 
     Raises:
+        TypeError: a law of which kernels know nothing.
         ValueError: two choices of which one makes the other senseless.
     """
+    require_law(law)
     if fused and not integrator.fuses:
         raise ValueError(
             f"integrator {integrator.name!r} cannot be fused into the force kernel; take fused=False"

@@ -222,6 +222,17 @@ class Backend(ABC):
             law: the law the kernels call, or None.
         """
 
+    def require_code_of(self, law: Any) -> None:
+        """Refuse a law that this backend's kernels cannot call.
+
+        Args:
+            law: of a class with a pair function (`md.laws.pair`).
+
+        Raises:
+            BackendUnavailableError: it has no functions for them.
+        """
+        return
+
     def record(self, work: Callable[[], None]) -> Callable[[], None]:
         """What work launches, as one function that launches it again.
 

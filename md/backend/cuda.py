@@ -15,7 +15,7 @@ import numpy as np
 
 from md.backend import radix
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
-from md.backend.launcher import THREADS, Launcher
+from md.backend.launcher import THREADS, Launcher, functor_of
 
 SCAN_TILE = 8 * THREADS  # counts that a block of sort.cu's scan takes
 RADIX_TILE = 2048  # keys that a block of radix.cu takes
@@ -146,6 +146,10 @@ class Cuda(Backend):
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
             _launchers[key] = Launcher(stem, law, self.layout, compile)
         return _launchers[key]
+
+    def require_code_of(self, law) -> None:
+        """Refuse a law without a `.cuh` beside the module of its class."""
+        functor_of(law)
 
     def sort_scratch(self, n: int, bins: int) -> tuple:
         """Counts per bin and what the scan's tiles tell each other, in one piece; a place for each key."""

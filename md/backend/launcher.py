@@ -31,7 +31,7 @@ class Launcher:
     Args:
         stem: module name.
         law: the law that its kernels call, or None. One that asks another has that as its `pair`, and the
-            other's parameters as a field of this name in its own.
+            other as kernels take it in a field of this name in its own.
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
         compile: makes a module, with `get_function`, of CUDA C++ given as `code`.
     """
@@ -39,9 +39,9 @@ class Launcher:
     def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
         self._stem, self._layout, self._make = stem, layout, compile
         pair = getattr(law, "pair", None)
-        self._law_file = None if law is None else _cuda_file(type(law).__module__, ".cuh")
-        self._pair_file = None if pair is None else _cuda_file(type(pair).__module__, ".cuh")
-        text = _cuda_file(stem, ".cu").read_text()
+        self._law_file = None if law is None else functor_of(law)
+        self._pair_file = None if pair is None else functor_of(pair)
+        text = _cuda_file(stem).read_text()
         self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}
 
@@ -97,17 +97,33 @@ class Launcher:
         return self._make(code=source).get_function(name)
 
 
-def _cuda_file(module: str, suffix: str) -> Path:
-    """The CUDA file of a module.
+def _cuda_file(stem: str) -> Path:
+    """The CUDA kernels of a stem.
 
     Raises:
-        BackendUnavailableError: there is none.
+        BackendUnavailableError: there are none.
     """
-    path = file_of(module, suffix)
+    path = file_of(stem, ".cu")
     if not path.exists():
         raise BackendUnavailableError(
-            f"{module} has no CUDA kernel: {path.name} is not beside {path.stem}.py; write it, or use "
+            f"{stem} has no CUDA kernel: {path.name} is not beside {path.stem}.py; write it, or use "
             f"backend='cpu'"
+        )
+    return path
+
+
+def functor_of(law: Any) -> Path:
+    """The CUDA functions of a law: the `.cuh` beside the module of its class.
+
+    Raises:
+        BackendUnavailableError: there are none.
+    """
+    kind = type(law)
+    path = file_of(kind.__module__, ".cuh")
+    if not path.exists():
+        raise BackendUnavailableError(
+            f"law {kind.__qualname__} runs on the CPU only: {path.name} is not beside {path.stem}.py; write "
+            f"its function `interact` there, as md/laws/contact.cuh does, or use backend='cpu'"
         )
     return path
 
@@ -138,17 +154,19 @@ def _held(argument) -> list[tuple[str, Any]]:
 
 def _nested(argument) -> dict[str, Struct]:
     """The structs among the named fields of an argument, each named as its field."""
-    return {
-        name.capitalize(): struct_of_dtype(value.dtype)
-        for name, value in (_held(argument) if hasattr(argument, "_fields") else ())
-        if getattr(getattr(value, "dtype", None), "names", None)
-    }
+    fields = _held(argument) if hasattr(argument, "_fields") else ()
+    return {name.capitalize(): _struct(value) for name, value in fields if _is_struct(value)}
+
+
+def _is_struct(value) -> bool:
+    """Whether a field is a struct itself: named fields, or a record."""
+    return hasattr(value, "_fields") or bool(getattr(getattr(value, "dtype", None), "names", None))
 
 
 def _field_type(name: str, value) -> str:
     if isinstance(value, int):
         return "long long"
-    if value.dtype.names:
+    if _is_struct(value):
         return name.capitalize()
     return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
 
@@ -162,8 +180,7 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     if declared == "double":
         return np.float64
     if hasattr(argument, "_fields"):
-        dtype = np.dtype([(name, _field(value)) for name, value in _held(argument)], align=True)
-        return lambda given: np.array([tuple(_plain(value) for _, value in _held(given))], dtype)
+        return as_c_reads
     if declared[0].isupper() and not argument.dtype.names:
         dtype = np.dtype([("data", np.uint64)])
         return lambda given: np.array([(_plain(given),)], dtype)
@@ -172,15 +189,27 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     return lambda given: given
 
 
+def as_c_reads(argument) -> np.ndarray:
+    """An object with named fields as a kernel's struct: (1,) structured array."""
+    return np.array([_plain(argument)], _field(argument))
+
+
 def _field(value):
     """The numpy type of a field of a struct."""
+    if hasattr(value, "_fields"):
+        return np.dtype([(name, _field(held)) for name, held in _held(value)], align=True)
     if isinstance(value, int):
         return np.int64
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
 
 
 def _plain(value):
-    """A field of a struct: a number, the number in a host array of one, or the address of a device array."""
+    """A field of a struct: a number, the number in a host array of one, or the address of a device array.
+
+    Of named fields a tuple of these.
+    """
+    if hasattr(value, "_fields"):
+        return tuple(_plain(held) for _, held in _held(value))
     if isinstance(value, np.ndarray):
         return value.reshape(())[()]
     if isinstance(value, (int, np.generic)):

@@ -4,13 +4,14 @@ Contract. The source of kernel `force` of stem `md.search.linked` is, in this or
 case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the argument
 that is to be passed, the prelude, the functors (`contact.cuh` of the law; `store.cuh`, `shadow.cuh` or
 `integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
-headers that one of these includes, by their paths from the root, stand where it does so. Where the law asks
-another, as `measure.cuh` does, the other's functor comes before it, with `Pair` in place of `Law`. `HAS_GRID`
-is defined where there is a struct `Grid`, and so on. Line directives make the compiler name the file and line
-that were edited.
+headers that one of these includes, by their paths beside it or from the root, stand where it does so. Where
+the law asks another, as `measure.cuh` does, the other's functor comes before it, with `Pair` in place of
+`Law`. `HAS_GRID` is defined where there is a struct `Grid`, and so on. Line directives make the compiler name
+the file and line that were edited.
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -112,7 +113,9 @@ def _parameter(text: str) -> Parameter:
 
 def file_of(module: str, suffix: str) -> Path:
     """The file beside a module's own that has another suffix, there or not."""
-    return Path(find_spec(module).origin).with_suffix(suffix)
+    known = sys.modules.get(module)
+    own = getattr(known, "__file__", None) or (find_spec(module).origin if known is None else None)
+    return Path(own or f"{module}.py").resolve().with_suffix(suffix)
 
 
 def assemble(
@@ -137,7 +140,7 @@ def assemble(
         structs: name -> struct, for every capitalised parameter type.
         functors: files with the functions of the law and the output.
         fused: whether the output is a functor of named fields, such as one that moves the particles.
-        pair: functor of a law that the law asks, or None; its parameters are the struct `Pair`.
+        pair: functor of a law that the law asks, or None; that law is the struct `Pair`.
 
     Returns:
         CUDA C++.
@@ -171,12 +174,13 @@ def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
     if path in seen:
         return ""
     seen.add(path)
-    name = path.relative_to(ROOT).as_posix()
+    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
     lines = [f'#line 1 "{name}"']
     for number, line in enumerate(text.splitlines(), 1):
         included = _INCLUDE.fullmatch(line)
         if included:
-            header = ROOT / included[1]
+            beside = path.parent / included[1]
+            header = beside if beside.exists() else ROOT / included[1]
             lines += [_with_includes(header, header.read_text(), seen), f'#line {number + 1} "{name}"']
         else:
             lines.append(line)

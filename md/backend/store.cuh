@@ -1,6 +1,15 @@
-// The plain output of a force kernel: the accumulator goes to row i of an (n, DIM) array.
+// The plain output of a force kernel: what the law makes of all partners goes to row i of an array, a vector to one of (n, DIM),
+// a number to one of (n,).
 
+__device__ __forceinline__ void put(real* data, int n, int i, const Vec& value) { store(data, n, i, value); }
+
+template <class Number, class Value>
+__device__ __forceinline__ void put(Number* data, int n, int i, Value value) {
+    data[i] = (Number)value;
+}
+
+template <class Value>
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
-                                       const Vec& acc) {
-    store(out.data, n, i, acc);
+                                       const Value& value) {
+    put(out.data, n, i, value);
 }

@@ -1,4 +1,7 @@
-// The linear spring-dashpot contact; see contact.py. The loader makes `struct Law` from the law's parameters.
+// The linear spring-dashpot contact; see contact.py. The loader makes `struct Law` from the numbers that kernels get of
+// the law.
+
+#include "md/laws/pair.cuh"
 
 __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {

@@ -1,5 +1,5 @@
 // Takes down what the touching partners of a particle amount to; see measure.py. The loader puts the law that is measured
-// before this text and calls its parameters `Pair`, if it tells an energy.
+// before this text and calls it `Pair`, if it tells an energy.
 
 #include "md/laws/pair.cuh"
 

@@ -1,11 +1,18 @@
-// A law between spheres of different radius; see sized.py. The loader puts that law before this text and calls its
-// parameters `Pair`.
+// A law between spheres of different radius; see sized.py. The loader puts that law before this text and calls it `Pair`.
 
 #include "md/laws/pair.cuh"
 
-__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
-                                        const Vec& vi, const Vec& acc) {
+__device__ __forceinline__ auto initial(const Law& law, const Vec& ri) { return initial(law.pair, ri); }
+
+template <class Acc>
+__device__ __forceinline__ Acc interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+                                        const Vec& vi, const Acc& acc) {
     real size = pair_size(law.radius, i, j), size2 = size * size;
     if (r2 >= law.reach2 * size2) return acc;
     return interact(law.pair, vel, n, i, j, r2 / size2, add_scaled(zero(), 1 / size, dr), vi, acc);
+}
+
+template <class Acc>
+__device__ __forceinline__ auto result(const Law& law, const Vec& ri, const Vec& vi, const Acc& acc) {
+    return result(law.pair, ri, vi, acc);
 }

@@ -1,9 +1,11 @@
-// Takes down the virial of each particle; see virial.py. The loader puts the law that pushes before this text and calls its
-// parameters `Pair`.
+// Takes down the virial of each particle; see virial.py. The loader puts the law that pushes before this text and calls
+// it `Pair`.
+
+#include "md/laws/pair.cuh"
 
 __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
-    Vec force = interact(law.pair, vel, n, i, j, r2, dr, vi, zero());
+    Vec force = interact(law.pair, vel, n, i, j, r2, dr, vi, initial(law.pair, zero()));
     law.virial[i] += (double)dot(force, dr) / 2;
     return acc;
 }

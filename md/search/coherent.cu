@@ -4,7 +4,8 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
                                  Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
     int3 home = home_cell(grid, ri);
 #pragma unroll 1
     for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
@@ -23,5 +24,5 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
             }
         }
     }
-    finish(out, grid, n, i, ri, vi, acc);
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

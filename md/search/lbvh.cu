@@ -15,8 +15,8 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     World world = {n, pos, vel, nullptr, nodes, way};
     Walker who = walker_of(world, i, false);
     Ropes ropes;
-    Vec acc = zero();
+    auto acc = initial(law, who.r);
     auto react = [&](int j, const Vec& dr) { acc = interact(law, vel, n, i, j, dot(dr, dr), dr, who.v, acc); };
     look_around(world, far_of(radius, reach, i), grid, who, ropes, react);
-    finish(out, grid, n, i, who.r, who.v, acc);
+    finish(out, grid, n, i, who.r, who.v, result(law, who.r, who.v, acc));
 }

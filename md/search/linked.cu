@@ -8,10 +8,10 @@ extern "C" __global__ void link(int n, const real* pos, Grid grid, int* keys, in
 
 // The chains of the three cells of a row are walked as one: the heads are loaded together, and the lanes of a warp
 // wait for the longest row, not for the longest chain of every cell.
-template <bool INTERIOR>
-__device__ __forceinline__ Vec walk(int first, int second, int third, int n, int i, const real* pos, const real* vel,
+template <bool INTERIOR, class Acc>
+__device__ __forceinline__ Acc walk(int first, int second, int third, int n, int i, const real* pos, const real* vel,
                                     const int* next, const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
-                                    Vec acc) {
+                                    Acc acc) {
     for (;;) {
         if (first < 0) {
             first = second;
@@ -36,7 +36,8 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     int item = work_item();
     if (item >= n) return;
     int i = in_turn(work, item);
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
     int3 home = home_cell(grid, ri);
     if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp on both paths would walk them in turn
         const int* row = head + cell_number(grid, home) - 1 - grid.cells[0] * (DIM == 3 ? 1 + grid.cells[1] : 1);
@@ -57,5 +58,5 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
             acc = walk<false>(first, head[row + home.x], third, n, i, pos, vel, next, grid, law, ri, vi, acc);
         }
     }
-    finish(out, grid, n, i, ri, vi, acc);
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

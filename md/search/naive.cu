@@ -5,11 +5,12 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     int item = work_item();
     if (item >= n) return;
     int i = in_turn(work, item);
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
     for (int j = 0; j < n; ++j) {
         if (j == i) continue;
         Vec dr = displacement(grid, ri, load(pos, n, j));
         acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
     }
-    finish(out, grid, n, i, ri, vi, acc);
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

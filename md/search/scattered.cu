@@ -1,9 +1,9 @@
 // Slots sorted by cell; see scattered.py.
 
-template <bool INTERIOR>
-__device__ __forceinline__ Vec fold(int n, int i, const real* pos, const real* vel, const int* start, const int* rank,
+template <bool INTERIOR, class Acc>
+__device__ __forceinline__ Acc fold(int n, int i, const real* pos, const real* vel, const int* start, const int* rank,
                                     const int* order, const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
-                                    const int3& home, Vec acc) {
+                                    const int3& home, Acc acc) {
 #pragma unroll 1
     for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
         int row = neighbour_row(grid, home, b);
@@ -30,12 +30,13 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     int item = work_item();
     if (item >= n) return;
     int i = in_turn(work, item);
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
     int3 home = home_cell(grid, ri);
     if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp takes one path
         acc = fold<true>(n, i, pos, vel, start, rank, order, grid, law, ri, vi, home, acc);
     } else {
         acc = fold<false>(n, i, pos, vel, start, rank, order, grid, law, ri, vi, home, acc);
     }
-    finish(out, grid, n, i, ri, vi, acc);
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

@@ -96,10 +96,10 @@ __device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, 
     return staged;
 }
 
-template <bool INTERIOR>
-__device__ __forceinline__ Vec fold(const Stage& stage, int low, int high, int n, int i, const real* vel,
+template <bool INTERIOR, class Acc>
+__device__ __forceinline__ Acc fold(const Stage& stage, int low, int high, int n, int i, const real* vel,
                                     const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
-                                    Vec acc) {
+                                    Acc acc) {
     for (int k = low; k < high; ++k) {
         int j = stage.who[k];
         if (j == i) continue;
@@ -130,7 +130,8 @@ extern "C" __global__ void force(int threads, int n, const real* pos, const real
             __syncwarp();
             bool busy = first + lane < total;
             int i = stage.own[busy ? lane : 0], cell = stage.cell[busy ? lane : 0];
-            Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+            Vec ri = load(pos, n, i), vi = load(vel, n, i);
+            auto acc = initial(law, ri);
             Progress progress;
             for (int before = 0;;) {
                 int staged = stage_more(stage, progress, lane, n, home, cells, pos, start, rank, grid);
@@ -142,7 +143,7 @@ extern "C" __global__ void force(int threads, int n, const real* pos, const real
                 before += staged;
                 __syncwarp();
             }
-            if (busy) finish(out, grid, n, i, ri, vi, acc);
+            if (busy) finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
             __syncwarp();
         }
     }

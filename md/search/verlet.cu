@@ -135,7 +135,8 @@ extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, c
                                       const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
-    Vec ri = load(pos, n, i), vi = load(vel, n, i), acc = zero();
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
     const int4* fours = (const int4*)partners + i;
     bool more;
     do {
@@ -155,5 +156,5 @@ extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, c
             }
         }
     } while (more);
-    finish(out, grid, n, i, ri, vi, acc);
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

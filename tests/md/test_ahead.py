@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.integrate.moving import KickDrift
+from md.laws.pair import kernel_law
 from md.pace import Pace
 
 NO_FAULT = np.uint64(2**64 - 1)
@@ -34,7 +35,7 @@ class Lone:
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
         self.device.kernels("md.search.naive", self.law).force(
-            1, self.pos, vel, self.work, self.grid.record, self.law.parameters(np.float32), out
+            1, self.pos, vel, self.work, self.grid.record, kernel_law(self.law, np.float32), out
         )
         before, after = (float(self.device.download(a)[0, 0]) for a in (self.pos, new_pos))
         self.steps, self.pos = self.steps + 1, new_pos

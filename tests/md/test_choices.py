@@ -10,6 +10,7 @@ import sfc
 from md import choices
 from md.integrate import INTEGRATORS
 from md.laws import LAWS, WALLS
+from md.laws.pair import kernel_law
 from md.schedule import SCHEDULES
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
 
@@ -26,8 +27,8 @@ class Soft:
 
     cutoff = 1.0
 
-    def parameters(self, precision):
-        return LAW.parameters(precision)
+    def kernel_law(self, precision):
+        return kernel_law(LAW, precision)
 
 
 class Own(md.search.Scattered):

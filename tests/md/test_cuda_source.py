@@ -27,8 +27,9 @@ from md.grid import record_dtype
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
-from md.laws.listing import Counts, Listing
+from md.laws.listing import Listing
 from md.laws.measure import Measured
+from md.laws.pair import PairLaw, kernel_law
 from md.laws.sized import Sized
 from md.outside import record_dtype as outside_dtype
 from md.search import SEARCHES
@@ -48,17 +49,22 @@ FUNCTORS = {
     "fused": file_of("md.integrate.moving", ".cuh"),
     "driven": file_of("md.integrate.moving", ".cuh"),
     "unsorted": file_of("md.shadow", ".cuh"),
-    "counts": file_of("md.laws.listing", ".cuh"),
+    "counts": STORE,
 }
 PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes
+
+
+def numbers_of(law: PairLaw, kind: str) -> tuple[tuple[str, str, int], ...]:
+    """The fields of the struct of a law that is numbers alone."""
+    return tuple((kind, name, 0) for name in kernel_law(law, np.float32)._fields)
 
 
 def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out: str) -> str:
     """The source as the loader assembles it, with the structs it would make from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
-        "contact": struct_of_dtype(SPRING.parameters(real).dtype).fields,
-        "friction": struct_of_dtype(FRICTION.parameters(real).dtype).fields,
+        "contact": numbers_of(SPRING, c),
+        "friction": numbers_of(FRICTION, c),
         "collect": (
             (c, "reach2", 0),
             (f"{c}*", "radius", 0),
@@ -93,7 +99,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
         "listing": (("long long", "room", 0), ("int*", "partners", 0)),
-        "counts": (("int*", "met", 0),),
+        "counts": (("int*", "data", 0),),
     }
     outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
     fields["driven"] = (*fields["fused"], *outside)
@@ -101,7 +107,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     structs, functors, pair = {}, [], None
     if law in ("measure", "sized"):
         asked = FRICTION if law == "sized" and out == "fused" else SPRING
-        structs["Pair"] = struct_of_dtype(asked.parameters(real).dtype)
+        structs["Pair"] = Struct(numbers_of(asked, c))
         pair = file_of(type(asked).__module__, ".cuh")
     if "Grid" in wanted:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
@@ -117,7 +123,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Out" in wanted:
         structs["Out"] = Struct(fields[out])
         functors.append(FUNCTORS[out])
-    named = out != "store" and "Out" in wanted
+    named = out not in ("store", "counts") and "Out" in wanted
     return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
 
 
@@ -138,8 +144,8 @@ def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     outs = PUSHED if "Out" in wanted else ("store",)
     cases = list(product(("contact", "friction", "sized") if "Law" in wanted else ("contact",), outs))
-    if "Law" in wanted:  # those that only look move nothing
-        cases += product(("collect", "measure"), ("store", "unsorted"))
+    if {"Law", "Out"} <= wanted:  # those that only look move nothing, and push nobody
+        cases += [("collect", "counts"), ("measure", "store"), ("measure", "unsorted")]
     if kernel.startswith("gather"):
         cases += [("listing", "counts")]
     return cases
@@ -201,7 +207,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, Unsorted, Counts), (Collect, Measured, Sized, Listing)
+    outs, laws = (KickDrift, Unsorted), (Collect, Measured, Sized, Listing)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
@@ -210,7 +216,7 @@ def test_named_outputs_and_laws_have_the_fields_their_functors_read():
 def test_laws_read_every_parameter_they_are_given():
     for law in (SpringDashpot(1.0, 1.0), FRICTION):
         text = file_of(type(law).__module__, ".cuh").read_text()
-        names = law.parameters(np.float32).dtype.names
+        names = kernel_law(law, np.float32)._fields
         assert all(f"law.{name}" in text for name in names)
         assert {f"law.{name}" for name in names} == set(re.findall(r"law\.\w+", text))
 

@@ -12,6 +12,7 @@ from md.backend.launcher import Launcher
 from md.backend.source import blocks, file_of
 from md.grid import Grid
 from md.laws.measure import Measure
+from md.laws.pair import kernel_law
 from tests.nvrtc import compile_cubin
 
 LAWS = [
@@ -27,7 +28,7 @@ def on_device(array: np.ndarray, address: int) -> SimpleNamespace:
     return SimpleNamespace(data=SimpleNamespace(ptr=address), **told)
 
 
-def law_as_c_reads_it(real, pair: list[str]) -> type[ctypes.Structure]:
+def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
     """The struct of `md.laws.measure`."""
 
     class Pair(ctypes.Structure):
@@ -62,17 +63,18 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
     rows = on_device(np.zeros((7, 3), precision), 16)
     nobody = on_device(np.empty(0, np.int32), 0)
     launcher = Launcher("md.search.naive", measure, "aos4", compiled)
-    launcher.force(7, rows, rows, nobody, grid.record, measure.parameters(precision), rows)
+    launcher.force(7, rows, rows, nobody, grid.record, measure.kernel_law(precision), rows)
 
     ((_, _, values),) = calls
-    pair = asked.parameters(precision).dtype.names if tells_energy else []
+    known = kernel_law(asked, precision) if tells_energy else ()
+    pair = getattr(known, "_fields", ())
     kind = law_as_c_reads_it(real, pair)
     assert values[-2].nbytes == ctypes.sizeof(kind)
     law = kind.from_buffer_copy(values[-2].tobytes())
     assert (law.reach2, law.dt, law.energy, law.touching, law.begun) == (1.5625, 0.5, 80, 96, 112)
     assert not law.radius
     for name in pair:
-        assert getattr(law.pair, name) == asked.parameters(precision)[name][0]
+        assert getattr(law.pair, name) == getattr(known, name)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
     nodes = on_device(np.zeros((4 * n - 2, 4), np.float32), 64)
     grid = Grid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
     launcher = Launcher("md.search.reflexive", law, "aos4", compiled)
-    tree = words, nodes, words, reach, grid, law.parameters(np.float32)
+    tree = words, nodes, words, reach, grid, kernel_law(law, np.float32)
     getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)
     assert calls == [((-(-n // block),), (block,), shared)]
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import md
+from md.backend.launcher import as_c_reads
+from md.laws.pair import kernel_law
 from md.search.reflexive import Reflexive
 from tests.md.test_cuda_on_host import printed_around
 from tests.md.test_cuda_source import source_of
@@ -89,7 +91,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     nodes = bound.tree.nodes.copy()
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
     words[:, 3, 0] = bound.tree.way  # as a device keeps it
-    records = bound._reach, run._grid.record, run.law.parameters(real)
+    records = bound._reach, run._grid.record, as_c_reads(kernel_law(run.law, real))
     lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))

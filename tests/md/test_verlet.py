@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from md.laws.pair import kernel_law
 from md.search import verlet
 from tests.strategies import clouds
 
@@ -216,7 +217,7 @@ def test_the_fused_step_counts_no_references_to_arrays():
     force = verlet.force.py_func  # compiled here: one from the cache comes without its assembly
     fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
     fresh(
-        p.n, p.pos, p.vel, *search._structure(), search.grid.record, LAW.parameters(search.grid.precision),
+        p.n, p.pos, p.vel, *search._structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
         simulation._integrator.fused(0, simulation._lookout.fault, search.pace),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()
