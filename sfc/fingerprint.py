@@ -128,7 +128,8 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable]) -> str
             else value
         )
         read = sorted(attributes & set(vars(own))) if own else ()
-        parts = [f"{name}: {_token(vars(own)[name], frozenset(), found)}" for name in read]
+        inner = attributes - {value.__name__.rpartition(".")[2]}  # `a.b.c` names b and c of a; and no circles
+        parts = [f"{name}: {_token(vars(own)[name], inner - {name}, found)}" for name in read]
         return f"{value.__name__ if isinstance(value, ModuleType) else _name(value)} {parts}"
     if isinstance(value, BuiltinFunctionType) or _is_foreign(type(value).__module__):
         return f"{_name(type(value))} {getattr(value, '__name__', '')}"

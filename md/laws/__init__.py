@@ -1,5 +1,10 @@
-"""Pair laws: how two particles act on each other. A new law is its own file (pair) and one line here."""
+"""Pair laws: how two particles act on each other. A new law is its own file (pair) and one line here.
 
+For the author of a law: `pair_function`, and the functions on vectors that a kernel can call, `load`, `dot`,
+`sub`, `add_scaled` and `zero`.
+"""
+
+from md.backend.prelude import add_scaled, dot, load, sub, zero
 from md.laws.contact import SpringDashpot
 from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw, pair_function
@@ -13,7 +18,12 @@ __all__ = [
     "ShakenWalls",
     "SpringDashpot",
     "Walls",
+    "add_scaled",
+    "dot",
+    "load",
     "pair_function",
+    "sub",
+    "zero",
 ]
 
 LAWS: dict[str, type] = {  # frozen dataclasses

@@ -1,171 +1,242 @@
-"""The disk cache of kernels: never stale after an edit, never missed without one (trap 5 of the design)."""
+"""Kernels on disk: never stale after an edit, never compiled again without one, found by every checkout."""
 
-import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from sfc.compile import KEPT_FOLDERS, cache_folder, compiler, source_hash
+from sfc.compile import kernel
+from sfc.kernel_cache import ABANDONED, cache_folder, remove_old
 
 ROOT = Path(__file__).parents[2]
-FORCE_ON_A_TOUCHING_PAIR = """
-import json, md, sys
+PROBE = """
+import json, sys, warnings
+import md, sfc.kernel_cache
+found = {}
 state = md.State([[1.0, 1.0, 1.0], [1.75, 1.0, 1.0]], [[0.0] * 3] * 2, md.Box((4, 4, 4)))
 law = md.laws.SpringDashpot(stiffness=100.0, damping=0.0)
-simulation = md.Simulation(state, law, search="naive", dt=1e-3, backend="cpu")
-print(json.dumps([md.__file__, simulation.forces()[:, 0].tolist()]))
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    for search in ("naive", "linked"):
+        simulation = md.Simulation(state, law, search=search, dt=1e-3, backend="cpu")
+        found[search] = simulation.forces()[:, 0].tolist()
+counts = sfc.kernel_cache.counts
+told = [str(t.message) for t in told]
+print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.found), told]))
 """
+FORCES = {"naive": [-25.0, 25.0], "linked": [-25.0, 25.0]}
+KERNELS = ["md.backend.sort.fill", "md.search.linked.force", "md.search.linked.link", "md.search.naive.force"]
+
+
+class Checkout:
+    """A copy of the sources; `run` takes two particles through two searches in another process."""
+
+    def __init__(self, folder: Path, cache: Path):
+        self.folder, self.cache = folder, cache
+        for package in ("sfc", "md"):
+            unwanted = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / package, folder / package, ignore=unwanted)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
+        path.write_text(text.replace(old, new))
+
+    def start(self, **environment: str) -> subprocess.Popen:
+        told = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "NUMBA_NUM_THREADS": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-c", PROBE],
+            cwd=self.folder.parent,
+            env=os.environ | told | environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, **environment: str) -> tuple[dict, list[str], list[str], list[str]]:
+        """Forces by search, kernels compiled, kernels found on disk, warnings."""
+        return self.told_by(self.start(**environment))
+
+    def told_by(self, process: subprocess.Popen) -> tuple[dict, list[str], list[str], list[str]]:
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0
+        file, *told = json.loads(output)
+        assert Path(file).is_relative_to(self.folder)
+        return tuple(told)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    """A cache that holds the kernels of the sources as they are."""
+    folder = tmp_path_factory.mktemp("first")
+    forces, compiled, found, told = Checkout(folder / "checkout", folder / "kernels").run()
+    assert (forces, compiled, found, told) == (FORCES, KERNELS, [], [])
+    return folder / "kernels"
 
 
 @pytest.fixture
-def tree(tmp_path):
-    """A copy of the sources, with a cache of its own and a way to run a script on it."""
-    for package in ("sfc", "md"):
-        unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, tmp_path / "tree" / package, ignore=unwanted)
-    return tmp_path / "tree"
+def checkout(tmp_path, cache) -> Checkout:
+    """A second copy of the sources, elsewhere, with a copy of that cache."""
+    shutil.copytree(cache, tmp_path / "kernels")
+    return Checkout(tmp_path / "another" / "checkout", tmp_path / "kernels")
 
 
-def force_from_another_process(tree: Path) -> list[float]:
-    environment = os.environ | {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(tree.parent / "kernels")}
-    done = subprocess.run(
-        [sys.executable, "-c", FORCE_ON_A_TOUCHING_PAIR],
-        cwd=tree.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    file, force = json.loads(done.stdout)
-    assert Path(file).is_relative_to(tree)
-    return force
+def test_another_checkout_finds_the_kernels_of_the_first(checkout):
+    assert checkout.run() == (FORCES, [], KERNELS, [])
 
 
-def cached_kernels(tree: Path) -> dict[str, int]:
-    """When each file of the cache was written."""
-    files = (tree.parent / "kernels").rglob("*.nb*")
-    return {str(file): file.stat().st_mtime_ns for file in files}
+LOOP = "    for item in numba.prange(n):\n"
 
 
-def test_an_edited_law_acts_at_once_and_an_unedited_tree_compiles_nothing_again(tree):
-    assert force_from_another_process(tree) == [-25.0, 25.0]
-    compiled = cached_kernels(tree)
-    assert any("naive" in file for file in compiled)
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [
+            ("md/search/linked.py", LOOP, f"    # all\n{LOOP}"),
+            ("md/search/linked.py", "folded over the lists of", "summed over the lists of"),
+            ("md/backend/prelude.py", "Inner product of two vectors", "The product of two vectors"),
+        ],
+        [
+            ("md/simulation.py", "first, last, taken, ms = ", "one = 1\n        first, last, taken, ms = "),
+            ("md/search/strategy.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
+            ("md/search/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
+            ("md/observe/look.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
+            ("md/scenes/maxwell.py", "import numpy as np\n", "import numpy as np\n\nMORE = 3\n"),
+        ],
+    ],
+    ids=["comments and docstrings", "what no kernel reaches"],
+)
+def test_an_edit_that_no_kernel_can_reach_compiles_nothing(checkout, edits):
+    for edit in edits:
+        checkout.edit(*edit)
+    assert checkout.run() == (FORCES, [], KERNELS, [])
 
-    assert force_from_another_process(tree) == [-25.0, 25.0]
-    assert cached_kernels(tree) == compiled
 
-    law = tree / "md" / "laws" / "contact.py"
-    text = law.read_text()
-    force = "return p.spring * (p.diameter - r) / r"
-    assert text.count(force) == 1
-    law.write_text(text.replace(force, force.replace("p.spring", "3 * p.spring")))
-    assert force_from_another_process(tree) == [-75.0, 75.0]
-    assert len(cached_kernels(tree)) > len(compiled)
+def test_an_edit_of_one_search_compiles_its_own_kernels_alone(checkout):
+    checkout.edit("md/search/naive.py", "            if j != i:\n", "            if i != j:\n")
+    forces, compiled, found, _ = checkout.run()
+    assert forces == FORCES
+    assert compiled == ["md.search.naive.force"]
+    assert found == [name for name in KERNELS if name not in compiled]
+
+
+LAW = "return p.spring * (p.diameter - r) / r"
+LOAD = "(array[i, 0], array[i, 1], array[i, 2])"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "force"),
+    [
+        pytest.param("md/laws/contact.py", LAW, LAW.replace("p.spring", "3 * p.spring"), 75.0, id="a law"),
+        pytest.param("md/backend/prelude.py", LOAD, LOAD.replace("0]", "0] / 1.5"), 50.0, id="an accessor"),
+    ],
+)
+def test_an_edit_that_a_kernel_reaches_acts_at_once(checkout, file, old, new, force):
+    checkout.edit(file, old, new)
+    forces, compiled, _, _ = checkout.run()
+    assert {"md.search.linked.force", "md.search.naive.force"} <= set(compiled)
+    for found in forces.values():
+        assert found == pytest.approx([-force, force], rel=1e-12)
+
+
+def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else(checkout, tmp_path):
+    checkout.cache = tmp_path / "empty"
+    both = [checkout.start() for _ in range(2)]
+    for process in both:
+        assert checkout.told_by(process)[0] == FORCES
+    assert checkout.run() == (FORCES, [], KERNELS, [])
+    files = [path for path in checkout.cache.rglob("*") if path.is_file()]
+    assert len(files) == len(KERNELS)
+    assert {path.suffix for path in files} == {".kernel"}
+
+
+def test_damaged_kernels_are_compiled_again(checkout):
+    damages = {
+        "md.search.naive.force": lambda data: data[:-100],
+        "md.search.linked.force": lambda data: data[:-9] + b"?" + data[-8:],
+        "md.search.linked.link": lambda data: b"",
+    }
+    for name, damaged in damages.items():
+        (path,) = checkout.cache.rglob(f"{name}/*.kernel")
+        path.write_bytes(damaged(path.read_bytes()))
+    assert checkout.run() == (FORCES, sorted(damages), ["md.backend.sort.fill"], [])
+    assert checkout.run() == (FORCES, [], KERNELS, [])
+
+
+def test_a_cache_that_cannot_be_written_is_told_of_once_and_leaves_no_litter(checkout, tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "temporary").mkdir()
+    checkout.cache = tmp_path / "file" / "kernels"
+    forces, compiled, found, told = checkout.run(TMPDIR=str(tmp_path / "temporary"))
+    assert (forces, compiled, found) == (FORCES, KERNELS, [])
+    assert len(told) == 1
+    assert str(checkout.cache) in told[0]
+    assert "NUMBA_CACHE_DIR" in told[0]
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_the_entries_used_longest_ago_are_removed_and_what_killed_writers_left(tmp_path):
+    for age in range(5):
+        path = tmp_path / "kernel" / f"{age}.kernel"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(bytes(100))
+        os.utime(path, (1e9 - age, 1e9 - age))
+    for name, age in (("old.tmp", 2 * ABANDONED), ("new.tmp", 0.0)):
+        path = tmp_path / "kernel" / name
+        path.write_bytes(bytes(100))
+        now = path.stat().st_mtime
+        os.utime(path, (now - age, now - age))
+    (tmp_path / "kernel" / "other").write_text("of somebody else")
+    remove_old(tmp_path, most_bytes=300)
+    left = {path.name for path in (tmp_path / "kernel").iterdir()}
+    assert left == {"0.kernel", "1.kernel", "2.kernel", "new.tmp", "other"}
+
+
+def test_the_cache_lies_where_numba_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == tmp_path / "spatial-locality"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert not cache_folder().is_relative_to(tempfile.gettempdir())
 
 
 SHARED = """
 import json, numba, sys
 import numpy as np
-sys.path.insert(0, sys.argv[1])
-from probe_package.inner import total
-numba.set_num_threads(int(sys.argv[2]))
+from sfc.compile import kernel
+from sfc.kernel_cache import counts
+@kernel(parallel=True)
+def total(by):
+    count = 0
+    for i in numba.prange(len(by)):
+        by[i] = numba.get_thread_id()
+        count += i
+    return count
+numba.set_num_threads(int(sys.argv[1]))
 by = np.empty(1000, np.int64)
-found = [total(by), len(set(by.tolist()))]
-stats = total.alone.stats, total.shared.stats
-print(json.dumps([*found, *[[len(s.cache_hits), len(s.cache_misses)] for s in stats]]))
+print(json.dumps([total(by), len(set(by.tolist())), len(counts.found), len(counts.compiled)]))
 """
 
 
-def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(package, tmp_path):
-    (package / "inner.py").write_text(
-        "import numba\nfrom sfc.compile import compiler\n"
-        "@compiler('probe_package')(parallel=True)\n"
-        "def total(by):\n    count = 0\n    for i in numba.prange(len(by)):\n"
-        "        by[i] = numba.get_thread_id()\n        count += i\n    return count\n"
-    )
+def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
 
     def told(threads: int) -> list:
-        command = [sys.executable, "-c", SHARED, str(tmp_path), str(threads)]
+        command = [sys.executable, "-c", SHARED, str(threads)]
         return json.loads(
-            subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+            subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+            ).stdout
         )
 
-    assert told(1) == [499500, 1, [0, 1], [0, 0]]
-    assert told(2) == [499500, 2, [0, 0], [0, 1]]
-    assert told(1) == [499500, 1, [1, 0], [0, 0]]
-    assert told(2) == [499500, 2, [0, 0], [1, 0]]
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An importable package with one kernel that calls into another module of it."""
-    folder = tmp_path / "probe_package"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "inner.py").write_text("VALUE = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    importlib.invalidate_caches()
-    return folder
-
-
-def test_the_hash_follows_every_source_file(package):
-    seen = [source_hash("probe_package")]
-    assert len(seen[0]) == 16
-    assert int(seen[0], 16) >= 0
-    assert source_hash("probe_package") == seen[0]
-    (package / "inner.py").write_text("VALUE = 2\n")
-    seen.append(source_hash("probe_package"))
-    (package / "deep").mkdir()
-    (package / "deep" / "more.py").write_text("")
-    seen.append(source_hash("probe_package"))
-    (package / "deep" / "more.py").rename(package / "deep" / "other.py")
-    seen.append(source_hash("probe_package"))
-    assert len(set(seen)) == 4
-
-
-def test_the_hash_covers_every_package_named():
-    assert len({source_hash("sfc"), source_hash("md"), source_hash("sfc", "md")}) == 3
-
-
-def test_a_package_that_is_not_there_is_named():
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        source_hash("no_such_package")
-
-
-def test_the_cache_lies_where_numba_is_told_and_moves_with_the_sources(package, tmp_path):
-    before = cache_folder("probe_package")
-    assert before.is_dir()
-    assert before.parent == tmp_path / "kernels"
-    assert cache_folder("probe_package") == before
-    (package / "inner.py").write_text("VALUE = 3\n")
-    after = cache_folder("probe_package")
-    assert after.is_dir()
-    assert after != before
-
-
-def test_old_source_states_are_removed_and_the_present_one_kept(package, tmp_path):
-    for value in range(KEPT_FOLDERS + 4):
-        (package / "inner.py").write_text(f"VALUE = {value}\n")
-        latest = cache_folder("probe_package")
-        os.utime(latest, (1e9 + value, 1e9 + value))
-    assert cache_folder("probe_package") == latest
-    assert len(list((tmp_path / "kernels").iterdir())) <= KEPT_FOLDERS
-
-
-def test_a_cache_that_cannot_be_written_becomes_a_temporary_folder(package, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "kernels"))
-    folder = cache_folder("probe_package")
-    assert folder.is_dir()
-    assert not folder.is_relative_to(tmp_path / "file")
-    folder.rmdir()
+    assert told(1) == [499500, 1, 0, 1]
+    assert told(2) == [499500, 2, 0, 1]
+    assert told(1) == [499500, 1, 1, 0]
+    assert told(2) == [499500, 2, 1, 0]
 
 
 def reciprocal(x):
@@ -174,6 +245,6 @@ def reciprocal(x):
 
 def test_a_kernel_divides_by_zero_as_numpy_does(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert compiler("sfc")(reciprocal)(0.0) == float("inf")
-    assert compiler("sfc")(parallel=False)(reciprocal)(4.0) == 0.25
-    assert list(tmp_path.rglob("*reciprocal*"))
+    assert kernel(reciprocal)(0.0) == float("inf")
+    assert kernel(parallel=False)(reciprocal)(4.0) == 0.25
+    assert list(tmp_path.rglob("*reciprocal*/*.kernel"))
