@@ -287,7 +287,7 @@ def require_law(law: Any) -> None:
 
 def _of(law: Any) -> _Known:
     if type(law) not in _known:
-        laws = sorted(kind.__qualname__ for kind in _known if not issubclass(kind, tuple))
+        laws = sorted({kind.__qualname__ for kind in _known if not issubclass(kind, tuple)})
         raise TypeError(
             f"law = {law!r:.200} is of {type(law).__module__}.{type(law).__qualname__}, which has no pair "
             f"function; allowed: {', '.join(laws)}, or a class of your own with "

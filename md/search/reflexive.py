@@ -140,9 +140,7 @@ class Reflexive(TreeSearch):
         """
         law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
         parameters = kernel_law(law, self.grid.precision)
-        if not is_reciprocal(law):
-            self._fold(law, parameters, out)
-        elif self.met == "twice":
+        if self.met == "twice" or not is_reciprocal(law):
             self._fold(law, parameters, Unsorted(out, order) if copied else out)
         else:
             forces = self._forces if copied else out
