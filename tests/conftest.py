@@ -1,6 +1,8 @@
-"""The backends every test of `md` runs on, the threads it has, and one Hypothesis profile for all."""
+"""The tiers, the backends every test of `md` runs on, the threads it has, and the Hypothesis profiles."""
 
 import os
+import signal
+import threading
 
 # Two at most, even on one core, and idle threads sleep: two workers share the cores.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
@@ -12,19 +14,55 @@ from hypothesis import HealthCheck, settings
 
 import md
 
-settings.register_profile(
-    "suite",
-    deadline=None,
-    derandomize=True,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
-)
+for name, examples in {"suite": 40, "nightly": 500}.items():
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=True,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+    )
 settings.load_profile("suite")
 
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite begun in the background ignores it
 
 # While workers share the cores two threads wait for each other most of the time, and kernels for one compile
 # in less than half the time.
 numba.set_num_threads(1)
+
+
+def pytest_addoption(parser):
+    """Add `--cuda`."""
+    parser.addoption("--cuda", action="store_true", help="collect the tests that need a CUDA device too")
+
+
+def pytest_configure(config):
+    """Choose the tier: `nightly` only where it is asked for, tests of a device with `--cuda` or `-m gpu`."""
+    asked = config.option.markexpr
+    config.option.cuda |= "gpu" in asked
+    if "nightly" not in asked:
+        config.option.markexpr = f"({asked}) and not nightly" if asked else "not nightly"
+    elif "not nightly" not in asked:
+        settings.load_profile("nightly")
+
+
+def pytest_generate_tests(metafunc):
+    """Give a test of both backends the device where one was asked for."""
+    if "backend" in metafunc.fixturenames:
+        device = [pytest.param("cuda", marks=pytest.mark.gpu)] if metafunc.config.option.cuda else []
+        metafunc.parametrize("backend", ["cpu", *device], indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out what needs a device where none was asked for; in `nightly` are all property tests too."""
+    if not config.option.cuda:
+        items[:] = [item for item in items if item.get_closest_marker("gpu") is None]
+    if settings.get_current_profile_name() == "nightly":
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+                item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +74,7 @@ def threads(request, monkeypatch):
     numba.set_num_threads(1)  # after tests that took two
 
 
-@pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(scope="session")
 def backend(request) -> str:
     """Name of a backend that can run here."""
     try:
