@@ -260,8 +260,9 @@ def _along(turn, k, x, y, z):
 @kernel(parallel=True)
 def _rank(cells, axes, tables, ranks):
     for i in numba.prange(len(cells)):
+        row = np.uint64(i)  # shared or not
         ranks[i] = _rank_of(
-            _entry(cells, i, axes[0]), _entry(cells, i, axes[1]), _entry(cells, i, axes[2]), tables
+            _entry(cells, row, axes[0]), _entry(cells, row, axes[1]), _entry(cells, row, axes[2]), tables
         )
 
 

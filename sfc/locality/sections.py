@@ -136,7 +136,8 @@ def _dilation(a, i, b, j, lag, norm):
 def _dilations(first, last, lag, norm):
     values = np.empty(len(first))
     for i in numba.prange(len(first)):
-        values[i] = _dilation(first, i, last, i, lag[i], norm)
+        row = np.int64(i)  # shared or not
+        values[i] = _dilation(first, row, last, row, lag[i], norm)
     return values
 
 
@@ -145,7 +146,8 @@ def _all_dilations(cells, norm):
     """Sum and largest over the later positions, for each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
-    for long in numba.prange((n + 1) // 2):
+    for i in numba.prange((n + 1) // 2):
+        long = np.int64(i)
         short = n - 1 - long  # taken together, so that threads share alike
         totals[long], largest[long] = _dilations_from(cells, long, norm)
         totals[short], largest[short] = _dilations_from(cells, short, norm)
@@ -167,7 +169,8 @@ def _all_boxes(cells):
     """Sum and largest over the sections from each position, for each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
-    for long in numba.prange((n + 1) // 2):
+    for i in numba.prange((n + 1) // 2):
+        long = np.int64(i)
         short = n - 1 - long
         totals[long], largest[long] = _boxes_from(cells, long)
         totals[short], largest[short] = _boxes_from(cells, short)
