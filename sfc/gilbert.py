@@ -246,7 +246,8 @@ def _leaf_tables(leaves: list[Sides]) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @kernel
 def _turned(turn, x, y, z):
     """Coordinates along other axes: two bits each choose from these three, then one each the sign."""
-    return _along(turn, 0, x, y, z), _along(turn, 1, x, y, z), _along(turn, 2, x, y, z)
+    first, second, third = np.int64(0), np.int64(1), np.int64(2)  # one type, where literals would be three
+    return _along(turn, first, x, y, z), _along(turn, second, x, y, z), _along(turn, third, x, y, z)
 
 
 @kernel

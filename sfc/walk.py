@@ -70,7 +70,8 @@ def encode(cells, order, base, levels, first, table, start, index):
         order: of the curve.
         base: of a digit.
         levels: at a look-up.
-        first, table: encoding tables of `order % levels` levels and of `levels`.
+        first: encoding table of `order % levels` levels.
+        table: that of `levels`.
         start: state of the whole cube.
         index: (n,) uint64, filled.
 
@@ -182,7 +183,7 @@ def _power(base, exponent):
     """base**exponent in a loop that the compiler undoes where it knows both."""
     power = np.uint64(1)
     for _ in range(exponent):
-        power *= np.uint64(base)
+        power *= base
     return power
 
 
@@ -214,7 +215,8 @@ def _encode_digits(cells, side, steps, top, base, levels, first, table, axes, st
 @kernel
 def _position(cells, i, steps, top, base, levels, first, table, axes, start):
     dim = len(axes)
-    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    block_side = _power(np.uint64(len(base)), np.int64(len(levels)))
+    block_cells = _power(block_side, np.int64(dim))
     top_side, bits, _ = top
     stacked, block = np.uint64(0), np.uint64(0)  # the blocks, the top one lowest; and what is above them
     for k in range(dim - 1, -1, -1):
@@ -250,7 +252,8 @@ def _decode_digits(index, steps, top, base, levels, last, first, table, axes, st
 @kernel
 def _place(above, steps, top, base, levels, first, table, axes, start, cells, i):
     dim = len(axes)
-    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    block_side = _power(np.uint64(len(base)), np.int64(len(levels)))
+    block_cells = _power(block_side, np.int64(dim))
     top_side, bits, field = top
     stacked = np.uint64(0)
     for _ in range(steps):

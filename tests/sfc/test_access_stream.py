@@ -23,6 +23,7 @@ def test_any_integers_make_the_same_stream(dtype):
     assert block(stream, 3) == block(stream, 2**64) == HitRatio(3, 3)
 
 
+@pytest.mark.quick
 def test_a_slot_beyond_32_bits_is_kept():
     stream = AccessStream([0, 2], [0, 2**40])
     assert stream.reads.tolist() == [0, 2**40]
@@ -46,6 +47,7 @@ def test_a_reader_may_be_any_slot(dtype):
     assert block(stream, 6) == HitRatio(3, 3)
 
 
+@pytest.mark.quick
 def test_a_block_hits_whatever_the_order_of_the_readers():
     stream = AccessStream([0, 2, 3, 6], [1, 2, 0, 0, 1, 2])
     turned = AccessStream([0, 3, 5, 6], [0, 1, 2, 1, 2, 0], [2, 0, 1])
