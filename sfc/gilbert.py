@@ -261,10 +261,7 @@ def _along(turn, k, x, y, z):
 @kernel(parallel=True)
 def _rank(cells, axes, tables, ranks):
     for i in numba.prange(len(cells)):
-        row = np.uint64(i)  # shared or not
-        ranks[i] = _rank_of(
-            _entry(cells, row, axes[0]), _entry(cells, row, axes[1]), _entry(cells, row, axes[2]), tables
-        )
+        ranks[i] = _rank_of(cells, np.uint64(i), axes, tables)
 
 
 @kernel
@@ -273,7 +270,8 @@ def _entry(cells, i, axis):
 
 
 @kernel
-def _rank_of(x, y, z, tables):
+def _rank_of(cells, i, axes, tables):
+    x, y, z = _entry(cells, i, axes[0]), _entry(cells, i, axes[1]), _entry(cells, i, axes[2])
     box, rank = 0, 0
     while box < len(tables.cut):
         cut = tables.cut[box]

@@ -1,5 +1,7 @@
 """A stream of accesses is well formed, whatever the arrays it is made of; what comes of it is a ratio."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,18 @@ def test_what_are_no_readers_is_refused(readers):
 def test_offsets_that_are_no_integers_are_refused():
     with pytest.raises(ValueError, match="offsets are float64 of shape"):
         AccessStream(np.array([0.0, 1.0]), np.array([0]))
+
+
+def test_ratio_is_hits_over_reads_and_nan_for_none():
+    assert HitRatio(3, 4).ratio == 0.75
+    assert math.isnan(HitRatio(0, 0).ratio)
+
+
+@pytest.mark.quick
+def test_speed_up_compares_with_a_cache_that_always_misses():
+    assert HitRatio(0, 10).speed_up() == 1
+    assert HitRatio(10, 10).speed_up() == 100
+    assert HitRatio(5, 10).speed_up(miss_cost=4) == pytest.approx(40 / 25, rel=1e-15)
 
 
 @pytest.mark.parametrize("cost", [0, -1, np.inf, np.nan])

@@ -1,6 +1,5 @@
 """The models of a cache against ones read off their definitions."""
 
-import math
 import re
 from collections import OrderedDict
 
@@ -82,18 +81,6 @@ def test_a_large_stream_is_counted_whole():
     stream = AccessStream(np.arange(n + 1, dtype=np.int64) * each, reads)
     expected = int((np.repeat(np.arange(n), each) // 512 == reads // 512).sum())
     assert block(stream, 512) == HitRatio(expected, n * each)
-
-
-def test_ratio_is_hits_over_reads_and_nan_for_none():
-    assert HitRatio(3, 4).ratio == 0.75
-    assert math.isnan(HitRatio(0, 0).ratio)
-
-
-@pytest.mark.quick
-def test_speed_up_compares_with_a_cache_that_always_misses():
-    assert HitRatio(0, 10).speed_up() == 1
-    assert HitRatio(10, 10).speed_up() == 100
-    assert HitRatio(5, 10).speed_up(miss_cost=4) == pytest.approx(40 / 25, rel=1e-15)
 
 
 @pytest.mark.quick

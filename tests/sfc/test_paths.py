@@ -126,6 +126,7 @@ def test_gilbert_walks_huge_boxes_by_unit_steps(shape):
     assert np.array_equal(ordering.rank(after), ranks + 1)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("shape", [(40, 36, 28), (99, 77), (700, 3, 2)])
 def test_gilbert_finds_cells_alike_in_any_order_of_the_ranks(shape):
     ordering = sfc.ordering("gilbert", shape)
