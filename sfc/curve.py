@@ -131,11 +131,7 @@ class Curve:
         """
         index = np.empty(len(words), np.uint64)
         levels, first, table = self._merged(order)
-        axes = (0,) * self.dim
-        if self.base == 2:
-            return index, walk.encode_bits(words, order, levels, first[0], table[0], axes, self.start, index)
-        given = np.uint64(self.side(order)), order, self.base, levels, first[0], table[0]
-        return index, walk.encode_digits(words, *given, axes, self.start, index)
+        return index, walk.encode(words, order, self.base, levels, first[0], table[0], self.start, index)
 
     def decode(self, index, order: int) -> np.ndarray:
         """Cell at each index along the curve; the inverse of `encode`.
@@ -154,11 +150,8 @@ class Curve:
         order, index = int(order), checked_numbers("index", index)
         cells = np.empty((len(index), self.dim), np.int64)
         levels, first, table = self._merged(order)
-        given = levels, np.uint64(length - 1), first[1], table[1], (0,) * self.dim, self.start, cells
-        if self.base == 2:
-            bad = walk.decode_bits(as_words(index), order, *given)
-        else:
-            bad = walk.decode_digits(as_words(index), order, self.base, *given)
+        words = as_words(index)
+        bad = walk.decode(words, order, self.base, levels, first[1], table[1], self.start, cells)
         if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
             bad = int((index < 0).argmax())  # as 64 bits without sign it is on the longest curve
         if bad < len(index):

@@ -245,7 +245,8 @@ def _leaf_tables(leaves: list[Sides]) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @kernel
 def _turned(turn, x, y, z):
     """Coordinates along other axes: two bits each choose from these three, then one each the sign."""
-    return _along(turn, 0, x, y, z), _along(turn, 1, x, y, z), _along(turn, 2, x, y, z)
+    first, second, third = np.int64(0), np.int64(1), np.int64(2)  # one type, where literals would be three
+    return _along(turn, first, x, y, z), _along(turn, second, x, y, z), _along(turn, third, x, y, z)
 
 
 @kernel
@@ -259,9 +260,7 @@ def _along(turn, k, x, y, z):
 @kernel(parallel=True)
 def _rank(cells, axes, tables, ranks):
     for i in numba.prange(len(cells)):
-        ranks[i] = _rank_of(
-            _entry(cells, i, axes[0]), _entry(cells, i, axes[1]), _entry(cells, i, axes[2]), tables
-        )
+        ranks[i] = _rank_of(cells, np.uint64(i), axes, tables)
 
 
 @kernel
@@ -270,7 +269,8 @@ def _entry(cells, i, axis):
 
 
 @kernel
-def _rank_of(x, y, z, tables):
+def _rank_of(cells, i, axes, tables):
+    x, y, z = _entry(cells, i, axes[0]), _entry(cells, i, axes[1]), _entry(cells, i, axes[2])
     box, rank = 0, 0
     while box < len(tables.cut):
         cut = tables.cut[box]

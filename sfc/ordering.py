@@ -116,8 +116,8 @@ class Ordering:
             )
         ranks = checked_numbers("ranks", ranks)
         words = as_words(ranks)
-        bad = first_outside(words.reshape(-1, 1), (np.uint64(self.size),))
-        if bad < len(words):
+        if len(words) and words.max() >= self.size:
+            bad = int((words >= self.size).argmax())
             raise ValueError(
                 f"rank {ranks[bad]} at {bad}; allowed: 0 <= rank < {self.size}; take a larger box or check "
                 f"the ranks"

@@ -4,10 +4,11 @@ Contract. A merged table of `levels` levels has a row for each state, as long as
 `base**(dim * levels)` entries, one for each block of that many levels. An entry is the next state shifted
 left over a code. To encode, the code is the block's position along the curve, and the row is addressed by
 the block's number: digits of `base**levels`, axis 0 the least significant. To decode, the row is addressed by
-position, and the code has each coordinate in a bit field of its own, axis 0 lowest. In base 2 the two
-numbers of a block are one. A walk takes the top `order % levels` levels from a table of their own, then whole
-blocks. Every loop is compiled once for each dim, base and levels that its divisors depend on: `axes`, `base`
-and `levels` are tuples of those lengths, whose length the compiler knows.
+position, and the code has each coordinate in a bit field of its own, axis 0 lowest. Where the base is a power
+of two the two numbers of a block are one. A walk takes the top `order % levels` levels from a table of their
+own, then whole blocks. A loop is compiled once for each dim, or for each dim, base and levels where its
+divisors depend on them: `axes`, `base` and `levels` are tuples of those lengths, whose length the compiler
+knows.
 """
 
 import numba
@@ -60,9 +61,53 @@ def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int)
     return encode, decode
 
 
+def encode(cells, order, base, levels, first, table, start, index):
+    """Fill `index`.
+
+    Args:
+        cells: (n, dim) uint64.
+        order: of the curve.
+        base: of a digit.
+        levels: at a look-up.
+        first: encoding table of `order % levels` levels.
+        table: that of `levels`.
+        start: state of the whole cube.
+        index: (n,) uint64, filled.
+
+    Returns:
+        The first row outside the grid, or n where there is none.
+    """
+    axes = (0,) * cells.shape[1]
+    bits = base.bit_length() - 1
+    if base == 1 << bits:
+        return _encode_bits(cells, order * bits, levels * bits, first, table, axes, start, index)
+    given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
+    return _encode_digits(cells, np.uint64(base**order), *given, first, table, axes, start, index)
+
+
+def decode(index, order, base, levels, first, table, start, cells):
+    """Fill `cells`, (n, dim) int64, as `encode` fills `index`, by decoding tables.
+
+    Returns:
+        The first row past the end of the curve, or n where there is none.
+    """
+    axes = (0,) * cells.shape[1]
+    bits, last = base.bit_length() - 1, np.uint64(base ** (len(axes) * order) - 1)
+    if base == 1 << bits:
+        return _decode_bits(index, order * bits, levels * bits, last, first, table, axes, start, cells)
+    given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
+    return _decode_digits(index, *given, last, first, table, axes, start, cells)
+
+
+def _top(dim, order, base, levels):
+    """Of the blocks of the top levels: their side, and the bits of their number and of a coordinate."""
+    side = base ** (order % levels)
+    return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
+
+
 @kernel(parallel=True)
-def encode_bits(cells, order, levels, first, table, axes, start, index):
-    """Fill `index` for base 2; return the first row outside the grid, or the number of rows."""
+def _encode_bits(cells, order, levels, first, table, axes, start, index):
+    """`order` and `levels` in bits of a coordinate."""
     n, dim = len(cells), len(axes)
     bad = n
     rest = order % levels
@@ -71,13 +116,14 @@ def encode_bits(cells, order, levels, first, table, axes, start, index):
         for k in range(dim):
             any_bits |= cells[i, k]
         if any_bits < np.uint64(1) << np.uint64(order):
-            state, code, shift = np.uint32(start), np.uint64(0), np.uint64(order)
+            row = np.uint64(i)  # shared or not
+            state, code, shift = np.uint64(start), np.uint64(0), np.uint64(order)
             for _ in range(rest > 0):
                 shift -= np.uint64(rest)
-                state, code = _gather(cells, i, axes, shift, rest, first, state, code)
+                state, code = _gather(cells, row, axes, shift, rest, first, state, code)
             for _ in range(order // levels):
                 shift -= np.uint64(levels)
-                state, code = _gather(cells, i, axes, shift, levels, table, state, code)
+                state, code = _gather(cells, row, axes, shift, levels, table, state, code)
             index[i] = code
         else:
             bad = min(bad, i)
@@ -98,22 +144,22 @@ def _gather(cells, i, axes, shift, levels, table, state, code):
 
 
 @kernel(parallel=True)
-def decode_bits(index, order, levels, last, first, table, axes, start, cells):
-    """Fill `cells` for base 2; return the first row past the end of the curve, or the number of rows."""
+def _decode_bits(index, order, levels, last, first, table, axes, start, cells):
     n, dim = len(index), len(axes)
     bad = n
     rest = order % levels
     for i in numba.prange(n):
         if index[i] <= last:
-            state, shift = np.uint32(start), np.uint64(order * dim)
+            row = np.uint64(i)
+            state, shift = np.uint64(start), np.uint64(order * dim)
             for k in range(dim):
                 cells[i, k] = 0
             for _ in range(rest > 0):
                 shift -= np.uint64(rest * dim)
-                state = _scatter(index[i] >> shift, cells, i, axes, rest, first, state)
+                state = _scatter(index[i] >> shift, cells, row, axes, rest, first, state)
             for _ in range(order // levels):
                 shift -= np.uint64(levels * dim)
-                state = _scatter(index[i] >> shift, cells, i, axes, levels, table, state)
+                state = _scatter(index[i] >> shift, cells, row, axes, levels, table, state)
         else:
             bad = min(bad, i)
     return bad
@@ -131,30 +177,12 @@ def _scatter(code, cells, i, axes, levels, table, state):
     return entry >> width
 
 
-def encode_digits(cells, side, order, base, levels, first, table, axes, start, index):
-    """As `encode_bits`, for any base; `side` is base**order."""
-    top, lengths = _top(len(axes), order, base, levels), ((0,) * base, (0,) * levels)
-    return _encode_digits(cells, side, order // levels, top, *lengths, first, table, axes, start, index)
-
-
-def decode_digits(index, order, base, levels, last, first, table, axes, start, cells):
-    """As `decode_bits`, for any base."""
-    top, lengths = _top(len(axes), order, base, levels), ((0,) * base, (0,) * levels)
-    return _decode_digits(index, order // levels, top, *lengths, last, first, table, axes, start, cells)
-
-
-def _top(dim, order, base, levels):
-    """Of the blocks of the top levels: their side, and the bits of their number and of a coordinate."""
-    side = base ** (order % levels)
-    return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
-
-
 @kernel
 def _power(base, exponent):
     """base**exponent in a loop that the compiler undoes where it knows both."""
     power = np.uint64(1)
     for _ in range(exponent):
-        power *= np.uint64(base)
+        power *= base
     return power
 
 
@@ -176,7 +204,8 @@ def _encode_digits(cells, side, steps, top, base, levels, first, table, axes, st
         for k in range(dim):
             inside &= cells[i, k] < side
         if inside:
-            index[i] = _position(cells, i, steps, top, base, levels, first, table, axes, start)
+            row = np.uint64(i)
+            index[i] = _position(cells, row, steps, top, base, levels, first, table, axes, start)
         else:
             bad = min(bad, i)
     return bad
@@ -185,7 +214,8 @@ def _encode_digits(cells, side, steps, top, base, levels, first, table, axes, st
 @kernel
 def _position(cells, i, steps, top, base, levels, first, table, axes, start):
     dim = len(axes)
-    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    block_side = _power(np.uint64(len(base)), np.int64(len(levels)))
+    block_cells = _power(block_side, np.int64(dim))
     top_side, bits, _ = top
     stacked, block = np.uint64(0), np.uint64(0)  # the blocks, the top one lowest; and what is above them
     for k in range(dim - 1, -1, -1):
@@ -211,7 +241,8 @@ def _decode_digits(index, steps, top, base, levels, last, first, table, axes, st
     bad = n
     for i in numba.prange(n):
         if index[i] <= last:
-            _place(index[i], steps, top, base, levels, first, table, axes, start, cells, i)
+            row = np.uint64(i)
+            _place(index[i], steps, top, base, levels, first, table, axes, start, cells, row)
         else:
             bad = min(bad, i)
     return bad
@@ -220,7 +251,8 @@ def _decode_digits(index, steps, top, base, levels, last, first, table, axes, st
 @kernel
 def _place(above, steps, top, base, levels, first, table, axes, start, cells, i):
     dim = len(axes)
-    block_side, block_cells = _power(len(base), len(levels)), _power(len(base), len(levels) * dim)
+    block_side = _power(np.uint64(len(base)), np.int64(len(levels)))
+    block_cells = _power(block_side, np.int64(dim))
     top_side, bits, field = top
     stacked = np.uint64(0)
     for _ in range(steps):

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from sfc.cache.checks import checked_integer
+from sfc.cache.checks import checked_integer, words
 from sfc.cache.stream import AccessStream, HitRatio
 from sfc.compile import kernel
 
@@ -43,15 +43,15 @@ def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
         raise ValueError(f"a stream of type {type(stream).__name__}; allowed: AccessStream(offsets, reads)")
     capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
     hits = np.empty(len(stream.readers), np.int64)
-    _count(stream.offsets, stream.reads, stream.readers, capacity, hits)
+    _count(stream.offsets, words(stream.reads), words(stream.readers), capacity, hits)
     return hits
 
 
 @kernel(parallel=True)
 def _count(offsets, reads, readers, capacity, hits):
     for i in numba.prange(len(offsets) - 1):
-        own = readers[i] // capacity
+        first = readers[i] - readers[i] % capacity  # of the reader's block
         count = 0
         for a in range(offsets[i], offsets[i + 1]):
-            count += reads[a] // capacity == own
+            count += 0 <= reads[a] - first < capacity
         hits[i] = count

@@ -22,8 +22,16 @@ def checked_integer(what: str, value: int, unit: str, low: int = 1, high: float 
     return int(value)
 
 
+def words(values: np.ndarray) -> np.ndarray:
+    """Checked integers as the int64 that kernels are compiled for; a copy where they are narrower.
+
+    Of uint64 the upper half is negative; each value stays one of its own.
+    """
+    return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+
+
 def checked_integers(what: str, values: np.ndarray, low: float = -np.inf, end: float = np.inf) -> np.ndarray:
-    """The values, contiguous and in native byte order, as kernels take them.
+    """The values, contiguous and in native byte order.
 
     Args:
         what: what the values are, for the message.

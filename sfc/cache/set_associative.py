@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sfc.cache.checks import checked_integer, checked_integers
+from sfc.cache.checks import checked_integer, checked_integers, words
 from sfc.cache.stream import HitRatio
 from sfc.compile import kernel
 
@@ -38,7 +38,7 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
     if size % (line * ways):
         raise ValueError(f"cache size {size} bytes; allowed: a multiple of line * ways = {line * ways} bytes")
     held = np.zeros((size // (line * ways), ways), np.uint64)
-    hits = _set_hits(addresses, np.uint64(line.bit_length() - 1), held, np.zeros(len(held), np.int64))
+    hits = _set_hits(words(addresses), np.uint64(line.bit_length() - 1), held, np.zeros(len(held), np.int64))
     return HitRatio(int(hits), len(addresses))
 
 

@@ -134,7 +134,8 @@ def _dilation(a, i, b, j, lag, norm):
 def _dilations(first, last, lag, norm):
     values = np.empty(len(first))
     for i in numba.prange(len(first)):
-        values[i] = _dilation(first, i, last, i, lag[i], norm)
+        row = np.int64(i)  # shared or not
+        values[i] = _dilation(first, row, last, row, lag[i], norm)
     return values
 
 
@@ -143,10 +144,10 @@ def _all_dilations(cells, norm):
     """Sum and largest over the later positions, for each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
-    for long in numba.prange((n + 1) // 2):
-        short = n - 1 - long  # taken together, so that threads share alike
-        totals[long], largest[long] = _dilations_from(cells, long, norm)
-        totals[short], largest[short] = _dilations_from(cells, short, norm)
+    for i in numba.prange((n + 1) // 2):
+        long = np.int64(i)
+        for at in (long, n - 1 - long):  # a long row with a short one, so that threads share alike
+            totals[at], largest[at] = _dilations_from(cells, at, norm)
     return totals, largest
 
 
@@ -165,10 +166,10 @@ def _all_boxes(cells):
     """Sum and largest over the sections from each position, for each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
-    for long in numba.prange((n + 1) // 2):
-        short = n - 1 - long
-        totals[long], largest[long] = _boxes_from(cells, long)
-        totals[short], largest[short] = _boxes_from(cells, short)
+    for i in numba.prange((n + 1) // 2):
+        long = np.int64(i)
+        for at in (long, n - 1 - long):
+            totals[at], largest[at] = _boxes_from(cells, at)
     return totals, largest
 
 
@@ -192,17 +193,22 @@ def _boxes(cells, low, high, width, first, last):
     """Box over section for the sections first .. last, given the extremes of each `width` positions."""
     values = np.empty(len(first))
     for i in numba.prange(len(first)):
-        volume = 1
-        for k in range(cells.shape[1]):
-            least = most = cells[first[i], k]
-            at = first[i]
-            while at <= last[i]:
-                if at % width == 0 and at + width <= last[i] + 1:
-                    least, most = min(least, low[at // width, k]), max(most, high[at // width, k])
-                    at += width
-                else:
-                    least, most = min(least, cells[at, k]), max(most, cells[at, k])
-                    at += 1
-            volume *= most - least + 1
-        values[i] = volume / (last[i] - first[i] + 1)
+        values[i] = _box(cells, low, high, width, first[i], last[i])
     return values
+
+
+@kernel
+def _box(cells, low, high, width, first, last):
+    volume = 1
+    for k in range(cells.shape[1]):
+        least = most = cells[first, k]
+        at = first
+        while at <= last:
+            if at % width == 0 and at + width <= last + 1:
+                least, most = min(least, low[at // width, k]), max(most, high[at // width, k])
+                at += width
+            else:
+                least, most = min(least, cells[at, k]), max(most, cells[at, k])
+                at += 1
+        volume *= most - least + 1
+    return volume / (last - first + 1)

@@ -1,5 +1,7 @@
 """A stream of accesses is well formed, whatever the arrays it is made of; what comes of it is a ratio."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,7 @@ def test_any_integers_make_the_same_stream(dtype):
     assert block(stream, 3) == block(stream, 2**64) == HitRatio(3, 3)
 
 
+@pytest.mark.quick
 def test_a_slot_beyond_32_bits_is_kept():
     stream = AccessStream([0, 2], [0, 2**40])
     assert stream.reads.tolist() == [0, 2**40]
@@ -46,6 +49,7 @@ def test_a_reader_may_be_any_slot(dtype):
     assert block(stream, 6) == HitRatio(3, 3)
 
 
+@pytest.mark.quick
 def test_a_block_hits_whatever_the_order_of_the_readers():
     stream = AccessStream([0, 2, 3, 6], [1, 2, 0, 0, 1, 2])
     turned = AccessStream([0, 3, 5, 6], [0, 1, 2, 1, 2, 0], [2, 0, 1])
@@ -61,6 +65,18 @@ def test_what_are_no_readers_is_refused(readers):
 def test_offsets_that_are_no_integers_are_refused():
     with pytest.raises(ValueError, match="offsets are float64 of shape"):
         AccessStream(np.array([0.0, 1.0]), np.array([0]))
+
+
+def test_ratio_is_hits_over_reads_and_nan_for_none():
+    assert HitRatio(3, 4).ratio == 0.75
+    assert math.isnan(HitRatio(0, 0).ratio)
+
+
+@pytest.mark.quick
+def test_speed_up_compares_with_a_cache_that_always_misses():
+    assert HitRatio(0, 10).speed_up() == 1
+    assert HitRatio(10, 10).speed_up() == 100
+    assert HitRatio(5, 10).speed_up(miss_cost=4) == pytest.approx(40 / 25, rel=1e-15)
 
 
 @pytest.mark.parametrize("cost", [0, -1, np.inf, np.nan])

@@ -1,6 +1,5 @@
 """The models of a cache against ones read off their definitions."""
 
-import math
 import re
 from collections import OrderedDict
 
@@ -55,6 +54,7 @@ def geometries(draw):
     return drawn, line * ways * sets, line, ways
 
 
+@pytest.mark.quick
 @given(drawn=access_streams(), capacity=st.integers(1, 30))
 def test_block_equals_a_brute_force_count(drawn, capacity):
     rows, stream = drawn
@@ -83,17 +83,7 @@ def test_a_large_stream_is_counted_whole():
     assert block(stream, 512) == HitRatio(expected, n * each)
 
 
-def test_ratio_is_hits_over_reads_and_nan_for_none():
-    assert HitRatio(3, 4).ratio == 0.75
-    assert math.isnan(HitRatio(0, 0).ratio)
-
-
-def test_speed_up_compares_with_a_cache_that_always_misses():
-    assert HitRatio(0, 10).speed_up() == 1
-    assert HitRatio(10, 10).speed_up() == 100
-    assert HitRatio(5, 10).speed_up(miss_cost=4) == pytest.approx(40 / 25, rel=1e-15)
-
-
+@pytest.mark.quick
 @given(items=item_arrays())
 def test_lru_equals_a_brute_force_cache_of_every_capacity(items):
     found, capacities = lru(items), range(1, len(items) + 2)
@@ -123,12 +113,14 @@ def test_hits_grow_with_capacity_until_only_first_reads_miss(items):
     assert hits[-1] == found.reads - found.distinct == found.hits(2**70).hits
 
 
+@pytest.mark.quick
 def test_the_stack_distances_of_a_known_stream():
     found = lru(np.array([ord(letter) for letter in "abcbaddacb"]))
     # a, b, c cold; b 1 (c), a 2 (b, c), d cold, d 0, a 1 (d), c 3 (b, a, d), b 3 (a, d, c)
     assert (found.histogram.tolist(), found.cold, found.reads) == ([1, 2, 1, 2], 4, 10)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("capacity", "faults"), [(3, 12), (4, 8), (5, 7)])
 def test_the_page_faults_of_a_textbook_reference_string(capacity, faults):
     # Silberschatz, Galvin and Gagne, Operating System Concepts, on LRU page replacement: 12 at 3 frames.
@@ -155,6 +147,7 @@ def test_lru_takes_strided_read_only_and_byte_swapped_items():
         assert lru(same).histogram.tolist() == lru(items).histogram.tolist()
 
 
+@pytest.mark.quick
 def test_nothing_read_hits_nothing():
     stream = AccessStream(np.array([0]), np.zeros(0, np.int32))
     for found in (lru(NOTHING), lru(stream)):
@@ -177,6 +170,7 @@ def test_ratios_of_capacities_of_a_narrow_dtype_beyond_every_distance():
     assert found.ratios(np.array([2**64 - 1, 1000], np.uint64)).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.quick
 @given(drawn=geometries())
 def test_set_associative_equals_a_brute_force_cache(drawn):
     places, size, line, ways = drawn
@@ -202,12 +196,14 @@ def test_one_way_equals_a_direct_mapped_cache(drawn):
     assert set_associative(places, size, line, 1).hits == hits
 
 
+@pytest.mark.quick
 def test_addresses_of_the_upper_half_are_lines_of_their_own():
     top = np.array([2**64 - 1, 0, 2**64 - 1, 0], np.uint64)
     assert set_associative(top, 2, 1, 2) == HitRatio(2, 4)
     assert set_associative(top, 1, 1, 1) == HitRatio(0, 4)
 
 
+@pytest.mark.quick
 @given(data=st.data(), layout=st.sampled_from(["soa", "aos", "aos4"]), itemsize=st.sampled_from([4, 8]))
 def test_addresses_equal_a_plain_loop(data, layout, itemsize):
     n = data.draw(st.integers(1, 50))

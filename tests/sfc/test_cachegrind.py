@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sfc.cache import set_associative
+from tests.sfc.tiers import thinned
 
 MISSING = [tool for tool in ("cc", "valgrind") if shutil.which(tool) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{' and '.join(MISSING)} not found in PATH")
@@ -90,9 +91,9 @@ def simulate(folder, size, line, ways, **constants):
     return at_load, loads
 
 
-@pytest.mark.parametrize(("size", "line", "ways"), GEOMETRIES)
-@pytest.mark.parametrize("walk", WALKS)
-def test_misses_are_those_that_cachegrind_counts(tmp_path, walk, size, line, ways):
+@pytest.mark.parametrize(("walk", "geometry"), thinned(list(WALKS), GEOMETRIES, every=3))
+def test_misses_are_those_that_cachegrind_counts(tmp_path, walk, geometry):
+    size, line, ways = geometry
     factor, step, passes = WALKS[walk]
     span, reads = size + size // 4, 4000
     constants = {"SPAN": span, "FACTOR": factor, "STEP": step, "PASSES": passes, "READS": reads}

@@ -37,6 +37,7 @@ def test_every_integer_dtype_is_taken(cupy, dtype):
     assert np.array_equal(cupy.asnumpy(found), np.arange(64))
 
 
+@pytest.mark.quick
 def test_what_the_host_refuses_is_refused_alike(cupy):
     curve = sfc.curve("hilbert", 2)
     bad = np.array([[0, 1], [0, 4], [-1, 0]])

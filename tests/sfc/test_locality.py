@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import sfc
 from sfc import locality
+from tests.sfc.tiers import nightly
 from tests.strategies import shapes
 
 NAMES = {
@@ -53,6 +54,7 @@ def adjacent_positions(ordering: sfc.Ordering) -> list[tuple[int, int]]:
     return [(position[a], position[b]) for a, b in beside if b in position]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 @given(ordering=small_orderings().filter(lambda o: o.size <= 80))
 def test_dilation_is_distance_to_the_dim_over_lag(norm, ordering):
@@ -62,6 +64,7 @@ def test_dilation_is_distance_to_the_dim_over_lag(norm, ordering):
     agrees(locality.dilation(ordering, norm), values)
 
 
+@pytest.mark.quick
 @given(ordering=small_orderings().filter(lambda o: o.size <= 80))
 def test_bounding_box_is_its_volume_over_the_section_s(ordering):
     cells = ordering.traversal()
@@ -70,6 +73,7 @@ def test_bounding_box_is_its_volume_over_the_section_s(ordering):
     agrees(locality.bounding_box(ordering), values)
 
 
+@pytest.mark.quick
 @given(ordering=small_orderings(), data=st.data())
 def test_clusters_are_the_runs_of_positions_in_a_window(ordering, data):
     window = tuple(data.draw(st.integers(1, side)) for side in ordering.shape)
@@ -83,11 +87,13 @@ def test_clusters_are_the_runs_of_positions_in_a_window(ordering, data):
     assert found.counts.tolist() == [values.count(c) for c in range(max(values) + 1)]
 
 
+@pytest.mark.quick
 @given(ordering=small_orderings())
 def test_edge_stretch_is_the_distance_along_the_order(ordering):
     agrees(locality.edge_stretch(ordering), [abs(a - b) for a, b in adjacent_positions(ordering)])
 
 
+@pytest.mark.quick
 @given(ordering=small_orderings(), data=st.data())
 def test_partition_cut_counts_the_faces_between_equal_pieces(ordering, data):
     pieces = data.draw(st.integers(1, ordering.size))
@@ -115,21 +121,25 @@ def test_an_int_is_the_window_along_every_axis():
 # Haverkort and van Walderveen, Computational Geometry 43 (2010) 131: WL in the norms 1, 2 and max, and WBA.
 # They are limits of finer and finer curves, each of which is a section of the next.
 @pytest.mark.parametrize(
-    ("curve", "measure", "limit", "gap"),
+    ("curve", "finest", "measure", "limit", "gap"),
     [
-        ("hilbert", "dilation 1", 9, 0.2),
-        ("hilbert", "dilation 2", 6, 0.2),
-        ("hilbert", "dilation inf", 6, 0.2),
-        ("hilbert", "bounding box", 2.4, 0.002),
-        ("peano", "dilation 1", 32 / 3, 0.4),
-        ("peano", "dilation 2", 8, 0.31),
-        ("peano", "dilation inf", 8, 0.31),
-        ("peano", "bounding box", 2, 0.001),
+        ("hilbert", 6, "dilation 1", 9, 0.38),
+        ("hilbert", 6, "dilation 2", 6, 0.39),
+        ("hilbert", 6, "dilation inf", 6, 0.39),
+        ("hilbert", 6, "bounding box", 2.4, 0.008),
+        nightly("hilbert", 7, "dilation 1", 9, 0.2),
+        nightly("hilbert", 7, "dilation 2", 6, 0.2),
+        nightly("hilbert", 7, "dilation inf", 6, 0.2),
+        nightly("hilbert", 7, "bounding box", 2.4, 0.002),
+        ("peano", 4, "dilation 1", 32 / 3, 0.4),
+        ("peano", 4, "dilation 2", 8, 0.31),
+        ("peano", 4, "dilation inf", 8, 0.31),
+        ("peano", 4, "bounding box", 2, 0.001),
     ],
 )
-def test_the_worst_case_rises_to_the_published_value(curve, measure, limit, gap):
+def test_the_worst_case_rises_to_the_published_value(curve, finest, measure, limit, gap):
     base = sfc.curve(curve, 2).base
-    orders = range(1, 8 if base == 2 else 5)
+    orders = range(1, finest + 1)
     worst = [MEASURES[measure](sfc.ordering(curve, (base**k, base**k))).worst for k in orders]
     assert all(finer > coarser for coarser, finer in itertools.pairwise(worst))
     assert limit - gap < worst[-1] < limit
@@ -155,12 +165,14 @@ def test_clusters_of_the_hilbert_curve_obey_the_theorem_of_moon_et_al(k, n):
     assert found.mean == pytest.approx(clusters / windows**2, rel=1e-12)
 
 
-@pytest.mark.parametrize(("dim", "side"), [(2, 1024), (3, 128)])
+@pytest.mark.parametrize(
+    ("dim", "side", "off"), [(2, 512, 0.002), (3, 64, 0.02), nightly(2, 1024, 0.001), nightly(3, 128, 0.01)]
+)
 @pytest.mark.parametrize("window", [2, 4])
-def test_a_window_of_a_large_grid_has_surface_over_2_dim_clusters(dim, side, window):
+def test_a_window_of_a_large_grid_has_surface_over_2_dim_clusters(dim, side, off, window):
     """The limit of Moon et al. for a curve without jumps: 2 and 4 in 2D, 4 and 16 in 3D."""
     mean = locality.clusters(sfc.ordering("hilbert", (side,) * dim), window).mean
-    assert mean == pytest.approx(window ** (dim - 1), rel=0.01)
+    assert mean == pytest.approx(window ** (dim - 1), rel=off)
 
 
 @given(n=st.integers(2, 12), m=st.integers(2, 12))
@@ -205,6 +217,7 @@ def test_a_sample_agrees_with_all(measure, name, shape):
     assert measure(ordering, samples=4000, seed=6) != some
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("shape", [(32, 32), (23, 9), (9, 8, 7)])
 def test_a_sampled_partition_agrees_with_all(shape):
     ordering = sfc.ordering("hilbert", shape)
@@ -234,8 +247,8 @@ def test_two_in_three_samples_are_within_their_error(measure):
 
 
 def test_large_windows_are_sampled_one_by_one():
-    found = locality.clusters(sfc.ordering("row", (2100, 2100)), 2050, samples=3)
-    assert (found.mean, found.worst, found.samples) == (2050, 2050, 3)
+    found = locality.clusters(sfc.ordering("row", (1500, 1500)), 1470, samples=2)
+    assert (found.mean, found.worst, found.samples) == (1470, 1470, 2)
 
 
 def test_a_huge_box_is_sampled_without_being_listed():

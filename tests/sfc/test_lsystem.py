@@ -24,6 +24,7 @@ def test_the_issue_s_grammars_are_all_tested():
     assert {("hilbert", 2), ("hilbert", 3), ("peano", 2)} <= {(name, dim) for name, dim, _ in GRAMMARS}
 
 
+@pytest.mark.quick
 def test_the_thesis_s_3d_grammar_is_transcribed_without_error():
     rules = next(rules for name, dim, rules in GRAMMARS if (name, dim) == ("hilbert", 3))
     assert rules == {
@@ -75,12 +76,14 @@ def test_no_two_states_of_the_automaton_say_the_same(name, dim, rules):
     assert len(set(classes)) == len(classes)
 
 
+@pytest.mark.quick
 def test_the_plane_curves_have_four_states_and_the_thesis_s_grammar_sixteen():
     assert len(sfc.curve("hilbert", 2).rank) == 4
     assert len(sfc.curve("peano", 2).rank) == 4
     assert len(sfc.curve("hilbert", 3).rank) == 16
 
 
+@pytest.mark.quick
 def test_moore_s_curve_is_hilbert_with_a_closed_first_level():
     rules = next(rules for name, dim, rules in GRAMMARS if (name, dim) == ("hilbert", 2))
     moore = curve_from_grammar("moore", 2, "AFA<F<AFA", rules)
@@ -92,6 +95,7 @@ def test_moore_s_curve_is_hilbert_with_a_closed_first_level():
         assert np.abs(path[0] - path[-1]).sum() == 1
 
 
+@pytest.mark.quick
 def test_expand_rewrites_and_leaves_symbols_out():
     rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
     assert expand("A", rules, 0) == ""

@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from tests.sfc.tiers import fewer
 from tests.strategies import ORDERINGS, all_cells, shapes, shapes_filled_by
 
 every_ordering = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
 
 
+@pytest.mark.quick
 @every_ordering
+@fewer(8)
 @given(data=st.data())
 def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
     shape = data.draw(shapes_filled_by(name, dim))
@@ -27,6 +30,7 @@ def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
 
 
 @every_ordering
+@fewer(8)
 @given(data=st.data())
 def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
     shape = data.draw(shapes_filled_by(name, dim))
@@ -39,6 +43,7 @@ def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
 
 
 @pytest.mark.parametrize("name", ["row", "zigzag", "random", "tiled", "gilbert"])
+@fewer(4)
 @given(shape=st.sampled_from([2, 3]).flatmap(shapes))
 def test_a_scan_ranks_densely(name, shape):
     ordering = sfc.ordering(name, shape)
@@ -60,6 +65,7 @@ def test_row_is_x_plus_nx_times_y_plus_ny_times_z(shape):
 
 
 @pytest.mark.parametrize(("name", "dim"), [c for c in ORDERINGS if c[0] in sfc.curves(c[1])])
+@fewer(8)
 @given(data=st.data())
 def test_a_curve_orders_a_box_as_it_orders_the_cube_around_it(name, dim, data):
     shape = data.draw(shapes(dim))
@@ -71,6 +77,7 @@ def test_a_curve_orders_a_box_as_it_orders_the_cube_around_it(name, dim, data):
     assert np.array_equal(sfc.ordering(curve, shape).traversal(), inside)
 
 
+@pytest.mark.quick
 def test_a_seed_fixes_random_and_another_changes_it():
     first, again, other = (sfc.ordering("random", (7, 6, 5), seed=s).traversal() for s in (3, 3, 4))
     assert np.array_equal(first, again)
@@ -99,6 +106,7 @@ def test_the_issue_s_orderings_are_there():
     assert list(sfc.orderings()) == sorted(sfc.orderings())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["row", "hilbert"])
 def test_a_cell_outside_the_box_is_refused(name):
     ordering = sfc.ordering(name, (3, 4))
@@ -111,6 +119,7 @@ def test_a_cell_outside_the_box_is_refused(name):
         ordering.rank(np.zeros((1, 3), int))
 
 
+@pytest.mark.quick
 def test_an_unknown_ordering_lists_those_known():
     with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, tiled, zigzag"):
         sfc.ordering("hilbrt", (4, 4, 4))
@@ -200,6 +209,7 @@ def test_ranks_over_63_bits_have_no_cells_and_that_is_said(side):
 
 
 @every_ordering
+@fewer(8)
 @given(data=st.data())
 def test_a_dense_order_gives_back_the_cell_of_a_rank(name, dim, data):
     ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
@@ -225,6 +235,7 @@ def test_no_cells_have_no_ranks(name, dim):
 
 
 @every_ordering
+@fewer(8)
 @given(data=st.data())
 def test_a_traversal_in_pieces_is_the_traversal(name, dim, data):
     ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
@@ -244,6 +255,7 @@ def test_a_traversal_too_large_to_hold_is_streamed():
 
 
 @pytest.mark.parametrize("name", sfc.orderings(3))
+@fewer(8)
 @given(shape=shapes(3))
 def test_a_covering_ranks_any_box_as_a_part_of_one_that_can_be_filled(name, shape):
     ordering = sfc.covering(name, shape)

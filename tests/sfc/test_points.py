@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sfc
+from tests.sfc.tiers import thinned
 from tests.strategies import INTEGER_DTYPES
 
 BOXES = [("hilbert", (4, 4)), ("hilbert", (4, 3)), ("row", (4, 3)), ("gilbert", (4, 3)), ("peano", (9, 9))]
@@ -23,8 +24,9 @@ def test_an_order_of_any_integer_dtype_is_taken(name, dtype):
     assert curve.side(order) == curve.base**3
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, float, *INTEGER_DTYPES], ids=str)
-@pytest.mark.parametrize(("name", "shape"), BOXES)
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype"), thinned(BOXES, [np.float16, np.float32, float, *INTEGER_DTYPES], every=3)
+)
 def test_nothing_of_any_real_dtype_gives_nothing(name, shape, dtype):
     none = np.empty((0, 2), dtype)
     ordering = sfc.ordering(name, shape)
@@ -37,6 +39,7 @@ def test_nothing_of_any_real_dtype_gives_nothing(name, shape, dtype):
         assert curve.decode([], order).shape == (0, 2)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dtype", [complex, object, "U3"])
 def test_nothing_of_another_dtype_is_refused(dtype):
     with pytest.raises(ValueError, match=r"cells of dtype .*; allowed: any integer dtype"):
@@ -61,6 +64,7 @@ def peak_of(call) -> tuple[int, np.ndarray]:
         tracemalloc.stop()
 
 
+@pytest.mark.quick
 def test_a_traversal_is_made_in_place():
     curve = sfc.curve("hilbert", 2)
     curve.traversal(3)

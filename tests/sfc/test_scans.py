@@ -11,6 +11,7 @@ import sfc
 from tests.strategies import all_cells, shapes
 
 
+@pytest.mark.quick
 @given(shape=st.sampled_from([1, 2, 3, 4]).flatmap(lambda dim: shapes(dim, 7)), tile=st.integers(1, 5))
 def test_tiled_is_row_major_over_tiles_and_inside_them(shape, tile):
     cells = all_cells(shape)

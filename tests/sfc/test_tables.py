@@ -38,6 +38,7 @@ def test_what_is_no_automaton_is_refused(dim, base, tables, start, message):
         sfc.Curve("broken", dim, base, *tables, start)
 
 
+@pytest.mark.quick
 def test_the_widest_base_there_may_be_is_a_curve():
     square = sfc.Curve("square", 2, 64, np.arange(4096)[None], np.zeros((1, 4096), int))
     assert square.max_order == 5
@@ -47,6 +48,7 @@ def test_the_widest_base_there_may_be_is_a_curve():
     assert np.array_equal(square.encode(cells, 5), index)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("table", ["rank", "next", "cell", "succ"])
 def test_a_table_cannot_be_written(table):
     curve = sfc.curve("hilbert", 2)

@@ -27,25 +27,33 @@ def ranked(name: str):
     return work
 
 
-@pytest.mark.parametrize("curve", ["hilbert", "peano"])
-def test_the_first_row_outside_is_named_whoever_finds_it(curve):
+@pytest.mark.parametrize(("curve", "dim"), [("hilbert", 3), ("peano", 2)])
+def test_the_first_row_outside_is_named_whoever_finds_it(curve, dim):
     numba.set_num_threads(2)
-    curve, cells = sfc.curve(curve, 2), np.zeros((20_000, 2), np.int64)
+    curve, cells = sfc.curve(curve, dim), np.zeros((20_000, dim), np.int64)
     cells[[7_000, 15_000, 19_999]] = 10**6
     ranks = np.where(cells[:, 0] > 0, 10**12, 0)
     for refused, values in (
         (lambda v: curve.encode(v, 4), cells),
         (lambda v: curve.decode(v, 4), ranks),
-        (sfc.ordering("hilbert", (8, 8)).rank, cells),
-        (sfc.ordering("hilbert", (8, 8)).cells, ranks),
+        (sfc.ordering(curve, (curve.base**2,) * dim).rank, cells),
+        (sfc.ordering(curve, (curve.base**2,) * dim).cells, ranks),
     ):
         with pytest.raises(ValueError, match=r"\b7000\b"):
             refused(values)
 
 
+def test_the_first_row_outside_a_box_is_named_whoever_finds_it():
+    numba.set_num_threads(2)
+    cells = np.zeros((20_000, 3), np.int64)
+    cells[[7_000, 15_000, 19_999], 1] = 8
+    with pytest.raises(ValueError, match=r"cell \[0, 8, 0\] in row 7000 "):
+        sfc.ordering("row", (9, 8, 9)).rank(cells)
+
+
 def measured(samples):
     def work():
-        order = sfc.ordering("hilbert", (32, 32))
+        order = sfc.ordering("hilbert", (8, 8, 8))
         found = locality.dilation(order, samples=samples), locality.bounding_box(order, samples=samples)
         return [np.array([measure.mean, measure.worst]) for measure in found]
 
