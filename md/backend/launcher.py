@@ -180,7 +180,8 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     if declared == "double":
         return np.float64
     if hasattr(argument, "_fields"):
-        return as_c_reads
+        dtype = _field(argument)
+        return lambda given: np.array([_plain(given)], dtype)
     if declared[0].isupper() and not argument.dtype.names:
         dtype = np.dtype([("data", np.uint64)])
         return lambda given: np.array([(_plain(given),)], dtype)
