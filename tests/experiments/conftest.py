@@ -1,15 +1,24 @@
-"""Figures of the tests are drawn small, and with fonts that need not be cut to size."""
+"""What the runs of the tests do without: figures fit for print, and a look at the checkout for each run."""
+
+import functools
 
 import pytest
 
-from experiments.core import style
+from experiments.core import provenance, style
 
-PUBLISHED = dict(style.SETTINGS)
+PUBLISHED = {"text.parse_math": True} | style.SETTINGS
+SMALL = {
+    "savefig.dpi": 40,
+    "pdf.fonttype": 3,  # fonts that need not be cut to size
+    "figure.constrained_layout.use": False,
+    "text.parse_math": False,
+}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_for_tests():
-    style.SETTINGS.update({"savefig.dpi": 60, "pdf.fonttype": 3})
+    """Figures small, with formulas as they are typed, their parts not fitted to each other."""
+    style.SETTINGS.update(SMALL)
     yield
     style.SETTINGS.update(PUBLISHED)
 
@@ -19,3 +28,11 @@ def as_published(drawn_for_tests, monkeypatch):
     """Figures as users get them."""
     for name, value in PUBLISHED.items():
         monkeypatch.setitem(style.SETTINGS, name, value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_look_at_the_checkout():
+    """Git is asked once for the commit, and for the tree of its files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "_commit", functools.cache(provenance._commit))
+        yield
