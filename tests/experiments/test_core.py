@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.core import Settings, main
+from experiments.core import Settings, main, provenance
 from experiments.core.settings import UsageError, axes, cases
+from tests.experiments import toy
+from tests.processes import all_heard, started
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tm
     assert origin["packages"]["numpy"]
     assert origin["machine"]["cpu"]
     assert origin["backend"]["threads"] >= 1
+    assert origin["code"] == provenance._commit(Path(provenance.__file__).parent)
     assert (folder / "toy.png").read_text() == "8"
     assert str(folder) in capsys.readouterr().out
     assert not list(folder.glob(".*"))
@@ -178,53 +179,22 @@ def test_a_case_that_fails_keeps_the_finished_ones_and_the_traceback(tmp_path, c
     assert "size 2 breaks" in capsys.readouterr().err
 
 
-TOY = """
-import sys, time
-from dataclasses import dataclass
-from experiments.core import Settings, main
-
-@dataclass(frozen=True)
-class Config(Settings):
-    size: tuple[int, ...] = (1, 2, 3)
-
-def measure(case):
-    if case.size == 3:
-        print("waiting", flush=True)
-        time.sleep(60)
-    yield {"area": case.size**2}
-
-def draw(table, out):
-    (out / "toy.png").write_text(str(len(table)))
-
-if __name__ == "__main__":
-    main(Config, measure, draw, quick={})
-"""
-
-
 def test_ctrl_c_in_the_middle_keeps_and_draws_the_finished_cases(tmp_path):
-    script = tmp_path / "toy.py"
-    script.write_text(TOY)
-    process = subprocess.Popen(
-        [sys.executable, str(script), "--backend", "cpu", "--results", str(tmp_path / "out")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    for line in process.stdout:
-        if "waiting" in line:
-            break
-    time.sleep(0.2)  # into the sleep, past the print
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    folder = only_run(tmp_path / "out", "toy")
-    assert pd.read_parquet(folder / "table.parquet")["area"].tolist() == [1, 4]
-    assert (folder / "toy.png").read_text() == "2"
+    flags = ["--size", "1", "2", "60", "--colour", "red", "--log", str(tmp_path / "log")]
+    process, heard = started(toy.interrupted, ["--backend", "cpu", "--results", str(tmp_path), *flags])
+    assert heard.recv() == "waiting"
+    time.sleep(0.1)  # into the sleep, past the word
+    os.kill(process.pid, signal.SIGINT)
+    (errors,) = all_heard(heard)
+    process.join()
+    assert process.exitcode == 130, errors
+    folder = only_run(tmp_path, "toy")
+    assert pd.read_parquet(folder / "table.parquet")["area"].tolist() == [1, -1, 4, -2]
+    assert (folder / "toy.png").read_text() == "4"
     origin = json.loads((folder / "provenance.json").read_text())
     assert origin["status"] == "interrupted"
     assert origin["finished"] == 2
-    assert "interrupted; the finished cases are in" in errors
+    assert f"interrupted; the finished cases are in {folder}" in errors
 
 
 def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, capsys):
