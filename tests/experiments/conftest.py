@@ -5,6 +5,7 @@ import functools
 import pytest
 
 from experiments.core import provenance, style
+from experiments.core.drawing import solid
 
 PUBLISHED = {"text.parse_math": True} | style.SETTINGS
 SMALL = {
@@ -18,16 +19,17 @@ SMALL = {
 @pytest.fixture(scope="session", autouse=True)
 def drawn_for_tests():
     """Figures small, with formulas as they are typed, their parts not fitted to each other."""
-    style.SETTINGS.update(SMALL)
-    yield
-    style.SETTINGS.update(PUBLISHED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "SETTINGS", style.SETTINGS | SMALL)
+        patch.setattr(solid, "PIXELS", 30)
+        yield
 
 
 @pytest.fixture
 def as_published(drawn_for_tests, monkeypatch):
     """Figures as users get them."""
-    for name, value in PUBLISHED.items():
-        monkeypatch.setitem(style.SETTINGS, name, value)
+    monkeypatch.setattr(style, "SETTINGS", PUBLISHED)
+    monkeypatch.setattr(solid, "PIXELS", 200)
 
 
 @pytest.fixture(scope="session", autouse=True)

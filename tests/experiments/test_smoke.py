@@ -13,9 +13,9 @@ from experiments.core import main
 SMALLER = {
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
     "cache_map": "--size 16 --tiles 8 --cache 40",
-    "cooling": "--n 200 --decades 0.1 --observations 6",
+    "cooling": "--n 200 --decades 0.1 --observations 6 --softness 0.02 --steps-per-contact 10",
     "counters": "--n 1024 --samples 2 --ordering hilbert row morton zigzag shuffled --precision float64",
-    "curves": "--ordering hilbert-2d morton-3d --size 2 8x8 4x4x4",
+    "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --looks 5 --model block",
     "interval": "--n 512 --interval 2 6 20 --samples 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung 'no reorder' grid --samples 2 --steps 2 --warmup 1 --precision float64",
@@ -23,7 +23,7 @@ SMALLER = {
     "mixture": "--n 300 --widest 2 --search coherent --samples 2 --steps 2 --precision float64",
     "reorder_cost": "--n 512 1024 --samples 2",
     "searches": "--n 1024 --search linked verlet --samples 2 --steps 5",
-    "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 3 --contact-time 1e-3",
+    "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --samples 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --samples 2",
 }

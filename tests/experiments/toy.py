@@ -55,7 +55,7 @@ def run(arguments: list[str], told: Connection) -> None:
 
 
 def interrupted(arguments: list[str], told: Connection) -> None:
-    """In a process of its own, which hears Ctrl-C; says when it waits, at size 60, and in the end its errors."""
+    """In a process of its own, which hears Ctrl-C; tells when it waits, at size 60, and its errors."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # where it was begun in the background, none is
 
     def waiting(case):
