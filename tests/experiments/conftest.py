@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.core import provenance, style
 from experiments.core.drawing import solid
@@ -16,12 +17,24 @@ SMALL = {
 }
 
 
+as_it_is = Figure.savefig
+
+
+def without_contents_in_print(figure: Figure, path, **options) -> None:
+    """As PNG what there is to see, as PDF, for which all is drawn a second time, an empty page."""
+    if str(path).endswith(".pdf"):
+        for part in figure.get_children():
+            part.set_visible(False)
+    as_it_is(figure, path, **options)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def drawn_for_tests():
     """Figures small, with formulas as they are typed, their parts not fitted to each other."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "SETTINGS", style.SETTINGS | SMALL)
         patch.setattr(solid, "PIXELS", 30)
+        patch.setattr(Figure, "savefig", without_contents_in_print)
         yield
 
 
@@ -30,6 +43,7 @@ def as_published(drawn_for_tests, monkeypatch):
     """Figures as users get them."""
     monkeypatch.setattr(style, "SETTINGS", PUBLISHED)
     monkeypatch.setattr(solid, "PIXELS", 200)
+    monkeypatch.setattr(Figure, "savefig", as_it_is)
 
 
 @pytest.fixture(scope="session", autouse=True)
