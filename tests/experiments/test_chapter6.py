@@ -282,11 +282,13 @@ class TestCounters:
             yield
 
         monkeypatch.setattr(counters, "counted", fails)
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1, counter="perf")
+        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1, counter="perf",
+                   precision=("float64",))  # fmt: skip
         with pytest.raises(ValueError, match="--counter perf: no permission; allowed: one that works here"):
             list(counters.measure(case))
         monkeypatch.setattr(counters, "counter_for", lambda backend, n: "perf")
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1)
+        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1,
+                   precision=("float64",))  # fmt: skip
         assert {row["what"] for row in counters.measure(case)} == {"time", "predicted"}
         assert "nothing is counted: no permission" in capsys.readouterr().out
 

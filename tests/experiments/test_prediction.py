@@ -133,7 +133,9 @@ class TestCacheHit:
         }
         assert names == {path.stem for path in folder.glob("*.pdf")}
 
-    @pytest.mark.parametrize("search", ["scattered", "coherent", "tiles", "verlet"])
+    @pytest.mark.parametrize(
+        "search", ["scattered", "coherent", pytest.param("tiles", marks=pytest.mark.nightly), "verlet"]
+    )
     def test_other_searches_read_too(self, search):
         (row,) = cache_hit.measure(
             one(
@@ -267,10 +269,15 @@ class TestCacheMap:
 
 
 class TestReorderCost:
-    def test_every_place_that_is_here_has_its_times(self, tmp_path):
-        folder = run(reorder_cost, tmp_path, "--n", "512", "1000", "--samples", "2")
+    @pytest.mark.parametrize(
+        "places",
+        [("one thread",), pytest.param(("one thread", "all threads"), marks=pytest.mark.nightly)],
+    )
+    def test_every_place_that_is_here_has_its_times(self, places, tmp_path):
+        flags = ["--n", "512", "1000", "--samples", "2"] + (["--place", *places] if len(places) == 1 else [])
+        folder = run(reorder_cost, tmp_path, *flags)
         table = pd.read_parquet(folder / "table.parquet")
-        assert set(table["place"]) == {"one thread", "all threads"}
+        assert set(table["place"]) == set(places)
         assert (table.groupby(["n", "place", "memory"]).size() == 2).all()
         assert (table["time_ms"] > 0).all()
         assert table.loc[table["place"] == "one thread", "threads"].eq(1).all()

@@ -18,10 +18,10 @@ SMALLER = {
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --looks 5 --model block",
     "interval": "--n 512 --interval 2 6 20 --samples 1 --least-steps 20 --precision float64",
-    "ladder": "--n 500 700 --rung 'no reorder' grid --samples 2 --steps 2 --warmup 1 --precision float64",
-    "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 2",
+    "ladder": "--n 500 700 --rung grid --samples 2 --steps 2 --warmup 1 --precision float64",
+    "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
     "mixture": "--n 300 --widest 2 --search coherent --samples 2 --steps 2 --precision float64",
-    "reorder_cost": "--n 512 1024 --samples 2",
+    "reorder_cost": "--n 512 1024 --samples 2 --place 'one thread'",
     "searches": "--n 1024 --search linked verlet --samples 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --samples 2 --steps 2 --precision float64",
@@ -32,7 +32,9 @@ PUBLISHED = SMALLER | {
     "counters": "--n 1024 --samples 2 --ordering hilbert row morton zigzag shuffled",
     "interval": "--n 512 --interval 2 6 20 --samples 1 --least-steps 20",
     "ladder": "--n 500 700 --rung 'no reorder' 'contacts in lists' grid --samples 2 --steps 2 --warmup 1",
+    "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 2",
     "mixture": "--n 300 --widest 2 --search lbvh tiles --samples 2 --steps 2",
+    "reorder_cost": "--n 512 1024 --samples 2",
     "speed_up": "--length 12 --samples 2 --steps 2",
 }
 
