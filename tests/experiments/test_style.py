@@ -11,6 +11,8 @@ import sfc
 from experiments.core import style
 from experiments.timing import BASELINES
 
+pytestmark = pytest.mark.quick
+
 NAMES = sorted({*BASELINES, *(name for dim in (2, 3, 4) for name in sfc.orderings(dim))})
 
 

@@ -108,6 +108,7 @@ def test_a_disk_that_fills_up_and_is_freed(whole, tmp_path, capsys):
     assert not list(folder.glob(".*"))
 
 
+@pytest.mark.quick
 def test_a_line_cut_short_is_of_a_case_that_is_measured_again(whole, tmp_path):
     assert run("--results", tmp_path, "--repeats", 2, "--size", 1, 2, 3, 4, 5, 13) == 1
     folder = only(tmp_path)
@@ -119,6 +120,7 @@ def test_a_line_cut_short_is_of_a_case_that_is_measured_again(whole, tmp_path):
         assert (folder / JOURNAL).read_bytes().endswith(b"\n")
 
 
+@pytest.mark.quick
 def test_what_failed_is_told_and_measured_again(tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13) == 1
     folder = only(tmp_path)
@@ -177,6 +179,7 @@ def test_rows_of_times_do_not_go_on_on_another_machine(tmp_path, capsys):
     assert run("--resume", folder) == 1  # predictions may
 
 
+@pytest.mark.quick
 def test_from_does_a_run_again(whole, tmp_path):
     assert run("--from", whole, "--results", tmp_path) == 0
     same_table(only(tmp_path), whole)
@@ -213,6 +216,7 @@ def test_a_cell_of_the_table_holds_one_number_or_word(value, tmp_path, capsys):
     assert "column 'shape' has" in capsys.readouterr().err
 
 
+@pytest.mark.quick
 def test_numpy_numbers_become_plain_ones(tmp_path):
     record = Record.begun(tmp_path, "toy")
     record.add(1, [{"a": np.float32(0.5), "b": np.int64(2**40), "c": np.bool_(True), "d": np.str_("x")}])
@@ -226,6 +230,7 @@ def test_numpy_numbers_become_plain_ones(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.quick
 def test_a_killed_run_can_be_drawn(tmp_path):
     assert run("--results", tmp_path, "--size", 1, 13) == 1
     folder = only(tmp_path)

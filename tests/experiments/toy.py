@@ -1,8 +1,10 @@
 """An experiment for the tests of the core: what a case gives is known, and how long it takes can be told."""
 
+import io
 import os
+import signal
 import time
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -50,6 +52,24 @@ def run(arguments: list[str], told: Connection) -> None:
     record.SECONDS = 0.0
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         main(Config, measure, draw, {}, arguments, spreads=True)
+
+
+def interrupted(arguments: list[str], told: Connection) -> None:
+    """In a process of its own, which hears Ctrl-C; tells when it waits, at size 60, and its errors."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where it was begun in the background, none is
+
+    def waiting(case):
+        if case.size == 60:
+            told.send("waiting")
+            time.sleep(60)
+        yield from measure(case)
+
+    errors = io.StringIO()
+    try:
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(errors):
+            main(Config, waiting, draw, {}, arguments, spreads=True)
+    finally:
+        told.send(errors.getvalue())
 
 
 if __name__ == "__main__":

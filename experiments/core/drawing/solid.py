@@ -15,6 +15,7 @@ from sfc.compile import kernel
 
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
 _SAMPLES = 2  # per pixel and direction
+PIXELS = 200  # an inch
 
 
 class View(NamedTuple):
@@ -53,7 +54,7 @@ def draw_mesh(
     corners = np.array(np.meshgrid(*([0, side] for side in shape))).reshape(3, -1).T
     flat = view.project(np.vstack([corners, mesh.vertices]))
     low, high = flat[:, :2].min(axis=0), flat[:, :2].max(axis=0)
-    scale = 200 * inches / (high - low).max()
+    scale = PIXELS * inches / (high - low).max()
     picture = render(view.project(mesh.vertices), view.project(mesh.normals), mesh, low, high, scale)
     panel.imshow(picture, extent=(low[0], high[0], low[1], high[1]), interpolation="antialiased", zorder=2)
     if axes:
