@@ -35,7 +35,7 @@ def readme_blocks() -> tuple[str, str, str]:
 def check_in_every_search(folder: Path, power: float, backend: str) -> None:
     """Run the law of a folder in another process, and look at how far it is from the closed form."""
     environment = os.environ | {
-        "PYTHONPATH": f"{folder}{os.pathsep}{README.parent}",
+        "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
         "NUMBA_NUM_THREADS": "1",
     }
@@ -73,7 +73,7 @@ def test_the_use_of_the_readme_runs(tmp_path):
     file, use, _ = readme_blocks()
     (tmp_path / "hertz.py").write_text(file)
     (tmp_path / "use.py").write_text(use)
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{README.parent}"}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     command = [sys.executable, "-W", "error", str(tmp_path / "use.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ import pytest
 
 import md
 from md.observe import Profile, look
+from tests.md.alignment import Alignment
 from tests.md.test_search import plain_pairs, separations
 from tests.md.test_simulation import same_run
 
@@ -158,13 +159,9 @@ class TestLaws:
         assert seen.contact_energy_per_particle == pytest.approx(float(law.potential(np.array(1.2))) / 2)
 
     def test_one_without_a_potential_has_no_energy_to_tell(self, backend):
-        class Silent:
-            """A law with parameters that kernels know, and nothing for the watch."""
-
-            cutoff, parameters = LAW.cutoff, staticmethod(LAW.parameters)
-
-        Silent.__module__ = type(LAW).__module__
-        simulation = simulated(crowd(3, (True,) * 3), backend, Silent())
+        law = Alignment(rate=1.0, push=1.0)
+        assert not hasattr(law, "potential")
+        simulation = simulated(crowd(3, (True,) * 3), backend, law)
         new = begun(simulation)
         seen = look(simulation)
         assert math.isnan(seen.contact_energy_per_particle)
