@@ -148,8 +148,13 @@ class KernelCache(_Cache):
             classes = _classes(kinds)
             try:
                 reach = self._reach(classes)
-            except UnknownReachError:
+            except UnknownReachError as error:
                 reach = None
+                warnings.warn(
+                    f"{self._name} is compiled by every process anew, and not kept: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
             settings = [getattr(numba.config, name, None) for name in CONFIGURED]
             versions = (
                 sys.version,

@@ -69,7 +69,7 @@ class Cpu(Backend):
         radix.radix_sort(len(keys), radix.passes_of(bits), keys, order, *scratch)
 
     def kernels(self, stem: str, law=None):
-        """The stem's own module: Numba picks the law by the type of its parameters."""
+        """The stem's own module: Numba picks the law's functions by the type of the law."""
         return sys.modules[stem]
 
     def mark(self) -> float:

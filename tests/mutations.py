@@ -1,0 +1,98 @@
+"""Ten ways to break the code, and the quick test that must fail by an assertion; see test_mutations.py."""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One edit of a source file.
+
+    Attributes:
+        name: what is broken.
+        file: path from the root.
+        old: text that stands in the file exactly once.
+        new: what takes its place.
+        test: id of a test of the tier `quick`.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+MUTATIONS = [
+    Mutation(
+        "the damping's sign",
+        "md/laws/contact.py",
+        "- p.damping * approach / r2",
+        "+ p.damping * approach / r2",
+        "",
+    ),
+    Mutation(
+        "one of the 27 cells around a particle is left out",
+        "md/search/linked.py",
+        "                if x < 0:\n",
+        "                if x < 0 or (x < home[0] and row == neighbour_rows(g, home)[0]):\n",
+        "",
+    ),
+    Mutation(
+        "neighbour lists are kept until a particle has moved by the whole skin",
+        "md/skin.py",
+        "return (self.width - self.rounding) / 2",
+        "return self.width - self.rounding",
+        "",
+    ),
+    Mutation(
+        "two entries of Hilbert's table are swapped",
+        "sfc/hilbert.py",
+        "    return curve_from_grammar(name, dim, axiom, RULES[dim])",
+        "    curve = curve_from_grammar(name, dim, axiom, RULES[dim])\n"
+        "    rank = curve.rank.copy()\n"
+        "    rank[0, :2] = rank[0, 1::-1]\n"
+        "    return Curve(name, dim, 2, rank, curve.next, start=curve.start)",
+        "",
+    ),
+    Mutation(
+        "stack distances are one too large",
+        "sfc/cache/lru.py",
+        "histogram[distinct - not_later] += 1",
+        "histogram[min(distinct - not_later + 1, len(histogram) - 1)] += 1",
+        "",
+    ),
+    Mutation(
+        "shaken walls are a quarter of a cycle late",
+        "md/outside.py",
+        "now[0] = -acceleration * math.cos(angle)",
+        "now[0] = -acceleration * math.sin(angle)",
+        "",
+    ),
+    Mutation(
+        "the stream's random numbers are not restored from a checkpoint",
+        "md/inflow.py",
+        "        self._counts[:1] = self._backend.upload(found)\n",
+        "",
+        "",
+    ),
+    Mutation(
+        "ids stay where they are when particles move",
+        "md/state.py",
+        "new_id[i] = id[j]",
+        "new_id[i] = id[i]",
+        "",
+    ),
+    Mutation(
+        "no fault is raised where a particle leaves the box",
+        "md/integrate/moving.py",
+        "            out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))\n",
+        "",
+        "",
+    ),
+    Mutation(
+        "particles drift with the velocity before the kick",
+        "md/integrate/leapfrog.py",
+        "        v = add_scaled(load(vel, i, g), kick, load(force, i, g))\n        store(vel, i, v)\n",
+        "        v = load(vel, i, g)\n        store(vel, i, add_scaled(v, kick, load(force, i, g)))\n",
+        "",
+    ),
+]
