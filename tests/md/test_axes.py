@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.backend import LAYOUTS
+from tests import tiers
 
 CASES = [  # layouts, precisions, dims and periodicities crossed pairwise
     ("soa", "float32", 3, (True, True, True)),
@@ -36,7 +37,14 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
 
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
-    [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]],
+    tiers.every_time(
+        [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]]
+        + [(search, "aos", "float64", 3, (True, False, True)) for search in md.search.SEARCHES],
+        lambda search, layout, precision, dim, periodic: (
+            (layout, precision, dim) == ("aos", "float64", 3)
+            or (search, layout, precision) in (("linked", "soa", "float64"), ("verlet", "aos4", "float64"))
+        ),
+    ),
 )
 def test_every_layout_and_the_fused_step_end_where_the_plain_one_does(
     backend, search, layout, precision, dim, periodic

@@ -7,26 +7,34 @@ import pytest
 
 import md
 from md.watch import GROWTH
+from tests import tiers
 
 LAW, DT = md.laws.SpringDashpot(stiffness=1e4, damping=5.0), 4.4e-4
 PERIODIC = {2: (True, True), 3: (True, True, True)}
-CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise but for layouts, slow to compile
+CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise but for what is slow to compile
     ("naive", 3, "float64", "aos", False, True, md.Reorder("row", md.Every(7))),
+    ("linked", 3, "float64", "soa", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
+    ("linked", 3, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
+    ("linked", 2, "float64", "aos", False, False, md.Reorder("random", md.Every(40))),
+    ("scattered", 3, "float64", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
+    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
+    (md.search.Coherent("hilbert"), 3, "float64", "aos", True, True, None),
+    (md.search.Tiles("morton", width=2), 3, "float64", "aos", True, True, None),
+    (md.search.Tiles(), 3, "float64", "aos", False, False, None),
+    ("verlet", 3, "float64", "aos", True, False, None),
+    (md.search.Verlet("hilbert", skin=0.05), 3, "float64", "aos4", True, True, None),
+    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
+]
+BY_NIGHT = [
     ("naive", 2, "float32", "aos", True, False, None),
     ("linked", 3, "float64", "aos4", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
-    ("linked", 2, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
     ("linked", 2, "float64", "soa", True, False, md.Reorder("random", md.Every(40))),
     ("scattered", 3, "float32", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
     ("scattered", 2, "float32", "aos", False, True, md.Reorder("peano", md.Every(50), mode="threads")),
-    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
-    (md.search.Coherent("hilbert"), 3, "float64", "aos", True, True, None),
     (md.search.Coherent(), 2, "float32", "aos", False, False, None),
     (md.search.Tiles("morton", width=2), 3, "float32", "aos", True, True, None),
-    (md.search.Tiles(), 3, "float64", "aos", False, False, None),
-    ("verlet", 3, "float64", "aos", True, False, None),
     (md.search.Verlet(skin=0.1), 2, "float64", "aos", True, False, None),
     (md.search.Verlet("hilbert", skin=0.05), 2, "float32", "aos", True, True, None),
-    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
 ]
 
 
@@ -77,7 +85,9 @@ class Looks:
         simulation.state, simulation.pairs(), simulation.forces(), simulation.accesses()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case[0], 'name', case[0])}-{case[1:6]}")
+@pytest.mark.parametrize(
+    "case", [*CASES, *map(tiers.by_night, BY_NIGHT)], ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}"
+)
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     simulation, phases = made(case, backend), case[5]
     if backend not in simulation.search.repeats_on:
@@ -99,9 +109,12 @@ def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
 @pytest.mark.parametrize(
     ("integrator", "search", "fused"),
     [
-        ("velocity_verlet", "verlet", True),
-        ("position_verlet", "scattered", False),
-        ("adaptive_euler", "coherent", False),
+        ("velocity_verlet", "linked", True),
+        ("position_verlet", "linked", False),
+        ("adaptive_euler", "linked", False),
+        tiers.by_night("velocity_verlet", "verlet", True),
+        tiers.by_night("position_verlet", "scattered", False),
+        tiers.by_night("adaptive_euler", "coherent", False),
     ],
 )
 def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_path):

@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
+from tests import tiers
 from tests.md.test_search import dense_cloud, separations
 
 SpringDashpot, Frictional = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 LAW = Frictional(stiffness=1e4, damping=5.0, friction=0.4, tangential_damping=60.0)
-CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]  # pairwise with the searches
+CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]
 IN_EVERY_SEARCH = pytest.mark.parametrize(
     ("search", "dim", "precision"),
-    [(search, *case) for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)],
+    [
+        *((search, 3, "float64") for search in tiers.EVERY_TIME),
+        *(("linked", *case) for case in CASES[:2]),
+        *(
+            tiers.by_night(search, *case)
+            for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)
+        ),
+    ],
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import md
 from md.observe import Profile, look
+from tests import tiers
 from tests.md.test_search import plain_pairs, separations
 from tests.md.test_simulation import same_run
 
@@ -19,7 +20,8 @@ CASES = [  # dim, precision, periodic
     (3, "float32", (True, False, True)),
     (2, "float64", (True, False)),
 ]
-every_search = pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
+SEARCHES = sorted(md.search.SEARCHES)
+every_search = pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 
 
 def crowd(dim: int, periodic: tuple[bool, ...], n: int = 150) -> md.State:
@@ -64,7 +66,11 @@ def plain(state: md.State, law) -> dict:
 
 @pytest.mark.parametrize(
     ("search", "dim", "precision", "periodic"),
-    [(search, *case) for search, case in zip(sorted(md.search.SEARCHES), cycle(CASES), strict=False)],
+    [
+        *((search, 3, "float64", (True, False, True)) for search in tiers.EVERY_TIME),
+        *(("linked", *case) for case in CASES[2:]),
+        *(tiers.by_night(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
+    ],
 )
 def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodic, backend):
     simulation = simulated(crowd(dim, periodic), backend, search=search, precision=precision)
@@ -95,7 +101,11 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
 
 class TestFewParticles:
     @pytest.mark.parametrize(
-        ("search", "dim"), [*((search, 3) for search in sorted(md.search.SEARCHES)), ("linked", 2)]
+        ("search", "dim"),
+        tiers.every_time(
+            [*((search, 3) for search in SEARCHES), ("linked", 2)],
+            lambda search, _: search in tiers.EVERY_TIME,
+        ),
     )
     def test_none(self, search, dim, backend):
         nothing = np.empty((0, dim))

@@ -1,7 +1,5 @@
 """Starts that are dense or between walls: no overlap, no wall touched, no lattice where none need be."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,16 +26,18 @@ WALLED = {
 
 def structure_factor(pos: np.ndarray, box: md.Box) -> np.ndarray:
     """S(k) = |sum exp(i k r)|^2 / n of a periodic box, for wavelengths from 0.6 to 1.7 d."""
-    lengths = np.array(box.lengths)
-    waves = np.array(list(itertools.product(*[range(-int(a), int(a) + 1) for a in 1.6 * lengths])))
-    size = np.linalg.norm(waves / lengths, axis=1)
-    waves = waves[(size > 0.6) & (size < 1.6) & (waves[:, 0] >= 0)]
-    return np.concatenate(
-        [
-            np.abs(np.exp(2j * np.pi * (pos / lengths) @ part.T).sum(axis=0)) ** 2 / len(pos)
-            for part in np.array_split(waves, len(waves) // 1000 + 1)
-        ]
+    waves = [np.arange(-int(1.6 * side), int(1.6 * side) + 1) for side in box.lengths]
+    waves[0] = waves[0][waves[0] >= 0]
+    phases = [  # (waves, n) of an axis; their product is that of a wave across all axes
+        np.exp(2j * np.pi * np.outer(k, x / side))
+        for k, x, side in zip(waves, pos.T, box.lengths, strict=True)
+    ]
+    last = phases[-1] if box.dim == 2 else np.einsum("kn,ln->kln", *phases[1:]).reshape(-1, len(pos))
+    factor = np.abs(phases[0] @ last.T) ** 2 / len(pos)
+    size = np.linalg.norm(
+        np.meshgrid(*[k / a for k, a in zip(waves, box.lengths, strict=True)], indexing="ij"), axis=0
     )
+    return factor.reshape(size.shape)[(size > 0.6) & (size < 1.6)]
 
 
 def to_walls(state: md.State) -> np.ndarray:

@@ -1,5 +1,7 @@
 """A reorder sorts memory by the rank of the cell, when it is told to, and changes nothing else."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from tests import tiers
 from tests.strategies import ORDERINGS, clouds
 
 STILL = md.laws.SpringDashpot(0.0, 0.0)
@@ -81,8 +84,15 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     assert np.array_equal(after.pos, state.by_id().pos)
 
 
-@pytest.mark.parametrize("search", sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data))
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.every_time(
+        product(
+            sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data), ("float64", "float32")
+        ),
+        lambda search, precision: precision == "float64" or search == "linked",
+    ),
+)
 def test_a_reorder_changes_no_physics(search, precision, backend):
     state = md.scenes.shared_gas(216, 0.3)
     law = md.scenes.SHARED_LAW

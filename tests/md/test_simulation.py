@@ -1,5 +1,6 @@
 """The loop: the shared gas case, steps, timings, faults, and looking without touching."""
 
+from itertools import product
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import md
 import sfc
+from tests import tiers
+from tests.md.test_search import every_precision
 from tests.processes import all_heard, started
 
 PHASES = {"reorder", "build", "force", "integrate"}
@@ -36,8 +39,8 @@ def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend):
     state = md.scenes.shared_gas(4096, 0.2)
     assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
     energy = {}
-    for precision in ("float64", "float32"):
-        for search in set(md.search.SEARCHES) - {"naive"}:  # which would take longer than all others
+    for precision, searches in (("float64", md.search.SEARCHES), ("float32", tiers.EVERY_TIME)):
+        for search in set(searches) - {"naive"}:  # which would take longer than all others
             simulation = md.Simulation(
                 state,
                 md.scenes.SHARED_LAW,
@@ -70,8 +73,7 @@ class TestSteps:
         simulation.run(0)
         assert same_bits(simulation.state, before)
 
-    @every_search
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @every_precision
     def test_two_runs_of_100_are_one_of_200(self, search, precision, backend):
         halves, whole = (gas_simulation(backend, search, precision=precision) for _ in range(2))
         halves.run(100)
@@ -234,8 +236,7 @@ class TestFaults:
         simulation.run(1)
         assert simulation.state.by_id().pos[1].tolist() == [3.5, 3, 3]
 
-    @every_search
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @every_precision
     @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_a_step_to_just_below_zero_stays_in_the_box(self, search, precision, backend):
         state = md.State([[0, 1, 1], [3, 3, 0.0]], [[-1e-30, 0, 0], [0, 0, -1e-9]], md.Box((5, 5, 5)))
@@ -271,10 +272,15 @@ def look_after_a_fault(search: str, backend: str, axis: int, told: Connection) -
             told.send(type(error).__name__)
 
 
-@every_search
-@pytest.mark.parametrize("axis", [0, 1])
-def test_looking_after_a_fault_does_not_end_the_process(search, axis, backend):
-    process, heard = started(look_after_a_fault, search, backend, axis, threads=1 + axis)
+@pytest.mark.parametrize(
+    ("search", "axis", "threads"),
+    tiers.every_time(
+        product(sorted(md.search.SEARCHES), (0, 1), (1, 2)),
+        lambda search, axis, threads: axis + 1 == threads and (threads == 1 or search == "linked"),
+    ),
+)
+def test_looking_after_a_fault_does_not_end_the_process(search, axis, threads, backend):
+    process, heard = started(look_after_a_fault, search, backend, axis, threads=threads)
     assert all_heard(heard)[0] == "NonFiniteState"
     process.join()
     assert process.exitcode == 0

@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.search import Lbvh, Reflexive
+from tests import tiers
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 
 pytestmark = pytest.mark.split  # parts for two in either case
@@ -117,12 +118,17 @@ WORKS = {
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
     "seen": seen,
 }
+OF_EACH_PATTERN = {  # a part does a particle, a range of cells, a list of pairs and a sum; a node; a look
+    "linked",
+    "reflexive",
+}
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", tiers.every_time(WORKS, lambda work: work in OF_EACH_PATTERN))
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
 
+@pytest.mark.nightly
 def test_no_kernel_that_threads_share_is_left_out():
     assert not_called_by(WORKS.values(), "md") == set()

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+from itertools import product
 
 import gsd.hoomd
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import md
 from md.trajectory import append_frame
+from tests import tiers
 
 
 def cloud(dim=3, n=40, periodic=True, seed=0, ids=None) -> md.State:
@@ -34,8 +36,13 @@ def path(tmp_path):
     return tmp_path / "run.gsd"
 
 
-@pytest.mark.parametrize("search", ["linked", md.search.Coherent("hilbert"), "verlet"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.every_time(
+        product(["linked", md.search.Coherent("hilbert"), "verlet"], ["float64", "float32"]),
+        lambda search, precision: precision == "float64" or search == "linked",
+    ),
+)
 def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
     search, precision, backend, tmp_path
 ):
