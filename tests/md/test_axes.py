@@ -35,6 +35,7 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
     return simulation.state.by_id()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
     tiers.every_time(
@@ -88,6 +89,7 @@ def test_an_integrator_that_cannot_be_fused_says_so(backend):
         )
 
 
+@pytest.mark.quick
 def test_an_unknown_layout_lists_those_known(backend):
     with pytest.raises(ValueError, match="unknown layout 'aso'; known: soa, aos, aos4"):
         md.backend.get(backend, "aso")

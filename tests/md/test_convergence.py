@@ -77,6 +77,7 @@ def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(steps_a_co
     assert 1e-9 < np.abs(found).max() < limit
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_in_an_adaptive_step_the_fastest_goes_no_farther_than_its_radius(backend, precision):
     vel = np.zeros((3, 3))
@@ -96,6 +97,7 @@ def test_in_an_adaptive_step_the_fastest_goes_no_farther_than_its_radius(backend
     assert run.time == 14.0
 
 
+@pytest.mark.quick
 def test_adaptive_euler_is_of_first_order(backend):
     """A pair held in contact, seen after a given time: half the step is half the error."""
     state = md.State([[2.0, 2.0], [2.95, 2.0]], np.zeros((2, 2)), md.Box((5.0, 5.0)))

@@ -56,6 +56,7 @@ class TestOverlappingStart:
         assert isinstance(error, md.SimulationFault)
         assert simulation.step == 0
 
+    @pytest.mark.quick
     def test_of_coincident_centres_says_that_they_will_not_part(self, backend):
         with pytest.raises(
             md.OverlappingStart, match=r"4 and 9 coincide: .*no direction.*allow_overlap=True"
@@ -76,6 +77,7 @@ class TestOverlappingStart:
         with pytest.raises(md.OverlappingStart, match="particles 0 and 1 overlap deeply"):
             simulation.run(1)
 
+    @pytest.mark.quick
     def test_deep_in_a_wall_is_refused_too(self, backend):
         box = md.Box(BOX.lengths, (True, True, False))
         for z, told in ((0.2, "0.2"), (6.9, "0.1")):
@@ -124,6 +126,7 @@ class TestOverlappingStart:
 
 
 class TestEnergy:
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("search", "precision", "fused"),
         tiers.every_time(

@@ -65,6 +65,7 @@ def plain_field(state: md.State, cells: tuple[int, int]) -> dict:
 
 
 class TestVirial:
+    @pytest.mark.quick
     @pytest.mark.parametrize("damping", [0.0, 2.0])
     def test_of_two_discs_is_what_one_finds_by_hand(self, damping, backend):
         run = simulated(pressed(), md.laws.SpringDashpot(100.0, damping), search="lbvh", backend=backend)
@@ -104,6 +105,7 @@ class TestVirial:
 
 
 class TestField:
+    @pytest.mark.quick
     def test_is_what_numpy_makes_of_the_state(self, backend):
         state, cells = cloud(), (3, 20)
         seen = field(simulated(state, search="lbvh", backend=backend), cells)

@@ -73,6 +73,7 @@ def energy(simulation) -> float:
 
 
 class TestForce:
+    @pytest.mark.quick
     @pytest.mark.parametrize(("dim", "precision"), CASES)
     def test_is_viscous_then_coulomb_s_then_none_where_the_dashpot_pulls(self, dim, precision, backend):
         law = Frictional(stiffness=100.0, damping=1.0, friction=0.5, tangential_damping=2.0)
@@ -189,6 +190,7 @@ class TestCollision:
         plain = collided(smooth, [1.0, 0.0], v, duration, 400)
         assert np.linalg.norm(plain[1] - u) / np.linalg.norm(v) > 0.02
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("friction", [0.05, 0.3, 1.0])
     def test_that_slides_throughout_loses_f_times_its_normal_change(self, friction, backend):
         law = Frictional(stiffness=1e4, damping=0.0, friction=friction, tangential_damping=1e6)
@@ -200,6 +202,7 @@ class TestCollision:
         assert change[0] == pytest.approx(-2 * v[0], rel=1e-2)
         assert change[1] / change[0] == pytest.approx(-friction, rel=1e-3)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("tangential", [1.0, 0.7, 0.1])
     def test_that_never_meets_the_limit_keeps_its_tangential_restitution(self, tangential, backend):
         law = Frictional.from_restitution(1.0, 0.02, friction=1e6, tangential_restitution=tangential)

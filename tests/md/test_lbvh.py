@@ -37,6 +37,7 @@ def test_an_old_tree_misses_no_pair(dim, backend):
         assert old.forces() == pytest.approx(new.forces(), abs=1e-6)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("rebuild_every", [1, 5, 16])
 def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
     search = md.search.Lbvh(rebuild_every=rebuild_every)

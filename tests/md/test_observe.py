@@ -64,6 +64,7 @@ def plain(state: md.State, law) -> dict:
     }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "dim", "precision", "periodic"),
     [
@@ -205,6 +206,7 @@ class TestObserver:
         else:
             assert same_run(runs[0].state, runs[1].state, backend, search)
 
+    @pytest.mark.quick
     def test_makes_tidy_tables(self, backend):
         observer = md.Observer(20, [Profile(0, 4), Profile(2, 6)])
         assert observer.table() == observer.profile_table() == {}

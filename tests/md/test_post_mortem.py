@@ -18,6 +18,7 @@ class TestPostMortem:
         law = md.laws.SpringDashpot(0, 0)
         return md.Simulation(state, law, dt=0.03125, backend=backend, post_mortem=folder, **options)
 
+    @pytest.mark.quick
     @both_precisions
     def test_the_error_holds_the_arrays_as_they_lay(self, backend, precision):
         simulation = self.escaping(backend, precision=precision)
@@ -33,6 +34,7 @@ class TestPostMortem:
         assert left.dt == 0.03125
         assert left.step > error.step
 
+    @pytest.mark.quick
     def test_the_file_holds_the_same_to_the_last_bit(self, backend, tmp_path):
         simulation = self.escaping(backend, tmp_path / "deep" / "down")
         with pytest.raises(md.ParticleEscaped, match=r"; the state is in .*fault-2\.npz$") as fault:

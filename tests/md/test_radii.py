@@ -104,6 +104,7 @@ class TestEverySearch:
         assert np.abs(ours.sum(axis=0)).max() <= 4 * limit
         assert np.array_equal(found.pairs(), expected.pairs())  # though the forces were asked for in between
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("dim", DIMS)
     @pytest.mark.parametrize("periodic", [True, False])
     def test_is_right_by_the_definition(self, search, backend, dim, periodic):
@@ -230,6 +231,7 @@ def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
     assert steps == pytest.approx(1000, abs=3)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("via", ["device", "host"])
 def test_radii_follow_every_reorder(mode, via, backend):

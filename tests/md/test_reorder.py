@@ -65,6 +65,7 @@ def test_coherent_lays_memory_along_its_cell_order(name, dim, backend):
     assert (np.diff(cell_ranks(simulation.state, name, backend).astype(int)) >= 0).all()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dim", [2, 3])
 def test_particles_of_one_cell_keep_their_order(dim, backend):
     state = resting_gas(dim)
@@ -84,6 +85,7 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     assert np.array_equal(after.pos, state.by_id().pos)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "precision"),
     tiers.every_time(
@@ -106,6 +108,7 @@ def test_a_reorder_changes_no_physics(search, precision, backend):
     assert np.abs(still.state.by_id().pos - state.by_id().pos).max() > 0.1
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("interval", [1, 3, 10])
 def test_every_reorders_at_step_0_and_each_interval_after(interval, backend):
     simulation = reordered(resting_gas(3), "hilbert", backend, md.Every(interval))
@@ -114,6 +117,7 @@ def test_every_reorders_at_step_0_and_each_interval_after(interval, backend):
     assert simulation.timings.steps["reorder"] == list(range(0, 13, interval))
 
 
+@pytest.mark.quick
 def test_never_leaves_memory_as_it_is(backend):
     state = resting_gas(3)
     simulation = reordered(state, "hilbert", backend, md.Never())

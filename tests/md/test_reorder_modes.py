@@ -153,6 +153,7 @@ def test_between_two_reorders_the_order_of_the_last_one_stays(mode, backend):
     same_run(twice, once, 1e-11)
 
 
+@pytest.mark.quick
 @every_mode
 @pytest.mark.parametrize(
     "schedule",

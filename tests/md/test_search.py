@@ -167,6 +167,7 @@ class TestEverySearch:
         assert simulation.pairs().tolist() == [[2, 3]]
         assert not simulation.forces()[:2].any()
 
+    @pytest.mark.quick
     def test_trajectories_agree_with_naive(self, search, backend):
         state = md.scenes.shared_gas(125, 0.3)
         runs = []
@@ -178,6 +179,7 @@ class TestEverySearch:
         assert np.abs(runs[0].vel - runs[1].vel).max() < 1e-8
         assert np.abs(runs[0].vel - state.by_id().vel).max() > 1
 
+    @pytest.mark.quick
     def test_an_empty_box_runs(self, search, backend):
         nothing = np.empty((0, 3))
         simulation = simulated(md.State(nothing, nothing, md.Box((5, 5, 5))), search, backend)
@@ -190,6 +192,7 @@ class TestEverySearch:
 
 @pytest.mark.split
 class TestEverySearchInItsDimsAndPrecisions:
+    @pytest.mark.quick
     @every_dim
     @pytest.mark.parametrize("periodic", [(True,) * 3, (False,) * 3, (True, False, True)])
     def test_pairs_and_forces_are_those_of_the_definition(self, search, backend, dim, periodic):

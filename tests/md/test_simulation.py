@@ -193,6 +193,7 @@ def flight(vel, backend, search="linked", box=None, dt=0.125, **options):
 
 
 class TestFaults:
+    @pytest.mark.quick
     @every_search
     def test_a_particle_through_a_wall_is_raised_with_step_and_id(self, search, backend):
         simulation = flight([-1.0, 0, 0], backend, search)
@@ -217,6 +218,7 @@ class TestFaults:
             simulation.run(50)
         assert (fault.value.step, fault.value.particle) == (4, 30)
 
+    @pytest.mark.quick
     @every_search
     def test_a_position_that_is_not_finite_is_raised_with_step_and_id(self, search, backend):
         simulation = flight([1e308, 0, 0], backend, search, box=md.Box((5, 5, 5)), dt=100.0)

@@ -36,6 +36,7 @@ def path(tmp_path):
     return tmp_path / "run.gsd"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "precision"),
     tiers.every_time(
@@ -79,6 +80,7 @@ def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
     assert not np.array_equal(read[1].particles.position, read[0].particles.position)
 
 
+@pytest.mark.quick
 def test_in_2d_the_third_axis_is_flat(tmp_path):
     append_frame(tmp_path / "run.gsd", cloud(2), 0)
     (frame,) = frames(tmp_path / "run.gsd")
@@ -116,6 +118,7 @@ def test_no_position_leaves_the_box_by_rounding(lengths, data, tmp_path_factory)
         assert (frame.particles.position[:, : box.dim] <= half).all()
 
 
+@pytest.mark.quick
 def test_no_particles_are_a_frame_too(tmp_path):
     for step in (0, 5):
         append_frame(tmp_path / "run.gsd", cloud(n=0), step)
@@ -150,6 +153,7 @@ def test_a_frame_that_is_there_is_not_written_again(path, step):
     assert path.read_bytes() == before
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("state", "step", "told"),
     [

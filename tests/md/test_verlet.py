@@ -56,6 +56,7 @@ def head_on(dim: int, step: float, periodic: bool) -> md.State:
     return md.State(pos, vel, box)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("dim", "periodic", "fused", "step"),
     tiers.every_time(
@@ -80,6 +81,7 @@ def test_no_pair_is_missed_at_any_step(backend, dim, periodic, fused, step):
     assert builds(found) > 3
 
 
+@pytest.mark.quick
 def test_lists_are_made_anew_when_two_particles_may_have_closed_the_skin(backend):
     state = md.State([[1.0, 1, 1]], [[0.05 / DT, 0, 0]], md.Box((9, 9, 9)))
     simulation = simulated(state, md.search.Verlet(skin=0.4), backend, FREE)
@@ -100,6 +102,7 @@ def test_lists_of_particles_at_rest_are_made_once(backend):
     assert builds(simulation) == 1
 
 
+@pytest.mark.quick
 def test_without_a_skin_lists_are_made_at_every_step(backend):
     state = head_on(3, 0.01, True)
     simulation = simulated(state, md.search.Verlet(skin=0), backend)

@@ -29,6 +29,7 @@ def lone(dim, pos, vel, length=10.0, **options):
     return md.Simulation(state, options.pop("law", LAW), **options)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("side", "restitution", "dim", "fused"),
     tiers.every_time(
@@ -62,6 +63,7 @@ def test_a_wall_is_left_after_its_contact_time(backend, contact_time):
     assert inside == pytest.approx(1000, abs=2)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("integrator", "fused"),
     [("velocity_verlet", False), ("velocity_verlet", True), ("position_verlet", False)],
@@ -90,6 +92,7 @@ def test_free_fall_is_exact(backend, dim, integrator, fused):
     assert run.state.vel[0] == pytest.approx(speed + np.array(gravity) * t, abs=1e-11)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("fused", [False, True])
 def test_what_flies_free_stays_behind_in_a_container_that_is_shaken(backend, fused):
     walls = ShakenWalls(amplitude=0.4, frequency=3.0, contact_time=1e-2)
@@ -123,6 +126,7 @@ def seen_from_outside(amplitude, frequency, restitution, contact_time, absolute,
     return end[0] + amplitude * np.cos(omega * time), end[1] - amplitude * omega * np.sin(omega * time)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("integrator", "wall_damping"),
     [("velocity_verlet", "relative"), ("velocity_verlet", "absolute"), ("position_verlet", "absolute"),
