@@ -12,6 +12,11 @@ def by_night(*values, id: str | None = None):
     return pytest.param(*values, marks=pytest.mark.nightly, id=id)
 
 
+def quick(*values):
+    """A case that is quick, of a test whose other cases are not."""
+    return pytest.param(*values, marks=pytest.mark.quick)
+
+
 def every_time(cases: Iterable, chosen: Callable[..., bool]) -> list:
     """All cases as parameters; those that are not chosen are left to the night.
 

@@ -35,7 +35,6 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
     return simulation.state.by_id()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
     tiers.every_time(

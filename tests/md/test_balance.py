@@ -36,7 +36,6 @@ def test_energy_that_comes_in_is_lost_or_stored(backend, search, fused, damping)
     assert np.abs(missing[-1]) < 1e-3 * came[-1]
 
 
-@pytest.mark.quick
 def test_the_energies_are_those_of_the_state(backend):
     run = shaken(backend, search="scattered", walls=Walls(restitution=0.7))
     for _ in range(200):

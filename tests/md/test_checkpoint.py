@@ -8,19 +8,21 @@ from tests import tiers
 
 LAW, DT = md.laws.SpringDashpot(stiffness=1e4, damping=5.0), 4.4e-4
 PERIODIC = {2: (True, True), 3: (True, True, True)}
-CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise but for what is slow to compile
+QUICK = [  # search, dim, precision, layout, fused, phases, reorder
     ("naive", 3, "float64", "aos", False, True, md.Reorder("row", md.Every(7))),
+    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
+    ("verlet", 3, "float64", "aos", True, False, None),
+    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
+]
+CASES = [  # pairwise but for what is slow to compile
     ("linked", 3, "float64", "soa", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
     ("linked", 3, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
     ("linked", 2, "float64", "aos", False, False, md.Reorder("random", md.Every(40))),
     ("scattered", 3, "float64", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
-    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
     (md.search.Coherent("hilbert"), 3, "float64", "aos", True, True, None),
     (md.search.Tiles("morton", width=2), 3, "float64", "aos", True, True, None),
     (md.search.Tiles(), 3, "float64", "aos", False, False, None),
-    ("verlet", 3, "float64", "aos", True, False, None),
     (md.search.Verlet("hilbert", skin=0.05), 3, "float64", "aos4", True, True, None),
-    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
 ]
 BY_NIGHT = [
     ("naive", 2, "float32", "aos", True, False, None),
@@ -82,9 +84,10 @@ class Looks:
         simulation.state, simulation.pairs(), simulation.forces(), simulation.accesses()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
-    "case", [*CASES, *map(tiers.by_night, BY_NIGHT)], ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}"
+    "case",
+    [*map(tiers.quick, QUICK), *CASES, *map(tiers.by_night, BY_NIGHT)],
+    ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}",
 )
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     simulation, phases = made(case, backend), case[5]

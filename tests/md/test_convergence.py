@@ -77,7 +77,6 @@ def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(steps_a_co
     assert 1e-9 < np.abs(found).max() < limit
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_in_an_adaptive_step_the_fastest_goes_no_farther_than_its_radius(backend, precision):
     vel = np.zeros((3, 3))

@@ -126,7 +126,6 @@ class TestOverlappingStart:
 
 
 class TestEnergy:
-    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("search", "precision", "fused"),
         tiers.every_time(

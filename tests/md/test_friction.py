@@ -73,7 +73,6 @@ def energy(simulation) -> float:
 
 
 class TestForce:
-    @pytest.mark.quick
     @pytest.mark.parametrize(("dim", "precision"), CASES)
     def test_is_viscous_then_coulomb_s_then_none_where_the_dashpot_pulls(self, dim, precision, backend):
         law = Frictional(stiffness=100.0, damping=1.0, friction=0.5, tangential_damping=2.0)

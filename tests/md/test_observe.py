@@ -64,7 +64,6 @@ def plain(state: md.State, law) -> dict:
     }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "dim", "precision", "periodic"),
     [

@@ -18,7 +18,6 @@ class TestPostMortem:
         law = md.laws.SpringDashpot(0, 0)
         return md.Simulation(state, law, dt=0.03125, backend=backend, post_mortem=folder, **options)
 
-    @pytest.mark.quick
     @both_precisions
     def test_the_error_holds_the_arrays_as_they_lay(self, backend, precision):
         simulation = self.escaping(backend, precision=precision)

@@ -91,7 +91,7 @@ def plain_forces(state: md.State) -> np.ndarray:
 @pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 class TestEverySearch:
     @pytest.mark.parametrize("dim", DIMS)
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(data=st.data())
     def test_finds_and_folds_what_naive_does(self, search, backend, dim, data):
         state = data.draw(clouds(dim))
@@ -231,7 +231,6 @@ def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
     assert steps == pytest.approx(1000, abs=3)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("via", ["device", "host"])
 def test_radii_follow_every_reorder(mode, via, backend):
@@ -252,11 +251,11 @@ class TestWalls:
     @pytest.mark.parametrize("restitution", [1.0, 0.8])
     def test_a_sphere_meets_a_wall_at_its_own_radius(self, fused, restitution, backend):
         walls, radius = Walls(restitution=restitution, contact_time=1e-2), np.array([0.1, 0.5, 1.0, 2.0])
-        pos = np.column_stack([[1.0, 4.0, 7.0, 11.0], 0.2 + radius, np.full(4, 5.0)])
+        pos = np.column_stack([[1.0, 4.0, 7.0, 11.0], 0.03 + radius, np.full(4, 5.0)])
         box = md.Box((14.0, 10.0, 10.0), (True, False, True))
         state = md.State(pos, [[0.0, -1.0, 0.0]] * 4, box, radius=radius)
         run = simulated(state, "linked", backend, dt=1e-5, walls=walls, fused=fused)
-        run.run(19_000)
+        run.run(2_000)
         assert run.state.by_id().vel[:, 1] == pytest.approx(-1.0)  # 0.01 before they do
         run.run(4_000)
         assert run.state.by_id().vel[:, 1] == pytest.approx(restitution, abs=2e-3)

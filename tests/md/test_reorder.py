@@ -75,6 +75,7 @@ def test_particles_of_one_cell_keep_their_order(dim, backend):
     assert np.array_equal(simulation.state.id, state.id[np.argsort(ranks, kind="stable")])
 
 
+@pytest.mark.quick
 @settings(max_examples=30)
 @given(state=clouds(), name=st.sampled_from([name for name in sfc.orderings(2) if name in sfc.orderings(3)]))
 def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
@@ -85,7 +86,6 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     assert np.array_equal(after.pos, state.by_id().pos)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "precision"),
     tiers.every_time(

@@ -31,7 +31,7 @@ def partners(simulation) -> list[list[int]]:
     return [sorted(reads) for reads in np.split(stream.reads, stream.offsets[1:-1])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data(), state=clouds(), width=WIDTHS)
 def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state, width):
     order = data.draw(st.sampled_from(sfc.orderings(state.box.dim)))
@@ -39,8 +39,15 @@ def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state,
     found = simulated(state, md.search.Tiles(order, width), backend)
     assert partners(found) == partners(expected)
     assert np.array_equal(found.state.id, expected.state.id)
-    if state.box.dim == 2:  # whose kernel of the forces is left to the night
-        return
+
+
+@pytest.mark.parametrize("dim", [3, tiers.by_night(2)])
+@settings(max_examples=40)
+@given(data=st.data(), width=WIDTHS)
+def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, width):
+    state, order = data.draw(clouds(dims=st.just(dim))), data.draw(st.sampled_from(sfc.orderings(dim)))
+    expected = simulated(state, md.search.Coherent(order), backend)
+    found = simulated(state, md.search.Tiles(order, width), backend)
     rounding = 1e-13 * len(state.pos) * (1e4 + 10 * np.abs(state.vel).sum(axis=1).max(initial=0))
     assert np.abs(found.forces() - expected.forces()).max(initial=0) <= rounding
 

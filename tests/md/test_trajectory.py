@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-from itertools import product
 
 import gsd.hoomd
 import numpy as np
@@ -36,13 +35,16 @@ def path(tmp_path):
     return tmp_path / "run.gsd"
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("search", "precision"),
-    tiers.every_time(
-        product(["linked", md.search.Coherent("hilbert"), "verlet"], ["float64", "float32"]),
-        lambda search, precision: precision == "float64" or search == "linked",
-    ),
+    [
+        tiers.quick(md.search.Coherent("hilbert"), "float64"),
+        ("linked", "float32"),
+        ("verlet", "float64"),
+        tiers.by_night("linked", "float64"),
+        tiers.by_night(md.search.Coherent("hilbert"), "float32"),
+        tiers.by_night("verlet", "float32"),
+    ],
 )
 def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
     search, precision, backend, tmp_path
