@@ -1,5 +1,6 @@
 """The loop: the shared gas case, steps, timings, faults, and looking without touching."""
 
+from contextlib import suppress
 from itertools import product
 from multiprocessing.connection import Connection
 
@@ -211,7 +212,13 @@ class TestFaults:
         with pytest.raises(md.ParticleEscaped) as fault:
             simulation.run(10_000)
         assert (fault.value.step, fault.value.particle) == (16, 30)
-        assert simulation.step <= 17 + 2 * md.backend.get(backend).check_interval
+
+    @pytest.mark.quick
+    def test_a_run_ends_soon_after_a_fault(self, backend):
+        simulation = flight([0, 0, 1.0], backend)
+        with suppress(md.ParticleEscaped):
+            simulation.run(10_000)
+        assert 17 <= simulation.step <= 17 + 2 * md.backend.get(backend).check_interval
 
     def test_the_id_is_right_after_a_reorder(self, backend):
         simulation = flight([-1.0, 0, 0], backend, reorder=md.Reorder("hilbert", md.Every(1)))
