@@ -15,6 +15,7 @@ CASES = [  # layouts, precisions, dims and periodicities crossed pairwise
     ("aos4", "float32", 2, (True, True)),
     ("aos4", "float64", 3, (False, True, True)),
 ]
+LAYOUT_OF_ONE = {"linked": "soa", "verlet": "aos4"}
 
 
 def start(dim, periodic, n=400):
@@ -39,10 +40,10 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
     ("search", "layout", "precision", "dim", "periodic"),
     tiers.every_time(
         [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]]
-        + [(search, "aos", "float64", 3, (True, False, True)) for search in md.search.SEARCHES],
-        lambda search, layout, precision, dim, periodic: (
-            (layout, precision, dim) == ("aos", "float64", 3)
-            or (search, layout, precision) in (("linked", "soa", "float64"), ("verlet", "aos4", "float64"))
+        + [(search, "aos", "float64", 3, (True, False, True)) for search in md.search.SEARCHES]
+        + [("linked", "soa", "float64", 3, (True, True, False))],
+        lambda search, layout, precision, dim, _: (
+            (precision, dim) == ("float64", 3) and layout in ("aos", LAYOUT_OF_ONE.get(search))
         ),
     ),
 )

@@ -15,7 +15,7 @@ QUICK = [  # search, dim, precision, layout, fused, phases, reorder
     (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
 ]
 CASES = [  # pairwise but for what is slow to compile
-    ("linked", 3, "float64", "soa", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
+    ("linked", 3, "float64", "aos", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
     ("linked", 3, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
     ("linked", 2, "float64", "aos", False, False, md.Reorder("random", md.Every(40))),
     ("scattered", 3, "float64", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),

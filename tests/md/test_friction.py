@@ -121,7 +121,7 @@ class TestForce:
         assert np.abs(ends[0].vel - ends[1].vel).max() <= 1e3 * bits
         assert np.abs(ends[0].vel - gas(dim).vel).max() > 1
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
     def test_a_fused_step_is_the_plain_one(self, dim, backend):
         ends = []
         for fused in (False, True):

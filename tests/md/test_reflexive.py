@@ -304,6 +304,7 @@ class TestStack:
         assert search._entries % 8 == 0
 
 
+@pytest.mark.nightly
 def test_a_law_is_pushed_back_as_hard(backend):
     state = dense_cloud(3)
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.3, tangential_damping=2.0)

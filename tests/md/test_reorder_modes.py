@@ -59,7 +59,7 @@ def rows(stream) -> dict[int, list[int]]:
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
     [
-        ("linked", "soa", "float64", 3, (True, True, False)),
+        ("linked", "aos", "float64", 3, (True, True, False)),
         ("scattered", "aos", "float64", 3, (False, True, True)),
         ("naive", "aos", "float64", 2, (True, False)),
         *(tiers.by_night(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)),

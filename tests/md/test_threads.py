@@ -106,9 +106,15 @@ def seen():
     return [*table, *looked, cells.pressure, cells.velocity]
 
 
+def pushed() -> list[np.ndarray]:
+    start = crowd(md.Box((12.0, 11.0, 13.0)))
+    return [md.Simulation(start, LAW, search="reflexive", backend="cpu", dt=1e-4).forces()]
+
+
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
+    "forces pushed both ways": pushed,
     "fused": fused,
     "friction": with_friction,
     "sizes, a tree": of_many_sizes("lbvh"),
@@ -118,10 +124,10 @@ WORKS = {
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
     "seen": seen,
 }
-OF_EACH_PATTERN = {  # a part does a particle, a range of cells, a list of pairs and a sum; a node; a look
+OF_EACH_PATTERN = (
     "linked",
-    "reflexive",
-}
+    "forces pushed both ways",
+)  # particles and ranges of cells; nodes and sums by parts
 
 
 @pytest.mark.parametrize("work", tiers.every_time(WORKS, lambda work: work in OF_EACH_PATTERN))
