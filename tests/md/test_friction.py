@@ -156,7 +156,7 @@ def collided(law, dr, v, duration: float, steps: int) -> tuple[np.ndarray, np.nd
 class TestCollision:
     """Relative velocities are given in diameters per contact time."""
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
     @pytest.mark.parametrize(
         ("friction", "tangential", "v"),
         [

@@ -89,7 +89,7 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
 @pytest.mark.split
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("search", SEARCHES)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -100,7 +100,7 @@ def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, dat
 
 @pytest.mark.split
 @every_kind
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, precision, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -135,7 +135,7 @@ class TestEverySearch:
         assert np.array_equal(after.pos, before.pos)
         assert np.array_equal(after.vel, before.vel)
 
-    @settings(max_examples=30)
+    @settings(max_examples=20)
     @given(state=clouds())
     def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, backend, state):
         simulation = simulated(state, search, backend)
