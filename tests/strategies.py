@@ -75,9 +75,9 @@ def boxes(draw, dim: int):
 
 
 @st.composite
-def clouds(draw, max_particles: int = 24):
+def clouds(draw, max_particles: int = 24, dims=DIMS):
     """States of any kind: none, one or many particles, coincident, touching exactly, on both sides."""
-    box = draw(boxes(draw(DIMS)))
+    box = draw(boxes(draw(dims)))
     n = draw(st.one_of(st.integers(0, 2), st.integers(3, max_particles)))
     lengths = np.array(box.lengths)
     edge = st.sampled_from([0.0, 0.5, 1.0, np.nextafter(1.0, 0.0)])

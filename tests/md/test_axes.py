@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.backend import LAYOUTS
+from tests import tiers
 
 CASES = [  # layouts, precisions, dims and periodicities crossed pairwise
     ("soa", "float32", 3, (True, True, True)),
@@ -14,6 +15,7 @@ CASES = [  # layouts, precisions, dims and periodicities crossed pairwise
     ("aos4", "float32", 2, (True, True)),
     ("aos4", "float64", 3, (False, True, True)),
 ]
+LAYOUT_OF_ONE = {"linked": "soa", "verlet": "aos4"}
 
 
 def start(dim, periodic, n=400):
@@ -36,7 +38,14 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
 
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
-    [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]],
+    tiers.every_time(
+        [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]]
+        + [(search, "aos", "float64", 3, (True, False, True)) for search in md.search.SEARCHES]
+        + [("linked", "soa", "float64", 3, (True, True, False))],
+        lambda search, layout, precision, dim, _: (
+            (precision, dim) == ("float64", 3) and layout in ("aos", LAYOUT_OF_ONE.get(search))
+        ),
+    ),
 )
 def test_every_layout_and_the_fused_step_end_where_the_plain_one_does(
     backend, search, layout, precision, dim, periodic
@@ -80,6 +89,7 @@ def test_an_integrator_that_cannot_be_fused_says_so(backend):
         )
 
 
+@pytest.mark.quick
 def test_an_unknown_layout_lists_those_known(backend):
     with pytest.raises(ValueError, match="unknown layout 'aso'; known: soa, aos, aos4"):
         md.backend.get(backend, "aso")

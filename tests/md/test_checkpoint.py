@@ -1,32 +1,39 @@
 """A run that goes on from a checkpoint is, to the last bit, the run that was saved."""
 
-import json
-
 import numpy as np
 import pytest
 
 import md
-from md.watch import GROWTH
+from tests import tiers
 
 LAW, DT = md.laws.SpringDashpot(stiffness=1e4, damping=5.0), 4.4e-4
 PERIODIC = {2: (True, True), 3: (True, True, True)}
-CASES = [  # search, dim, precision, layout, fused, phases, reorder; pairwise but for layouts, slow to compile
+QUICK = [  # search, dim, precision, layout, fused, phases, reorder
     ("naive", 3, "float64", "aos", False, True, md.Reorder("row", md.Every(7))),
+    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
+    ("verlet", 3, "float64", "aos", True, False, None),
+    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
+]
+CASES = [  # pairwise but for what is slow to compile
+    ("linked", 3, "float64", "aos", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
+    ("linked", 3, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
+    ("linked", 2, "float64", "aos", False, False, md.Reorder("random", md.Every(40))),
+    ("scattered", 3, "float64", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
+    (md.search.Coherent("hilbert"), 3, "float64", "aos", True, True, None),
+    (md.search.Tiles("morton", width=2), 3, "float64", "aos", True, True, None),
+    (md.search.Tiles(), 3, "float64", "aos", False, False, None),
+    (md.search.Verlet("hilbert", skin=0.05), 3, "float64", "aos4", True, True, None),
+]
+BY_NIGHT = [
     ("naive", 2, "float32", "aos", True, False, None),
     ("linked", 3, "float64", "aos4", False, False, md.Reorder("hilbert", md.Moved(0.3), mode="shadow")),
-    ("linked", 2, "float32", "aos", True, True, md.Reorder("morton", md.Moved(0.1), mode="threads")),
     ("linked", 2, "float64", "soa", True, False, md.Reorder("random", md.Every(40))),
     ("scattered", 3, "float32", "aos", True, False, md.Reorder("zigzag", md.Moved(0.2), via="host")),
     ("scattered", 2, "float32", "aos", False, True, md.Reorder("peano", md.Every(50), mode="threads")),
-    ("scattered", 3, "float64", "aos", False, False, md.Reorder("row", md.Every(33), "shadow", "host")),
-    (md.search.Coherent("hilbert"), 3, "float64", "aos", True, True, None),
     (md.search.Coherent(), 2, "float32", "aos", False, False, None),
     (md.search.Tiles("morton", width=2), 3, "float32", "aos", True, True, None),
-    (md.search.Tiles(), 3, "float64", "aos", False, False, None),
-    ("verlet", 3, "float64", "aos", True, False, None),
     (md.search.Verlet(skin=0.1), 2, "float64", "aos", True, False, None),
     (md.search.Verlet("hilbert", skin=0.05), 2, "float32", "aos", True, True, None),
-    (md.search.Verlet("zigzag"), 3, "float64", "aos", False, True, None),
 ]
 
 
@@ -77,7 +84,11 @@ class Looks:
         simulation.state, simulation.pairs(), simulation.forces(), simulation.accesses()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case[0], 'name', case[0])}-{case[1:6]}")
+@pytest.mark.parametrize(
+    "case",
+    [*map(tiers.quick, QUICK), *CASES, *map(tiers.by_night, BY_NIGHT)],
+    ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}",
+)
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     simulation, phases = made(case, backend), case[5]
     if backend not in simulation.search.repeats_on:
@@ -99,9 +110,12 @@ def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
 @pytest.mark.parametrize(
     ("integrator", "search", "fused"),
     [
-        ("velocity_verlet", "verlet", True),
-        ("position_verlet", "scattered", False),
-        ("adaptive_euler", "coherent", False),
+        ("velocity_verlet", "linked", True),
+        ("position_verlet", "linked", False),
+        ("adaptive_euler", "linked", False),
+        tiers.by_night("velocity_verlet", "verlet", True),
+        tiers.by_night("position_verlet", "scattered", False),
+        tiers.by_night("adaptive_euler", "coherent", False),
     ],
 )
 def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_path):
@@ -195,61 +209,6 @@ def test_what_a_loaded_run_shows_is_what_the_saved_one_shows(backend, tmp_path):
     assert (loaded.law, loaded.dt, len(loaded)) == (LAW, DT, len(simulation))
 
 
-def test_an_energy_that_explodes_after_a_restart_is_seen(backend, tmp_path):
-    """Compared with that of the start, which is long gone: what is left of it would hide nothing."""
-    slow = md.State([[2, 2, 2], [3.2, 2, 2]], [[0, 0, 0], [1.0, 0, 0]], md.Box((6, 6, 6)))
-    simulation = md.Simulation(slow, LAW, dt=DT, backend=backend)
-    simulation.run(5)
-    assert simulation._watch.start == pytest.approx(0.5)
-    simulation.save(tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz") as file:
-        arrays = dict(file)
-    arrays["vel"] = arrays["vel"] * 100 * GROWTH
-    np.savez(tmp_path / "hot.npz", **arrays)
-    hot = md.Simulation.load(tmp_path / "hot.npz", post_mortem=tmp_path / "left")
-    with pytest.raises(md.EnergyExploded) as caught:
-        hot.run(30)
-    assert caught.value.start == pytest.approx(0.25)  # a particle
-    assert caught.value.saved.parent == tmp_path / "left"
-    assert not hasattr(simulation, "post_mortem")
-
-
-def leaving(backend: str, fused: bool) -> md.Simulation:
-    """A run at step 60 whose particle 7 leaves the box at step 99."""
-    box = md.Box((40.0, 5, 5), periodic=(False, True, True))
-    state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
-    free = md.laws.SpringDashpot(0.0, 0.0)
-    simulation = md.Simulation(state, free, search="verlet", dt=0.01, backend=backend, fused=fused)
-    simulation.run(60)
-    return simulation
-
-
-def test_a_fault_after_a_restart_tells_the_step_of_the_run(backend, tmp_path):
-    for fused in (False, True):
-        leaving(backend, fused).save(tmp_path / "run.npz")
-        loaded = md.Simulation.load(tmp_path / "run.npz")
-        with pytest.raises(md.ParticleEscaped) as caught:
-            loaded.run(100, phases=False)
-        assert (caught.value.step, caught.value.particle) == (99, 7)
-        with pytest.raises(md.ParticleEscaped):
-            loaded.save(tmp_path / "run.npz")
-        assert md.Simulation.load(tmp_path / "run.npz").step == 60
-
-
-def test_a_fault_past_the_reach_of_its_word_tells_its_step(backend, tmp_path):
-    for fused in (False, True):
-        leaving(backend, fused).save(tmp_path / "run.npz")
-        with np.load(tmp_path / "run.npz") as file:
-            arrays = dict(file)
-        config = json.loads(str(arrays["config"]))
-        for step in (2**31 - 70, 2**31 + 60, 2**33 + 5):
-            arrays["config"] = np.array(json.dumps(config | {"step": step}))
-            np.savez(tmp_path / "late.npz", **arrays)
-            with pytest.raises(md.ParticleEscaped) as caught:
-                md.Simulation.load(tmp_path / "late.npz").run(100, phases=False)
-            assert (caught.value.step, caught.value.particle) == (step + 39, 7)
-
-
 @pytest.mark.parametrize("other", ["position_verlet", "adaptive_euler"])
 def test_another_integrator_cannot_go_on(other, tmp_path):
     simulation = md.Simulation(md.scenes.shared_gas(125, 0.2), LAW, backend="cpu")
@@ -281,6 +240,7 @@ def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_anew(backen
     assert md.Simulation.load(tmp_path / "run.npz")._watch.start == simulation._watch.start
 
 
+@pytest.mark.quick
 def test_a_schedule_that_goes_by_times_starts_with_a_reorder(backend, tmp_path):
     reorder = md.Reorder("hilbert", md.Decayed(loss=1e9))
     simulation = made(("scattered", 3, "float64", None, False, True, reorder), backend)
@@ -291,6 +251,7 @@ def test_a_schedule_that_goes_by_times_starts_with_a_reorder(backend, tmp_path):
     assert (simulation.timings.steps["reorder"], loaded.timings.steps["reorder"]) == ([0], [3])
 
 
+@pytest.mark.quick
 def test_a_schedule_that_looks_remembers_what_it_compares_with(backend, tmp_path):
     reorder = md.Reorder("hilbert", md.Moved(1.0))
     simulation = made(("scattered", 3, "float64", None, False, True, reorder), backend)

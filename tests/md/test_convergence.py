@@ -96,6 +96,7 @@ def test_in_an_adaptive_step_the_fastest_goes_no_farther_than_its_radius(backend
     assert run.time == 14.0
 
 
+@pytest.mark.quick
 def test_adaptive_euler_is_of_first_order(backend):
     """A pair held in contact, seen after a given time: half the step is half the error."""
     state = md.State([[2.0, 2.0], [2.95, 2.0]], np.zeros((2, 2)), md.Box((5.0, 5.0)))

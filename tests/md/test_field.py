@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.observe import Fields, field
+from tests import tiers
 from tests.md.test_search import LAW, dense_cloud, separations
 
 IDEAL = md.laws.SpringDashpot(0.0, 0.0)
@@ -64,6 +65,7 @@ def plain_field(state: md.State, cells: tuple[int, int]) -> dict:
 
 
 class TestVirial:
+    @pytest.mark.quick
     @pytest.mark.parametrize("damping", [0.0, 2.0])
     def test_of_two_discs_is_what_one_finds_by_hand(self, damping, backend):
         run = simulated(pressed(), md.laws.SpringDashpot(100.0, damping), search="lbvh", backend=backend)
@@ -87,7 +89,9 @@ class TestVirial:
         assert np.count_nonzero(expected) > 100
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize(
+        "way", tiers.every_time(WAYS, lambda way: way.split()[0] in ("naive", *tiers.EVERY_TIME))
+    )
     def test_is_the_same_for_each_particle_and_cell_under_every_search(self, way, backend):
         """After two steps, when memory and copies have their order."""
         runs = [simulated(cloud(), **options, backend=backend) for options in (WAYS["naive"], WAYS[way])]
@@ -101,6 +105,7 @@ class TestVirial:
 
 
 class TestField:
+    @pytest.mark.quick
     def test_is_what_numpy_makes_of_the_state(self, backend):
         state, cells = cloud(), (3, 20)
         seen = field(simulated(state, search="lbvh", backend=backend), cells)

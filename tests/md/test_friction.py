@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
+from tests import tiers
 from tests.md.test_search import dense_cloud, separations
 
 SpringDashpot, Frictional = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 LAW = Frictional(stiffness=1e4, damping=5.0, friction=0.4, tangential_damping=60.0)
-CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]  # pairwise with the searches
+CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]
 IN_EVERY_SEARCH = pytest.mark.parametrize(
     ("search", "dim", "precision"),
-    [(search, *case) for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)],
+    [
+        *((search, 3, "float64") for search in tiers.EVERY_TIME),
+        *(("linked", *case) for case in CASES[:2]),
+        *(
+            tiers.by_night(search, *case)
+            for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)
+        ),
+    ],
 )
 
 
@@ -113,7 +121,7 @@ class TestForce:
         assert np.abs(ends[0].vel - ends[1].vel).max() <= 1e3 * bits
         assert np.abs(ends[0].vel - gas(dim).vel).max() > 1
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
     def test_a_fused_step_is_the_plain_one(self, dim, backend):
         ends = []
         for fused in (False, True):
@@ -148,7 +156,7 @@ def collided(law, dr, v, duration: float, steps: int) -> tuple[np.ndarray, np.nd
 class TestCollision:
     """Relative velocities are given in diameters per contact time."""
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
     @pytest.mark.parametrize(
         ("friction", "tangential", "v"),
         [
@@ -181,6 +189,7 @@ class TestCollision:
         plain = collided(smooth, [1.0, 0.0], v, duration, 400)
         assert np.linalg.norm(plain[1] - u) / np.linalg.norm(v) > 0.02
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("friction", [0.05, 0.3, 1.0])
     def test_that_slides_throughout_loses_f_times_its_normal_change(self, friction, backend):
         law = Frictional(stiffness=1e4, damping=0.0, friction=friction, tangential_damping=1e6)
@@ -192,6 +201,7 @@ class TestCollision:
         assert change[0] == pytest.approx(-2 * v[0], rel=1e-2)
         assert change[1] / change[0] == pytest.approx(-friction, rel=1e-3)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("tangential", [1.0, 0.7, 0.1])
     def test_that_never_meets_the_limit_keeps_its_tangential_restitution(self, tangential, backend):
         law = Frictional.from_restitution(1.0, 0.02, friction=1e6, tangential_restitution=tangential)

@@ -26,6 +26,7 @@ def crowd(n: int = 400, box: md.Box = BOX) -> md.State:
     return md.State(pos, np.tile((5.0, 0.0), (n, 1)), box, id=generator.permutation(n))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler"])
 @pytest.mark.parametrize(
     ("stream", "x", "speed", "farthest"),
@@ -100,6 +101,7 @@ def test_their_velocities_are_as_hot_as_the_stream():
     assert np.cov(fresh.T) == pytest.approx(4 * np.eye(dim), abs=0.4)
 
 
+@pytest.mark.quick
 def test_it_goes_by_seed_and_id_and_not_by_the_order_in_memory():
     ends = {}
     for name, seed, search in (("one", 3, "linked"), ("tree", 3, "lbvh"), ("other", 4, "linked")):
@@ -114,6 +116,7 @@ def test_it_goes_by_seed_and_id_and_not_by_the_order_in_memory():
     assert (ends["other"].vel != ends["one"].vel).any(axis=1).mean() > 0.3
 
 
+@pytest.mark.quick
 def test_a_run_with_an_inflow_goes_on_as_it_did(backend, tmp_path):
     run = simulated(crowd(box=ROUND), temperature=0.5, seed=2**62, backend=backend)
     run.run(50)

@@ -9,19 +9,20 @@ import pytest
 
 import md
 from md.checkpoint import Saved
+from tests import tiers
 from tests.md.lives import RUNS, live, repeats
 from tests.processes import all_heard, started
 
-KILLS = 10
+KILLS = {"three times": 3, "ten times": 10}
 LONGEST = 0.3  # s from the first turn of a life to its end
 
 
-@pytest.fixture(scope="module")
-def folders(backend, tmp_path_factory):
-    """Of runs that were killed ten times and then let go on to their end, and of runs that were not."""
+@pytest.fixture(scope="module", params=["three times", tiers.by_night("ten times")])
+def folders(request, backend, tmp_path_factory):
+    """Of runs that were killed so often and then let go on to their end, and of runs that were not."""
     names = [name for name in RUNS if repeats(name, backend)]
     killed, whole = (tmp_path_factory.mktemp(name) for name in ("killed", "whole"))
-    moments = np.random.default_rng(5).uniform(0, LONGEST, KILLS)
+    moments = np.random.default_rng(5).uniform(0, LONGEST, KILLS[request.param])
     steps = [0]
     for moment in moments:
         process, heard = started(live, backend, killed, 10**9)
@@ -41,7 +42,7 @@ def folders(backend, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_killed_ten_times_ends_with_the_bits_of_the_run_that_was_not(folders, name):
+def test_a_run_killed_so_often_ends_with_the_bits_of_the_run_that_was_not(folders, name):
     names, *places = folders
     if name not in names:
         pytest.skip(f"{name} does not repeat on this backend")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import md
+from tests import tiers
 
 
 def fast_gas(n: int, dim: int, seed: int) -> md.State:
@@ -19,7 +20,7 @@ def old_and_new(gas: md.State, law, backend: str) -> list[md.Simulation]:
     return [md.Simulation(gas, law, search=search, **options) for search in searches]
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [3, tiers.by_night(2)])
 def test_an_old_tree_misses_no_pair(dim, backend):
     gas = fast_gas(500, dim, dim)
     old, new = old_and_new(gas, md.laws.SpringDashpot(0.0, 0.0), backend)
@@ -36,6 +37,7 @@ def test_an_old_tree_misses_no_pair(dim, backend):
         assert old.forces() == pytest.approx(new.forces(), abs=1e-6)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("rebuild_every", [1, 5, 16])
 def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
     search = md.search.Lbvh(rebuild_every=rebuild_every)

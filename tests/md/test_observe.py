@@ -8,6 +8,7 @@ import pytest
 
 import md
 from md.observe import Profile, look
+from tests import tiers
 from tests.md.alignment import Alignment
 from tests.md.test_search import plain_pairs, separations
 from tests.md.test_simulation import same_run
@@ -20,7 +21,8 @@ CASES = [  # dim, precision, periodic
     (3, "float32", (True, False, True)),
     (2, "float64", (True, False)),
 ]
-every_search = pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
+SEARCHES = sorted(md.search.SEARCHES)
+every_search = pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 
 
 def crowd(dim: int, periodic: tuple[bool, ...], n: int = 150) -> md.State:
@@ -65,7 +67,11 @@ def plain(state: md.State, law) -> dict:
 
 @pytest.mark.parametrize(
     ("search", "dim", "precision", "periodic"),
-    [(search, *case) for search, case in zip(sorted(md.search.SEARCHES), cycle(CASES), strict=False)],
+    [
+        *((search, 3, "float64", (True, False, True)) for search in tiers.EVERY_TIME),
+        *(("linked", *case) for case in CASES[2:]),
+        *(tiers.by_night(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
+    ],
 )
 def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodic, backend):
     simulation = simulated(crowd(dim, periodic), backend, search=search, precision=precision)
@@ -96,7 +102,11 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
 
 class TestFewParticles:
     @pytest.mark.parametrize(
-        ("search", "dim"), [*((search, 3) for search in sorted(md.search.SEARCHES)), ("linked", 2)]
+        ("search", "dim"),
+        tiers.every_time(
+            [*((search, 3) for search in SEARCHES), ("linked", 2)],
+            lambda search, _: search in tiers.EVERY_TIME,
+        ),
     )
     def test_none(self, search, dim, backend):
         nothing = np.empty((0, dim))
@@ -143,7 +153,7 @@ class TestLaws:
         law = md.laws.SpringDashpot(stiffness=1.0, damping=50.0)
         assert math.isnan(look(simulated(crowd(3, (True,) * 3), backend, law)).collision_rate_by_touching)
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
     def test_friction_stores_what_the_spring_does(self, dim, backend):
         law = md.laws.FrictionalSpringDashpot(500.0, 2.0, friction=0.3, tangential_damping=1.0)
         simulation = simulated(crowd(dim, (True,) * dim), backend, law)
@@ -192,6 +202,7 @@ class TestObserver:
         else:
             assert same_run(runs[0].state, runs[1].state, backend, search)
 
+    @pytest.mark.quick
     def test_makes_tidy_tables(self, backend):
         observer = md.Observer(20, [Profile(0, 4), Profile(2, 6)])
         assert observer.table() == observer.profile_table() == {}

@@ -11,19 +11,19 @@ from hypothesis.extra import numpy as hnp
 import md
 from md.laws import FrictionalSpringDashpot, ShakenWalls, SpringDashpot, Walls
 from md.reorder import MODES
+from tests import tiers
 from tests.md.test_search import largest_difference, separations
 
 LAW = SpringDashpot(stiffness=1e4, damping=5.0)
 DT = 1e-4
+DIMS = [3, tiers.by_night(2)]
 SEARCHES = sorted(md.search.SEARCHES)
-UNSORTED = [name for name in SEARCHES if not md.search.SEARCHES[name].sorts_data]
 RADII = st.one_of(st.sampled_from([0.1, 0.25, 0.5, 1.0, 2.0]), st.floats(0.1, 2.0))
 
 
 @st.composite
-def clouds(draw):
+def clouds(draw, dim: int):
     """Radii from 0.1 to 2 in a box that is just wide enough, or wider: anywhere, in places, on a line."""
-    dim = draw(st.sampled_from([2, 3]))
     lengths = draw(hnp.arrays(float, dim, elements=st.sampled_from([8.0, 8.5, 13.0])))
     box = md.Box(tuple(lengths), tuple(draw(st.booleans()) for _ in range(dim)))
     n = draw(st.one_of(st.integers(0, 2), st.integers(3, 24)))
@@ -88,11 +88,13 @@ def plain_forces(state: md.State) -> np.ndarray:
 
 
 @pytest.mark.split
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 class TestEverySearch:
-    @settings(max_examples=60)
-    @given(state=clouds())
-    def test_finds_and_folds_what_naive_does(self, search, backend, state):
+    @pytest.mark.parametrize("dim", DIMS)
+    @settings(max_examples=40)
+    @given(data=st.data())
+    def test_finds_and_folds_what_naive_does(self, search, backend, dim, data):
+        state = data.draw(clouds(dim))
         expected, found = (simulated(state, name, backend) for name in ("naive", search))
         assert np.array_equal(found.pairs(), expected.pairs())
         limit = largest_difference(state, "float64")
@@ -102,7 +104,8 @@ class TestEverySearch:
         assert np.abs(ours.sum(axis=0)).max() <= 4 * limit
         assert np.array_equal(found.pairs(), expected.pairs())  # though the forces were asked for in between
 
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.quick
+    @pytest.mark.parametrize("dim", DIMS)
     @pytest.mark.parametrize("periodic", [True, False])
     def test_is_right_by_the_definition(self, search, backend, dim, periodic):
         state = gas(150, dim, periodic)
@@ -112,6 +115,7 @@ class TestEverySearch:
         assert found.pairs().tolist() == expected
         assert np.abs(found.forces() - plain_forces(state)).max() < largest_difference(state, "float64")
 
+    @pytest.mark.nightly
     def test_finds_in_float32_what_naive_does_then(self, search, backend):
         for seed in range(5):
             state = gas(150, 3, seed=seed)
@@ -180,7 +184,7 @@ def test_a_tree_reads_fewer_than_cells_as_wide_as_the_largest(backend):
     assert 30 * reads["lbvh"] < reads["linked"]
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", DIMS)
 def test_an_old_tree_misses_nobody(dim, backend):
     state, searches = gas(400, dim, side=16.0), (md.search.Lbvh(rebuild_every=10**6), "linked")
     law = SpringDashpot(0.0, 0.0)
@@ -200,10 +204,15 @@ def test_an_old_tree_misses_nobody(dim, backend):
         assert old.forces() == pytest.approx(new.forces(), abs=1e-6)
 
 
-@pytest.mark.parametrize("friction", [False, True])
-@pytest.mark.parametrize(("one", "other"), [(0.2, 1.4), (0.1, 0.1), (0.9, 2.0)])
+@pytest.mark.parametrize(
+    ("one", "other", "friction"),
+    tiers.every_time(
+        [(*pair, friction) for pair in ((0.2, 1.4), (0.1, 0.1), (0.9, 2.0)) for friction in (False, True)],
+        lambda one, other, friction: not friction or one == 0.2,
+    ),
+)
 def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
-    s, parts, dim = one + other, 8, 2
+    s, parts, dim = one + other, 8, 3
     law = SpringDashpot(2000.0, 12.0)
     g, w = law.damping, np.sqrt(2 * law.stiffness / s - law.damping**2)
     restitution, time = np.exp(-np.pi * g / w), np.pi / w
@@ -214,7 +223,7 @@ def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
     vel[1::2, 0] = -1.0
     if friction:  # of which a central meeting takes no notice
         law = FrictionalSpringDashpot(2000.0, 12.0, friction=0.5, tangential_damping=3.0)
-    state = md.State(pos, vel, md.Box((10.0 * parts, 10.0)), radius=np.tile([one, other], parts))
+    state = md.State(pos, vel, md.Box((10.0 * parts, 10.0, 10.0)), radius=np.tile([one, other], parts))
     run = simulated(state, "lbvh", backend, law, dt)
     run.run(1100)
     end = run.state.by_id().vel
@@ -247,11 +256,11 @@ class TestWalls:
     @pytest.mark.parametrize("restitution", [1.0, 0.8])
     def test_a_sphere_meets_a_wall_at_its_own_radius(self, fused, restitution, backend):
         walls, radius = Walls(restitution=restitution, contact_time=1e-2), np.array([0.1, 0.5, 1.0, 2.0])
-        pos = np.column_stack([[1.0, 4.0, 7.0, 11.0], 0.2 + radius])
-        box = md.Box((14.0, 10.0), (True, False))
-        state = md.State(pos, [[0.0, -1.0]] * 4, box, radius=radius)
-        run = simulated(state, "coherent", backend, dt=1e-5, walls=walls, fused=fused)
-        run.run(19_000)
+        pos = np.column_stack([[1.0, 4.0, 7.0, 11.0], 0.03 + radius, np.full(4, 5.0)])
+        box = md.Box((14.0, 10.0, 10.0), (True, False, True))
+        state = md.State(pos, [[0.0, -1.0, 0.0]] * 4, box, radius=radius)
+        run = simulated(state, "linked", backend, dt=1e-5, walls=walls, fused=fused)
+        run.run(2_000)
         assert run.state.by_id().vel[:, 1] == pytest.approx(-1.0)  # 0.01 before they do
         run.run(4_000)
         assert run.state.by_id().vel[:, 1] == pytest.approx(restitution, abs=2e-3)

@@ -15,9 +15,11 @@ from md import choices, walks
 from md.grid import Grid
 from md.search.reflexive import CHOICES, Reflexive
 from md.tree import Tree
+from tests import tiers
 from tests.md.test_search import LAW, dense_cloud, largest_difference, shuffled, simulated
 from tests.strategies import clouds
 
+DIMS = [3, tiers.by_night(2)]
 MEETINGS = ("once", "plain"), ("once", "aggregated"), ("twice", "none")
 VARIANTS = [  # any two choices are together in one of them
     {"stack": CHOICES["stack"][a], "met": met, "atomics": atomics, "data": CHOICES["data"][(a + b) % 3]}
@@ -26,7 +28,17 @@ VARIANTS = [  # any two choices are together in one of them
     {"stack": stack, "met": "once", "atomics": "plain", "data": data, "contacts": "listed", "room": 2}
     for stack, data in zip(CHOICES["stack"], ("sorted", "shadow", "sorted"), strict=True)
 ]
-EACH = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: "-".join(map(str, variant.values())))
+EVERY_TIME = [  # what kernels there are on the CPU: to push, to push from lists, to gather, to gather fused
+    ("shared", "once", "plain", "shadow"),
+    ("shared", "once", "plain", "shadow", "listed", 2),
+    ("none", "twice", "none", "shadow"),
+    ("shared", "twice", "none", "sorted"),
+]
+EACH = pytest.mark.parametrize(
+    "variant",
+    tiers.every_time(VARIANTS, lambda variant: tuple(variant.values()) in EVERY_TIME),
+    ids=lambda variant: "-".join(map(str, variant.values())),
+)
 LEAVES = pytest.mark.parametrize("data", CHOICES["data"])
 
 
@@ -48,16 +60,18 @@ def visits(simulation: md.Simulation) -> list[tuple[int, int]]:
 @pytest.mark.split
 class TestEveryVariant:
     @EACH
-    @settings(max_examples=6)
-    @given(state=clouds())
-    def test_finds_pairs_and_forces_that_naive_finds(self, variant, backend, state):
+    @pytest.mark.parametrize("dim", DIMS)
+    @settings(max_examples=12)
+    @given(data=st.data())
+    def test_finds_pairs_and_forces_that_naive_finds(self, variant, dim, backend, data):
+        state = data.draw(clouds(dims=st.just(dim)))
         expected, found = (simulated(state, s, backend) for s in ("naive", Reflexive(**variant)))
         assert np.array_equal(found.pairs(), expected.pairs())
         difference = np.abs(found.forces() - expected.forces()).max(initial=0)
         assert difference <= largest_difference(state, "float64")
 
     @EACH
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", DIMS)
     def test_sees_each_touching_pair_as_often_as_it_says(self, variant, dim, backend):
         simulation = simulated(dense_cloud(dim), Reflexive(**variant), backend)
         seen, once = visits(simulation), variant["met"] == "once"
@@ -68,7 +82,7 @@ class TestEveryVariant:
             assert all((j, i) not in seen for i, j in seen)
 
     @EACH
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", DIMS)
     @pytest.mark.parametrize("pos", [[], [1.0], [1.0, 1.0], [0.25, 4.75], [1.0, 1.6, 2.2, 2.8, 3.4]])
     def test_of_few_in_a_line_or_at_one_place(self, variant, dim, pos, backend):
         line = np.zeros((len(pos), dim))
@@ -80,8 +94,15 @@ class TestEveryVariant:
         assert found.forces() == pytest.approx(expected.forces(), abs=1e-9)
 
     @pytest.mark.parametrize("side", [2.0, 2.5])
-    @pytest.mark.parametrize("met", CHOICES["met"])
-    @pytest.mark.parametrize("stack", ["local", "none"])
+    @pytest.mark.parametrize(
+        ("met", "stack"),
+        [
+            ("once", "local"),
+            ("twice", "local"),
+            tiers.by_night("once", "none"),
+            tiers.by_night("twice", "none"),
+        ],
+    )
     def test_meets_images_once_in_a_box_of_two_cutoffs(self, side, met, stack, backend):
         rng = np.random.default_rng(7)
         gas = md.State(rng.random((40, 3)) * side, np.zeros((40, 3)), md.Box((side,) * 3))
@@ -89,6 +110,7 @@ class TestEveryVariant:
         assert np.array_equal(runs[0].pairs(), runs[1].pairs())
         assert runs[1].forces() == pytest.approx(runs[0].forces(), abs=1e-8)
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize(
         ("layout", "met", "data", "precision"),
         [
@@ -104,8 +126,12 @@ class TestEveryVariant:
             difference = np.abs(found.forces() - expected).max()
             assert difference <= largest_difference(state, precision)
 
-    @LEAVES
-    @pytest.mark.parametrize("met", CHOICES["met"])
+    @pytest.mark.parametrize(
+        ("data", "met"),
+        tiers.every_time(
+            product(CHOICES["data"], CHOICES["met"]), lambda data, met: met == "once" or data != "shadow"
+        ),
+    )
     @pytest.mark.parametrize("rebuild_every", [1, 7])
     def test_an_old_tree_misses_nobody(self, data, met, rebuild_every, backend):
         gas = md.scenes.shared_gas(300, 0.35)
@@ -124,7 +150,7 @@ class TestEveryVariant:
 
 @LEAVES
 def test_particles_are_moved_where_the_data_is_to_be_sorted_alone(data, backend):
-    state = shuffled(dense_cloud(2), 3)
+    state = shuffled(dense_cloud(3), 3)
     simulation = simulated(state, Reflexive(data=data), backend)
     simulation.forces()
     assert np.array_equal(simulation.state.id, state.id) == (data != "sorted")
@@ -168,7 +194,7 @@ def test_a_look_sees_pairs_from_both_sides(met, backend):
 
 
 @pytest.mark.split
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("room", [1, 3, 64])
 def test_who_meets_more_than_a_list_has_room_for_loses_nobody(room, dim, backend):
     state = dense_cloud(dim)
@@ -257,8 +283,8 @@ class TestStack:
         text = Path(walks.__file__).with_suffix(".cuh").read_text()
         assert int(re.search(r"#define ROOM (\d+)", text)[1]) == walks.ROOM
 
-    @settings(max_examples=30)
-    @given(state=clouds(), exponent=st.integers(0, 60))
+    @settings(max_examples=15)
+    @given(state=clouds(dims=st.just(3)), exponent=st.integers(0, 60))
     def test_has_room_for_the_deepest_walk(self, state, exponent):
         """All is in reach, so that every node is taken up; keys that halve again and again make it deep."""
         n, dim = 40, state.box.dim
@@ -278,6 +304,7 @@ class TestStack:
         assert search._entries % 8 == 0
 
 
+@pytest.mark.nightly
 def test_a_law_is_pushed_back_as_hard(backend):
     state = dense_cloud(3)
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.3, tangential_damping=2.0)

@@ -1,5 +1,7 @@
 """A reorder sorts memory by the rank of the cell, when it is told to, and changes nothing else."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from tests import tiers
 from tests.strategies import ORDERINGS, clouds
 
 STILL = md.laws.SpringDashpot(0.0, 0.0)
@@ -62,6 +65,7 @@ def test_coherent_lays_memory_along_its_cell_order(name, dim, backend):
     assert (np.diff(cell_ranks(simulation.state, name, backend).astype(int)) >= 0).all()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dim", [2, 3])
 def test_particles_of_one_cell_keep_their_order(dim, backend):
     state = resting_gas(dim)
@@ -71,6 +75,7 @@ def test_particles_of_one_cell_keep_their_order(dim, backend):
     assert np.array_equal(simulation.state.id, state.id[np.argsort(ranks, kind="stable")])
 
 
+@pytest.mark.quick
 @settings(max_examples=30)
 @given(state=clouds(), name=st.sampled_from([name for name in sfc.orderings(2) if name in sfc.orderings(3)]))
 def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
@@ -81,8 +86,15 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     assert np.array_equal(after.pos, state.by_id().pos)
 
 
-@pytest.mark.parametrize("search", sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data))
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.every_time(
+        product(
+            sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data), ("float64", "float32")
+        ),
+        lambda search, precision: precision == "float64" or search == "linked",
+    ),
+)
 def test_a_reorder_changes_no_physics(search, precision, backend):
     state = md.scenes.shared_gas(216, 0.3)
     law = md.scenes.SHARED_LAW
@@ -96,6 +108,7 @@ def test_a_reorder_changes_no_physics(search, precision, backend):
     assert np.abs(still.state.by_id().pos - state.by_id().pos).max() > 0.1
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("interval", [1, 3, 10])
 def test_every_reorders_at_step_0_and_each_interval_after(interval, backend):
     simulation = reordered(resting_gas(3), "hilbert", backend, md.Every(interval))
@@ -104,6 +117,7 @@ def test_every_reorders_at_step_0_and_each_interval_after(interval, backend):
     assert simulation.timings.steps["reorder"] == list(range(0, 13, interval))
 
 
+@pytest.mark.quick
 def test_never_leaves_memory_as_it_is(backend):
     state = resting_gas(3)
     simulation = reordered(state, "hilbert", backend, md.Never())

@@ -1,6 +1,6 @@
 """What takes the new order is a choice of memory and work: in every mode the same particles do the same."""
 
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import md
 import sfc
 from md.reorder import MODES
+from tests import tiers
 from tests.md.test_axes import CASES, start
 from tests.md.test_reorder import STILL, cell_ranks, resting_gas
 from tests.strategies import ORDERINGS, clouds
@@ -57,7 +58,12 @@ def rows(stream) -> dict[int, list[int]]:
 @every_mode
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
-    [(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)],
+    [
+        ("linked", "aos", "float64", 3, (True, True, False)),
+        ("scattered", "aos", "float64", 3, (False, True, True)),
+        ("naive", "aos", "float64", 2, (True, False)),
+        *(tiers.by_night(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)),
+    ],
 )
 def test_every_mode_takes_the_particles_where_mode_data_does(
     search, mode, layout, precision, dim, periodic, backend
@@ -147,6 +153,7 @@ def test_between_two_reorders_the_order_of_the_last_one_stays(mode, backend):
     same_run(twice, once, 1e-11)
 
 
+@pytest.mark.quick
 @every_mode
 @pytest.mark.parametrize(
     "schedule",
@@ -163,8 +170,13 @@ def test_any_schedule_serves_any_mode(mode, schedule, backend):
         assert kept.timings.steps.get("reorder", []) == moved.timings.steps.get("reorder", [])
 
 
-@every_search
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.every_time(
+        product(UNSORTED, ("float64", "float32")),
+        lambda search, precision: precision == "float64" or search == "linked",
+    ),
+)
 def test_threads_take_a_fused_step(search, precision, backend):
     state = shuffled(start(3, (True, True, True)))
     options = {"search": search, "schedule": md.Every(6), "precision": precision}
@@ -189,7 +201,7 @@ def test_the_order_found_on_the_host_is_the_same(mode, backend):
 
 @every_mode
 @every_search
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(state=clouds(), data=st.data())
 def test_any_cloud_has_the_forces_and_pairs_of_all_pairs(search, mode, backend, state, data):
     ordering = data.draw(st.sampled_from([name for name, dim in ORDERINGS if dim == state.box.dim]))

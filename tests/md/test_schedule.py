@@ -30,6 +30,7 @@ def reorders(simulation, steps: int) -> list[int]:
     return simulation.timings.steps.get("reorder", [])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("fraction", "interval", "expected"), [(0.25, 1, [0, 4, 12]), (0.5, 1, [0]), (0.25, 3, [0, 6, 12])]
 )
@@ -38,6 +39,7 @@ def test_moved_reorders_when_a_share_has_left_its_cell(fraction, interval, expec
     assert reorders(drifting([0.125, 0.0, 0.0, 0.0], schedule, backend), 16) == expected
 
 
+@pytest.mark.quick
 def test_moved_counts_from_where_the_particles_were_sorted(backend):
     assert reorders(drifting([0.125, 0.125, 0.0, 0.0], md.Moved(0.5, 1), backend), 24) == [0, 4, 12, 20]
 
@@ -77,6 +79,7 @@ class Clock:
         return fired
 
 
+@pytest.mark.quick
 def test_decayed_fires_when_the_mean_of_a_window_exceeds_the_fresh_by_the_loss():
     times = [1.0] * 10 + [1.1] * 10 + [1.3] * 80
     assert Clock(md.Decayed(0.21, window=10), times).reorders()[:3] == [0, 26, 52]
@@ -254,6 +257,7 @@ def test_a_schedule_is_asked_no_farther_ahead_than_it_must():
     assert md.Reorder("row", md.Moved(0.5)).steps_to_next(3, 16) == 1
 
 
+@pytest.mark.quick
 def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):
     state = md.scenes.shared_gas(125, 0.2)
     schedule = md.Decayed(1e9)

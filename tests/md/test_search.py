@@ -7,17 +7,36 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from tests import tiers
 from tests.strategies import clouds
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 DT = 1e-4
-
-
-@st.composite
-def cases(draw) -> tuple[md.State, str]:
-    """A cloud and a precision; float32 in 3D alone, for kernels of one kind more take seconds to compile."""
-    state = draw(clouds())
-    return state, draw(st.sampled_from(["float64", "float32"] if state.box.dim == 3 else ["float64"]))
+SEARCHES = sorted(md.search.SEARCHES)
+KINDS = [(3, "float64"), (2, "float64"), (3, "float32"), (2, "float32")]  # dims and precisions
+SOLID = st.just(3)
+CELL_ORDERS = [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)]
+every_kind = pytest.mark.parametrize(
+    ("search", "dim", "precision"),
+    tiers.every_time(
+        [(search, *kind) for search in SEARCHES for kind in KINDS],
+        lambda search, *kind: kind in (KINDS[:3] if search in tiers.EVERY_TIME else KINDS[:1]),
+    ),
+)
+every_dim = pytest.mark.parametrize(
+    ("search", "dim"),
+    tiers.every_time(
+        [(search, dim) for search in SEARCHES for dim in (3, 2)],
+        lambda search, dim: dim == 3 or search in tiers.EVERY_TIME,
+    ),
+)
+every_precision = pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.every_time(
+        [(search, precision) for search in SEARCHES for precision in ("float64", "float32")],
+        lambda search, precision: precision == "float64" or search in tiers.EVERY_TIME,
+    ),
+)
 
 
 def simulated(state, search, backend, precision="float64", **options):
@@ -68,37 +87,45 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
 
 
 @pytest.mark.split
-@pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("search", SEARCHES)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, data):
+    state = data.draw(clouds(dims=st.just(dim)))
+    found = simulated(state, search, backend).pairs()
+    assert found.dtype == np.int32
+    assert np.array_equal(found, simulated(state, "naive", backend).pairs())
+
+
+@pytest.mark.split
+@every_kind
+@settings(max_examples=20)
+@given(data=st.data())
+def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, precision, backend, data):
+    state = data.draw(clouds(dims=st.just(dim)))
+    expected, found = (simulated(state, name, backend, precision) for name in ("naive", search))
+    assert np.array_equal(found.pairs(), expected.pairs())
+    forces = found.forces()
+    assert forces.dtype == np.dtype(precision)
+    assert np.isfinite(forces).all()
+    assert np.abs(forces - expected.forces()).max(initial=0) <= largest_difference(state, precision)
+
+
+@pytest.mark.split
+@pytest.mark.parametrize("search", SEARCHES)
 class TestEverySearch:
-    @settings(max_examples=150)
-    @given(case=cases())
-    def test_finds_the_pairs_that_naive_finds(self, search, backend, case):
-        state, precision = case
-        expected = simulated(state, "naive", backend, precision).pairs()
-        found = simulated(state, search, backend, precision).pairs()
-        assert found.dtype == np.int32
-        assert np.array_equal(found, expected)
-
-    @settings(max_examples=150)
-    @given(case=cases())
-    def test_folds_the_forces_that_naive_folds(self, search, backend, case):
-        state, precision = case
-        expected = simulated(state, "naive", backend, precision).forces()
-        found = simulated(state, search, backend, precision).forces()
-        assert found.dtype == np.dtype(precision)
-        assert np.isfinite(found).all()
-        assert np.abs(found - expected).max(initial=0) <= largest_difference(state, precision)
-
-    @given(case=cases(), seed=st.integers(0, 99))
-    def test_gives_the_same_whatever_the_memory_order(self, search, backend, case, seed):
-        state, precision = case
-        one = simulated(state, search, backend, precision)
-        other = simulated(shuffled(state, seed), search, backend, precision)
+    @settings(max_examples=20)
+    @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
+    def test_gives_the_same_whatever_the_memory_order(self, search, backend, state, seed):
+        one = simulated(state, search, backend)
+        other = simulated(shuffled(state, seed), search, backend)
         assert np.array_equal(one.pairs(), other.pairs())
         difference = np.abs(one.forces() - other.forces()).max(initial=0)
-        assert difference <= largest_difference(state, precision)
+        assert difference <= largest_difference(state, "float64")
 
-    @given(state=clouds(), seed=st.integers(0, 99))
+    @settings(max_examples=20)
+    @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
     def test_the_id_follows_its_particle(self, search, backend, state, seed):
         simulation = simulated(shuffled(state, seed), search, backend)
         simulation.forces()
@@ -108,6 +135,7 @@ class TestEverySearch:
         assert np.array_equal(after.pos, before.pos)
         assert np.array_equal(after.vel, before.vel)
 
+    @settings(max_examples=20)
     @given(state=clouds())
     def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, backend, state):
         simulation = simulated(state, search, backend)
@@ -126,66 +154,21 @@ class TestEverySearch:
             seen = (slots[j] in visits[slots[i]]) + (slots[i] in visits[slots[j]])
             assert seen == (1 if search == "reflexive" else 2)  # which pushes both of a pair
 
-    @pytest.mark.parametrize("dim", [2, 3])
-    @pytest.mark.parametrize("periodic", [(True,) * 3, (False,) * 3, (True, False, True)])
-    def test_pairs_and_forces_are_those_of_the_definition(self, search, backend, dim, periodic):
-        state = dense_cloud(dim, periodic)
-        simulation = simulated(state, search, backend)
-        expected = plain_pairs(state)
-        assert len(expected) > len(state.pos) / 2
-        assert np.array_equal(simulation.pairs(), expected)
-        assert np.abs(simulation.forces() - plain_forces(state)).max() < largest_difference(state, "float64")
-
     @pytest.mark.parametrize("distance", [0.01, 0.3, 0.77])
     def test_pairs_closer_than_a_smaller_distance(self, search, backend, distance):
         state = dense_cloud(3, n=400)
         expected = plain_pairs(state, distance).reshape(-1, 2)
         assert np.array_equal(simulated(state, search, backend).pairs(distance), expected)
 
-    @pytest.mark.parametrize("dim", [2, 3])
-    def test_forces_sum_to_zero(self, search, backend, dim):
-        state = dense_cloud(dim)
-        forces = simulated(state, search, backend).forces()
-        assert np.abs(forces).max() > 100
-        assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).sum()
-
-    @pytest.mark.parametrize("dim", [2, 3])
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
-    def test_coincident_particles_give_finite_forces(self, search, backend, dim, precision):
-        generator = np.random.default_rng(0)
-        pos = np.repeat([[0.0] * dim, [2.0] * dim], 4, axis=0)
-        state = md.State(pos, generator.normal(size=pos.shape), md.Box((5,) * dim))
-        simulation = simulated(state, search, backend, precision, allow_overlap=True)
-        assert np.isfinite(simulation.forces()).all()
-        assert len(simulation.pairs()) == 12
-        simulation.run(3)
-        assert np.isfinite(simulation.state.pos).all()
-
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
-    def test_particles_almost_at_one_place_are_pushed_as_the_law_says(self, search, backend, precision):
-        for exponent in (1, 4, 8, 15, 19, 22, 23, 30, 44):
-            gap = 10.0**-exponent
-            state = md.State([[0, 1, 1], [gap, 1, 1]], np.zeros((2, 3)), md.Box((4, 4, 4)))
-            forces = simulated(state, search, backend, precision).forces()
-            assert np.isfinite(forces).all(), gap
-            assert np.array_equal(forces[0], -forces[1])
-            assert forces[1, 0] <= 1.5 * LAW.stiffness
-
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
-    def test_a_particle_an_ulp_before_the_far_side_touches_one_at_zero(self, search, backend, precision):
-        x = np.nextafter(5.0, 0)
-        state = md.State([[x, 1, 1], [0, 1, 1], [2, 2, x], [2, x, x]], np.zeros((4, 3)), md.Box((5, 5, 5)))
-        simulation = simulated(state, search, backend, precision)
-        assert simulation.pairs().tolist() == [[0, 1]]
-        assert (simulation.state.pos < 5).all()
-
     def test_a_distance_of_exactly_one_diameter_is_no_contact(self, search, backend):
         below = np.nextafter(2.0, 0)
-        state = md.State([[1.0, 1], [2.0, 1], [below, 3], [1.0, 3]], np.zeros((4, 2)), md.Box((6, 6)))
+        pos = [[1.0, 1, 1], [2.0, 1, 1], [below, 3, 1], [1.0, 3, 1]]
+        state = md.State(pos, np.zeros((4, 3)), md.Box((6, 6, 6)))
         simulation = simulated(state, search, backend)
         assert simulation.pairs().tolist() == [[2, 3]]
         assert not simulation.forces()[:2].any()
 
+    @pytest.mark.quick
     def test_trajectories_agree_with_naive(self, search, backend):
         state = md.scenes.shared_gas(125, 0.3)
         runs = []
@@ -197,6 +180,7 @@ class TestEverySearch:
         assert np.abs(runs[0].vel - runs[1].vel).max() < 1e-8
         assert np.abs(runs[0].vel - state.by_id().vel).max() > 1
 
+    @pytest.mark.quick
     def test_an_empty_box_runs(self, search, backend):
         nothing = np.empty((0, 3))
         simulation = simulated(md.State(nothing, nothing, md.Box((5, 5, 5))), search, backend)
@@ -205,6 +189,56 @@ class TestEverySearch:
         assert simulation.pairs().shape == (0, 2)
         assert simulation.forces().shape == (0, 3)
         assert len(simulation.accesses().reads) == 0
+
+
+@pytest.mark.split
+class TestEverySearchInItsDimsAndPrecisions:
+    @pytest.mark.quick
+    @every_dim
+    @pytest.mark.parametrize("periodic", [(True,) * 3, (False,) * 3, (True, False, True)])
+    def test_pairs_and_forces_are_those_of_the_definition(self, search, backend, dim, periodic):
+        state = dense_cloud(dim, periodic)
+        simulation = simulated(state, search, backend)
+        expected = plain_pairs(state)
+        assert len(expected) > len(state.pos) / 2
+        assert np.array_equal(simulation.pairs(), expected)
+        assert np.abs(simulation.forces() - plain_forces(state)).max() < largest_difference(state, "float64")
+
+    @every_dim
+    def test_forces_sum_to_zero(self, search, backend, dim):
+        state = dense_cloud(dim)
+        forces = simulated(state, search, backend).forces()
+        assert np.abs(forces).max() > 100
+        assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).sum()
+
+    @every_kind
+    def test_coincident_particles_give_finite_forces(self, search, backend, dim, precision):
+        generator = np.random.default_rng(0)
+        pos = np.repeat([[0.0] * dim, [2.0] * dim], 4, axis=0)
+        state = md.State(pos, generator.normal(size=pos.shape), md.Box((5,) * dim))
+        simulation = simulated(state, search, backend, precision, allow_overlap=True)
+        assert np.isfinite(simulation.forces()).all()
+        assert len(simulation.pairs()) == 12
+        simulation.run(3)
+        assert np.isfinite(simulation.state.pos).all()
+
+    @every_precision
+    def test_particles_almost_at_one_place_are_pushed_as_the_law_says(self, search, backend, precision):
+        for exponent in (1, 4, 8, 15, 19, 22, 23, 30, 44):
+            gap = 10.0**-exponent
+            state = md.State([[0, 1, 1], [gap, 1, 1]], np.zeros((2, 3)), md.Box((4, 4, 4)))
+            forces = simulated(state, search, backend, precision).forces()
+            assert np.isfinite(forces).all(), gap
+            assert np.array_equal(forces[0], -forces[1])
+            assert forces[1, 0] <= 1.5 * LAW.stiffness
+
+    @every_precision
+    def test_a_particle_an_ulp_before_the_far_side_touches_one_at_zero(self, search, backend, precision):
+        x = np.nextafter(5.0, 0)
+        state = md.State([[x, 1, 1], [0, 1, 1], [2, 2, x], [2, x, x]], np.zeros((4, 3)), md.Box((5, 5, 5)))
+        simulation = simulated(state, search, backend, precision)
+        assert simulation.pairs().tolist() == [[0, 1]]
+        assert (simulation.state.pos < 5).all()
 
 
 def test_the_issue_s_searches_are_there():
@@ -225,14 +259,21 @@ def test_a_cell_search_reads_far_fewer_than_all(search, backend):
     assert len(stream.reads) < 1000 * 27 * 3
 
 
-@pytest.mark.parametrize(("name", "dim"), [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)])
-@settings(max_examples=20)
+@pytest.mark.parametrize(("name", "dim"), CELL_ORDERS)
+@settings(max_examples=10)
 @given(data=st.data())
-def test_coherent_finds_the_same_in_any_cell_order(name, dim, backend, data):
-    state = data.draw(clouds().filter(lambda cloud: cloud.box.dim == dim))
-    expected = simulated(state, "naive", backend)
-    found = simulated(state, md.search.Coherent(name), backend)
+def test_coherent_finds_the_same_pairs_in_any_cell_order(name, dim, backend, data):
+    state = data.draw(clouds(dims=st.just(dim)))
+    expected, found = (simulated(state, s, backend) for s in ("naive", md.search.Coherent(name)))
     assert np.array_equal(found.pairs(), expected.pairs())
+
+
+@pytest.mark.parametrize(("name", "dim"), tiers.every_time(CELL_ORDERS, lambda name, dim: dim == 3))
+@settings(max_examples=10)
+@given(data=st.data())
+def test_coherent_folds_the_same_forces_in_any_cell_order(name, dim, backend, data):
+    state = data.draw(clouds(dims=st.just(dim)))
+    expected, found = (simulated(state, s, backend) for s in ("naive", md.search.Coherent(name)))
     difference = np.abs(found.forces() - expected.forces()).max(initial=0)
     assert difference <= largest_difference(state, "float64")
 

@@ -1,5 +1,7 @@
 """The loop: the shared gas case, steps, timings, faults, and looking without touching."""
 
+from contextlib import suppress
+from itertools import product
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 import md
 import sfc
+from tests import tiers
+from tests.md.test_search import every_precision
 from tests.processes import all_heard, started
 
 PHASES = {"reorder", "build", "force", "integrate"}
@@ -32,12 +36,13 @@ def same_run(one: md.State, other: md.State, backend: str, search: str = "linked
     )
 
 
-def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend):
+@pytest.mark.parametrize("roughly", [tiers.EVERY_TIME, tiers.by_night(tuple(md.search.SEARCHES))])
+def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend, roughly):
     state = md.scenes.shared_gas(4096, 0.2)
     assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
     energy = {}
-    for precision in ("float64", "float32"):
-        for search in set(md.search.SEARCHES) - {"naive"}:  # which would take longer than all others
+    for precision, searches in (("float64", md.search.SEARCHES), ("float32", roughly)):
+        for search in set(searches) - {"naive"}:  # which would take longer than all others
             simulation = md.Simulation(
                 state,
                 md.scenes.SHARED_LAW,
@@ -70,8 +75,7 @@ class TestSteps:
         simulation.run(0)
         assert same_bits(simulation.state, before)
 
-    @every_search
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @every_precision
     def test_two_runs_of_100_are_one_of_200(self, search, precision, backend):
         halves, whole = (gas_simulation(backend, search, precision=precision) for _ in range(2))
         halves.run(100)
@@ -191,6 +195,7 @@ def flight(vel, backend, search="linked", box=None, dt=0.125, **options):
 
 
 class TestFaults:
+    @pytest.mark.quick
     @every_search
     def test_a_particle_through_a_wall_is_raised_with_step_and_id(self, search, backend):
         simulation = flight([-1.0, 0, 0], backend, search)
@@ -207,7 +212,13 @@ class TestFaults:
         with pytest.raises(md.ParticleEscaped) as fault:
             simulation.run(10_000)
         assert (fault.value.step, fault.value.particle) == (16, 30)
-        assert simulation.step <= 17 + 2 * md.backend.get(backend).check_interval
+
+    @pytest.mark.quick
+    def test_a_run_ends_soon_after_a_fault(self, backend):
+        simulation = flight([0, 0, 1.0], backend)
+        with suppress(md.ParticleEscaped):
+            simulation.run(10_000)
+        assert 17 <= simulation.step <= 17 + 2 * md.backend.get(backend).check_interval
 
     def test_the_id_is_right_after_a_reorder(self, backend):
         simulation = flight([-1.0, 0, 0], backend, reorder=md.Reorder("hilbert", md.Every(1)))
@@ -215,6 +226,7 @@ class TestFaults:
             simulation.run(50)
         assert (fault.value.step, fault.value.particle) == (4, 30)
 
+    @pytest.mark.quick
     @every_search
     def test_a_position_that_is_not_finite_is_raised_with_step_and_id(self, search, backend):
         simulation = flight([1e308, 0, 0], backend, search, box=md.Box((5, 5, 5)), dt=100.0)
@@ -234,8 +246,7 @@ class TestFaults:
         simulation.run(1)
         assert simulation.state.by_id().pos[1].tolist() == [3.5, 3, 3]
 
-    @every_search
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @every_precision
     @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_a_step_to_just_below_zero_stays_in_the_box(self, search, precision, backend):
         state = md.State([[0, 1, 1], [3, 3, 0.0]], [[-1e-30, 0, 0], [0, 0, -1e-9]], md.Box((5, 5, 5)))
@@ -271,10 +282,15 @@ def look_after_a_fault(search: str, backend: str, axis: int, told: Connection) -
             told.send(type(error).__name__)
 
 
-@every_search
-@pytest.mark.parametrize("axis", [0, 1])
-def test_looking_after_a_fault_does_not_end_the_process(search, axis, backend):
-    process, heard = started(look_after_a_fault, search, backend, axis, threads=1 + axis)
+@pytest.mark.parametrize(
+    ("search", "axis", "threads"),
+    tiers.every_time(
+        product(sorted(md.search.SEARCHES), (0, 1), (1, 2)),
+        lambda search, axis, threads: axis + 1 == threads and (threads == 1 or search == "linked"),
+    ),
+)
+def test_looking_after_a_fault_does_not_end_the_process(search, axis, threads, backend):
+    process, heard = started(look_after_a_fault, search, backend, axis, threads=threads)
     assert all_heard(heard)[0] == "NonFiniteState"
     process.join()
     assert process.exitcode == 0

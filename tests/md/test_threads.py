@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.search import Lbvh, Reflexive
+from tests import tiers
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 
 pytestmark = pytest.mark.split  # parts for two in either case
@@ -105,9 +106,15 @@ def seen():
     return [*table, *looked, cells.pressure, cells.velocity]
 
 
+def pushed() -> list[np.ndarray]:
+    start = crowd(md.Box((12.0, 11.0, 13.0)))
+    return [md.Simulation(start, LAW, search="reflexive", backend="cpu", dt=1e-4).forces()]
+
+
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
+    "forces pushed both ways": pushed,
     "fused": fused,
     "friction": with_friction,
     "sizes, a tree": of_many_sizes("lbvh"),
@@ -117,12 +124,17 @@ WORKS = {
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
     "seen": seen,
 }
+OF_EACH_PATTERN = (
+    "linked",
+    "forces pushed both ways",
+)  # particles and ranges of cells; nodes and sums by parts
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", tiers.every_time(WORKS, lambda work: work in OF_EACH_PATTERN))
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
 
+@pytest.mark.nightly
 def test_no_kernel_that_threads_share_is_left_out():
     assert not_called_by(WORKS.values(), "md") == set()

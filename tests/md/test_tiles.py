@@ -1,6 +1,7 @@
 """Tiles of cells: any width in any order of the cells, more particles in a cell than are staged at once."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import md
 import sfc
 from md.backend.source import file_of
 from md.search import tiles
+from tests import tiers
 from tests.strategies import clouds
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
@@ -29,7 +31,7 @@ def partners(simulation) -> list[list[int]]:
     return [sorted(reads) for reads in np.split(stream.reads, stream.offsets[1:-1])]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data(), state=clouds(), width=WIDTHS)
 def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state, width):
     order = data.draw(st.sampled_from(sfc.orderings(state.box.dim)))
@@ -37,12 +39,23 @@ def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state,
     found = simulated(state, md.search.Tiles(order, width), backend)
     assert partners(found) == partners(expected)
     assert np.array_equal(found.state.id, expected.state.id)
+
+
+@pytest.mark.parametrize("dim", [3, tiers.by_night(2)])
+@settings(max_examples=40)
+@given(data=st.data(), width=WIDTHS)
+def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, width):
+    state, order = data.draw(clouds(dims=st.just(dim))), data.draw(st.sampled_from(sfc.orderings(dim)))
+    expected = simulated(state, md.search.Coherent(order), backend)
+    found = simulated(state, md.search.Tiles(order, width), backend)
     rounding = 1e-13 * len(state.pos) * (1e4 + 10 * np.abs(state.vel).sum(axis=1).max(initial=0))
     assert np.abs(found.forces() - expected.forces()).max(initial=0) <= rounding
 
 
-@pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("dim", "precision"),
+    tiers.every_time(product((3, 2), ("float64", "float32")), lambda *kind: kind == (3, "float64")),
+)
 def test_more_in_one_cell_than_are_staged_at_once(backend, dim, precision):
     generator = np.random.default_rng(7)
     pos = 0.5 + 0.3 * generator.random((1000, dim))
@@ -69,11 +82,12 @@ def test_a_fused_run_moves_every_particle_once(backend, width):
     assert np.allclose(end.pos, state.pos + 0.5 * state.vel, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("precision", ["float64", tiers.by_night("float32")])
 @pytest.mark.parametrize("fused", [False, True])
-def test_runs_repeat_bit_for_bit(backend, fused):
+def test_runs_repeat_bit_for_bit(backend, fused, precision):
     ends = []
     for _ in range(2):
-        simulation = simulated(md.scenes.shared_gas(729, 0.4), "tiles", backend, "float32", fused=fused)
+        simulation = simulated(md.scenes.shared_gas(729, 0.4), "tiles", backend, precision, fused=fused)
         simulation.run(40)
         ends.append(simulation.state)
     for name in ("pos", "vel", "id"):

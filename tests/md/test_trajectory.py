@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import md
 from md.trajectory import append_frame
+from tests import tiers
 
 
 def cloud(dim=3, n=40, periodic=True, seed=0, ids=None) -> md.State:
@@ -34,8 +35,17 @@ def path(tmp_path):
     return tmp_path / "run.gsd"
 
 
-@pytest.mark.parametrize("search", ["linked", md.search.Coherent("hilbert"), "verlet"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    [
+        tiers.quick(md.search.Coherent("hilbert"), "float64"),
+        ("linked", "float32"),
+        ("verlet", "float64"),
+        tiers.by_night("linked", "float64"),
+        tiers.by_night(md.search.Coherent("hilbert"), "float32"),
+        tiers.by_night("verlet", "float32"),
+    ],
+)
 def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
     search, precision, backend, tmp_path
 ):
@@ -72,6 +82,7 @@ def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
     assert not np.array_equal(read[1].particles.position, read[0].particles.position)
 
 
+@pytest.mark.quick
 def test_in_2d_the_third_axis_is_flat(tmp_path):
     append_frame(tmp_path / "run.gsd", cloud(2), 0)
     (frame,) = frames(tmp_path / "run.gsd")
@@ -109,6 +120,7 @@ def test_no_position_leaves_the_box_by_rounding(lengths, data, tmp_path_factory)
         assert (frame.particles.position[:, : box.dim] <= half).all()
 
 
+@pytest.mark.quick
 def test_no_particles_are_a_frame_too(tmp_path):
     for step in (0, 5):
         append_frame(tmp_path / "run.gsd", cloud(n=0), step)
@@ -143,6 +155,7 @@ def test_a_frame_that_is_there_is_not_written_again(path, step):
     assert path.read_bytes() == before
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("state", "step", "told"),
     [

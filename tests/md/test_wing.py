@@ -81,6 +81,7 @@ def test_a_point_where_the_outline_goes_straight_on_has_the_sides_of_its_neighbo
     assert foil.distance(np.add(middle, [(0, -0.25), (0, 0.25)])) == pytest.approx([-0.25, 0.25])
 
 
+@pytest.mark.quick
 @either_way
 @pytest.mark.parametrize("apart", [0.4, 0.0, -0.3, -1.9])
 def test_a_disc_on_a_face_is_pushed_by_its_spring_and_its_dashpot(search, apart, backend):
@@ -101,6 +102,7 @@ def test_a_disc_that_is_too_deep_is_let_go(search, depth):
     assert forces.tolist() == pytest.approx(np.array([[0, 0], [0, 100 * (0.5 + depth)]]))
 
 
+@pytest.mark.quick
 @either_way
 @pytest.mark.parametrize(
     ("section", "edge", "towards"), [("block", 1, (-0.6, 0.8)), ("sharp", 0, (1.0, 0.0))]
@@ -212,6 +214,7 @@ def test_an_old_tree_of_discs_that_go_round_meets_the_wing_as_a_new_one(backend)
         assert np.abs(given_).max() > 100
 
 
+@pytest.mark.quick
 @either_way
 def test_a_run_with_a_wing_goes_on_as_it_did(search, backend, tmp_path):
     foil = wing("blunt", chord=np.float32(7.1), angle=np.pi, stiffness=1e4, damping=0.1, depth=1 / 3)
