@@ -266,6 +266,24 @@ def is_reciprocal(law: Any) -> bool:
     return _of(law).reciprocal if told is None else bool(told)
 
 
+def require_force_sum(law: Any, purpose: str) -> None:
+    """Look whether what a law makes of one partner is a force.
+
+    Args:
+        law: the law.
+        purpose: what that is needed for, to begin a message with.
+
+    Raises:
+        ValueError: it has an `initial` or a `result` of its own.
+        TypeError: a law of a class without a pair function.
+    """
+    if not hasattr(law, "kernel_law") and {"initial", "result"} & set(_of(law).functions):
+        raise ValueError(
+            f"{purpose} under {law}, which sums other things than the forces of its partners; allowed: a law "
+            "without an `initial` and a `result` of its own"
+        )
+
+
 def require_law(law: Any) -> None:
     """Look at a law before a simulation computes with it.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from md.backend.base import Array, Backend
 from md.backend.prelude import dot
-from md.laws.pair import PairLaw, initial, kernel_law, pair_function
+from md.laws.pair import PairLaw, initial, kernel_law, pair_function, require_force_sum
 from md.laws.pair import interact as asked
 
 
@@ -42,11 +42,15 @@ class Virial:
         cutoff: of the other law.
         pair: the other law.
         virial: (n,) float64 array, by the rows that the search's kernel reads.
+
+    Raises:
+        ValueError: a law that sums other things than forces.
     """
 
     reciprocal = False
 
     def __init__(self, law: PairLaw, n: int, backend: Backend):
+        require_force_sum(law, "the virial")
         self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
 
     def kernel_law(self, precision: np.dtype) -> Pressing:

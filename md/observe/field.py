@@ -59,7 +59,8 @@ def field(simulation: Simulation, cells: Sequence[int]) -> Field:
         cells: along each axis, up to 2^24 in all.
 
     Raises:
-        ValueError: cells that do not fit the box, or particles of given radius.
+        ValueError: cells that do not fit the box, particles of given radius, or a law that sums other things
+            than forces.
         SimulationFault: the run has ended with it.
     """
     inside = simulation.inside()
@@ -72,7 +73,7 @@ def virial(simulation: Simulation) -> np.ndarray:
     In m d^2 / time^2; over dim times the area that a particle has (in 3D volume) it is the pressure on it.
 
     Raises:
-        ValueError: particles of given radius.
+        ValueError: particles of given radius, or a law that sums other things than forces.
         SimulationFault: the run has ended with it.
     """
     inside = simulation.inside()

@@ -221,6 +221,13 @@ class TestARefusal:
         with pytest.raises(ValueError, match=r"reciprocal=True for Both with an `initial`"):
             pair_function(law, initial=lambda law, ri: 0, reciprocal=True)(repel)
 
+    def test_of_the_pressure_under_a_law_that_sums_other_things_than_forces(self):
+        run = md.Simulation(PAIR, Alignment(rate=1.0, push=1.0), dt=1e-3, backend="cpu")
+        with pytest.raises(
+            ValueError, match=r"the virial under Alignment\(.*allowed: a law without an `initial`"
+        ):
+            md.observe.field(run, (2, 2, 2))
+
     def test_of_a_law_without_a_file_for_a_device(self):
         with pytest.raises(
             BackendUnavailableError,
