@@ -7,9 +7,9 @@ import pytest
 EVERY_TIME = ("linked", "verlet", "lbvh")  # of the searches: lists of cells, lists of particles, a tree
 
 
-def by_night(*values, id: str | None = None):
+def by_night(*values):
     """A case that is left to the night."""
-    return pytest.param(*values, marks=pytest.mark.nightly, id=id)
+    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 def quick(*values):

@@ -224,12 +224,12 @@ def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
     if friction:  # of which a central meeting takes no notice
         law = FrictionalSpringDashpot(2000.0, 12.0, friction=0.5, tangential_damping=3.0)
     state = md.State(pos, vel, md.Box((10.0 * parts, 10.0, 10.0)), radius=np.tile([one, other], parts))
-    run = simulated(state, "lbvh", backend, law, dt)
+    run = simulated(state, "linked", backend, law, dt)
     run.run(1100)
     end = run.state.by_id().vel
     assert end[1::2, 0] - end[::2, 0] == pytest.approx(np.full(parts, restitution), abs=2e-3)
     assert end[:, 0].sum() == pytest.approx(-parts, abs=1e-12)
-    touched = simulated(state, "lbvh", backend, law, dt)
+    touched = simulated(state, "linked", backend, law, dt)
     steps = next(
         k for k in itertools.count() if touched.run(1) is None and k > 5 and not len(touched.pairs())
     )

@@ -28,10 +28,9 @@ VARIANTS = [  # any two choices are together in one of them
     {"stack": stack, "met": "once", "atomics": "plain", "data": data, "contacts": "listed", "room": 2}
     for stack, data in zip(CHOICES["stack"], ("sorted", "shadow", "sorted"), strict=True)
 ]
-EVERY_TIME = [  # what kernels there are on the CPU: to push, to push from lists, to gather, to gather fused
+EVERY_TIME = [  # to push, to push from lists, to gather: fused where it may be
     ("shared", "once", "plain", "shadow"),
     ("shared", "once", "plain", "shadow", "listed", 2),
-    ("none", "twice", "none", "shadow"),
     ("shared", "twice", "none", "sorted"),
 ]
 EACH = pytest.mark.parametrize(
