@@ -161,8 +161,13 @@ def implement(stub: Callable, kind: type, choose: Callable) -> None:
 
 
 def implementations(kind: type) -> list[Callable]:
-    """What was given for a NamedTuple class, of every function that is chosen by it."""
-    return [own[kind] for own in _by_class.values() if kind in own]
+    """What was given for a NamedTuple class, of every function that is chosen by it.
+
+    Args:
+        kind: the class. If it has `parts`, classes of which kernels make objects, theirs are among it.
+    """
+    parts = [one for part in getattr(kind, "parts", ()) for one in implementations(part)]
+    return [own[kind] for own in _by_class.values() if kind in own] + parts
 
 
 def _reach(function: Callable, kinds: Iterable[type]) -> str:

@@ -147,7 +147,10 @@ def _struct(argument) -> Struct:
 
 
 def _held(argument) -> list[tuple[str, Any]]:
-    """The named fields that a struct holds: all but those that are None."""
+    """The named fields that a struct holds: all but those that are None; of a law made flat, as it was."""
+    if parts := getattr(argument, "parts", ()):  # `md.laws.pair.flat`
+        own = len(parts[0]._fields) - 1
+        argument = parts[0](*argument[:own], parts[1](*argument[own:]))
     fields = zip(argument._fields, argument, strict=True)
     return [(name, value) for name, value in fields if value is not None]
 

@@ -28,22 +28,22 @@ class Measured(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: the law that is measured, as kernels take it; None for one without a `potential`.
-        reach2: square of its cutoff.
+        reach2: square of the cutoff of the law that is measured.
         radius: (n,) of each particle, in d; (0,) where all are a half.
         dt: time of the last drift; 0 where there was none: then no contact counts as begun.
         energy: (n,) float64, raised: of each particle, half of that of its pairs.
         touching: (n,) int32, raised: its partners closer than the cutoff, in sums of two radii.
         begun: (n,) int32, raised: those whose contact began in the last step.
+        pair: that law, as kernels take it; None for one without a `potential`.
     """
 
-    pair: Any
     reach2: np.floating
     radius: Array
     dt: np.float64
     energy: Array
     touching: Array
     begun: Array
+    pair: Any
 
 
 class Measure:
@@ -82,7 +82,7 @@ class Measure:
         pair = None if self.pair is None else kernel_law(self.pair, precision)
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
         dt = np.float64(self._dt)
-        return Measured(pair, reach2, radius, dt, self.energy, self.touching, self.begun)
+        return Measured(reach2, radius, dt, self.energy, self.touching, self.begun, pair)
 
 
 @inlined

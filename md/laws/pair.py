@@ -237,7 +237,7 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
         ValueError: a number that the precision has no room for.
     """
     if hasattr(law, "kernel_law"):
-        return law.kernel_law(precision)
+        return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
     known, real = _of(law), np.dtype(precision).type
@@ -254,6 +254,49 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
     return known.kernel_class(*values)
+
+
+def flat(law: Any) -> Any:
+    """A law as kernels take it, with the numbers of a law that it asks, its last field, among its own.
+
+    Numba hands a NamedTuple to threads field by field, and cannot hand them one within another. Inside a
+    kernel the law is put together again before any of its functions is called; for a device, by the launcher.
+    """
+    pair = law[-1] if isinstance(law, tuple) and law else None
+    if not (isinstance(pair, tuple) and hasattr(pair, "_fields")):
+        return law
+    kinds = type(law), type(pair)
+    if kinds not in _flat_classes:
+        _flat_classes[kinds] = _flat_class(*kinds)
+    return _flat_classes[kinds](*law[:-1], *pair)
+
+
+_flat_classes: dict[tuple[type, type], type] = {}
+
+
+def _flat_class(kind: type, pair_kind: type) -> type:
+    """The class of such laws; `parts` are those of the law and of the law that it asks."""
+    own = len(kind._fields) - 1
+    fields = (*kind._fields[:-1], *(f"pair_{name}" for name in pair_kind._fields))
+    made = namedtuple(f"{kind.__name__}_{pair_kind.__name__}", fields)
+    made.parts = kind, pair_kind
+
+    @inlined
+    def whole(law):
+        return kind(*law[:own], pair_kind(*law[own:]))
+
+    def begin(law, ri):
+        return initial(whole(law), ri)
+
+    def meet(law, vel, i, j, r2, dr, vi, acc):
+        return interact(whole(law), vel, i, j, r2, dr, vi, acc)
+
+    def end(law, ri, vi, acc):
+        return result(whole(law), ri, vi, acc)
+
+    for stub, function in ((initial, begin), (interact, meet), (result, end)):
+        implement(stub, made, _always(function))
+    return made
 
 
 def is_reciprocal(law: Any) -> bool:

@@ -33,14 +33,14 @@ class Sized(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: the law between spheres of diameter 1, as kernels take it.
         radius: (n,) of each particle, in d.
-        reach2: square of that law's cutoff.
+        reach2: square of the cutoff of `pair`.
+        pair: the law between spheres of diameter 1, as kernels take it.
     """
 
-    pair: Any
     radius: Array
     reach2: np.floating
+    pair: Any
 
 
 class Sizes:
@@ -62,7 +62,7 @@ class Sizes:
     def kernel_law(self, precision: np.dtype) -> Sized:
         """The law as kernels take it."""
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
-        return Sized(kernel_law(self.pair, precision), self._radius, reach2)
+        return Sized(self._radius, reach2, kernel_law(self.pair, precision))
 
 
 def of_sizes(law: PairLaw, radius: Array) -> Any:

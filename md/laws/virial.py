@@ -22,12 +22,12 @@ class Pressing(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
-        pair: the law that pushes, as kernels take it.
         virial: (n,) float64, raised; in m d^2 / time^2.
+        pair: the law that pushes, as kernels take it.
     """
 
-    pair: Any
     virial: Array
+    pair: Any
 
 
 class Virial:
@@ -55,7 +55,7 @@ class Virial:
 
     def kernel_law(self, precision: np.dtype) -> Pressing:
         """The law as kernels take it."""
-        return Pressing(kernel_law(self.pair, precision), self.virial)
+        return Pressing(self.virial, kernel_law(self.pair, precision))
 
 
 @pair_function(Pressing, reciprocal=False)

@@ -36,11 +36,11 @@ def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
 
     class Law(ctypes.Structure):
         _fields_ = [
-            *([("pair", Pair)] if pair else []),
             ("reach2", real),
             ("radius", ctypes.c_uint64),
             ("dt", ctypes.c_double),
             *((name, ctypes.c_uint64) for name in ("energy", "touching", "begun")),
+            *([("pair", Pair)] if pair else []),
         ]
 
     return Law
@@ -63,7 +63,7 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
     rows = on_device(np.zeros((7, 3), precision), 16)
     nobody = on_device(np.empty(0, np.int32), 0)
     launcher = Launcher("md.search.naive", measure, "aos4", compiled)
-    launcher.force(7, rows, rows, nobody, grid.record, measure.kernel_law(precision), rows)
+    launcher.force(7, rows, rows, nobody, grid.record, kernel_law(measure, precision), rows)
 
     ((_, _, values),) = calls
     known = kernel_law(asked, precision) if tells_energy else ()
