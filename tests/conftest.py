@@ -58,7 +58,9 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     """Leave out what needs a device where none was asked for; in `nightly` are all property tests too."""
     if not config.option.cuda:
-        items[:] = [item for item in items if item.get_closest_marker("gpu") is None]
+        needing = [item for item in items if item.get_closest_marker("gpu")]
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=needing)
     if settings.get_current_profile_name() == "nightly":
         for item in items:
             if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):

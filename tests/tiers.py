@@ -1,37 +1,59 @@
-"""Which cases of a test run every time, and which by night (`pytest -m nightly`)."""
+"""Which cases of a test are in the default tier, and which are left to the nightly one."""
 
+import itertools
 from collections.abc import Callable, Iterable
 
 import pytest
+from hypothesis import settings
 
-EVERY_TIME = ("linked", "verlet", "lbvh")  # of the searches: lists of cells, lists of particles, a tree
+BY_DEFAULT = ("linked", "verlet", "lbvh")  # of the searches: lists of cells, lists of particles, a tree
 
 
-def by_night(*values):
-    """A case that is left to the night."""
+def nightly(*values):
+    """A case of the nightly tier alone."""
     return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 def quick(*values):
-    """A case that is quick, of a test whose other cases are not."""
+    """A quick case of a test whose other cases are not."""
     return pytest.param(*values, marks=pytest.mark.quick)
 
 
-def every_time(cases: Iterable, chosen: Callable[..., bool]) -> list:
-    """All cases as parameters; those that are not chosen are left to the night.
+def by_default(cases: Iterable, keep: Callable[..., bool]) -> list:
+    """All cases as parameters; those that are not kept are nightly.
 
     Args:
         cases: values, or tuples of them.
-        chosen: of the values of a case, whether it runs every time.
+        keep: of the values of a case, whether it is in the default tier.
     """
     found = []
     for case in cases:
         values = case if isinstance(case, tuple) else (case,)
-        found.append(case if chosen(*values) else by_night(*values))
+        found.append(case if keep(*values) else nightly(*values))
     return found
 
 
-def searches(names: Iterable[str], every: Iterable[str] = EVERY_TIME) -> list:
-    """Names of searches as parameters; those that are not among `every` are left to the night."""
-    chosen = set(every)
-    return every_time(sorted(names), lambda name: name in chosen)
+def searches(names: Iterable[str], kept: Iterable[str] = BY_DEFAULT) -> list:
+    """Names of searches as parameters; those that are not kept are nightly."""
+    chosen = set(kept)
+    return by_default(sorted(names), lambda name: name in chosen)
+
+
+def product(rows: list, columns: list, every: int) -> list:
+    """Cases of rows by columns, one in `every` by default: of each row, and of each column, some.
+
+    Args:
+        rows: tuples of values, or single values.
+        columns: single values.
+        every: no more than there are of either; 1 to keep all.
+    """
+    cases = []
+    for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
+        values = (*(row if isinstance(row, tuple) else (row,)), column)
+        cases.append(nightly(*values) if (i + j) % every else values)
+    return cases
+
+
+def fewer_examples(part: int) -> settings:
+    """Settings of a property test whose examples are slow: one in `part` of those of the profile."""
+    return settings(max_examples=max(1, settings.default.max_examples // part))

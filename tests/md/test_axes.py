@@ -38,7 +38,7 @@ def end_of(state, backend, layout, precision, search, fused, steps=20):
 
 @pytest.mark.parametrize(
     ("search", "layout", "precision", "dim", "periodic"),
-    tiers.every_time(
+    tiers.by_default(
         [(search, *case) for k, search in enumerate(md.search.SEARCHES) for case in CASES[k % 3 :: 3]]
         + [(search, "aos", "float64", 3, (True, False, True)) for search in md.search.SEARCHES]
         + [("linked", "soa", "float64", 3, (True, True, False))],

@@ -86,7 +86,7 @@ class Looks:
 
 @pytest.mark.parametrize(
     "case",
-    [*map(tiers.quick, QUICK), *CASES, *map(tiers.by_night, BY_NIGHT)],
+    [*map(tiers.quick, QUICK), *CASES, *map(tiers.nightly, BY_NIGHT)],
     ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}",
 )
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
@@ -113,9 +113,9 @@ def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
         ("velocity_verlet", "linked", True),
         ("position_verlet", "linked", False),
         ("adaptive_euler", "linked", False),
-        tiers.by_night("velocity_verlet", "verlet", True),
-        tiers.by_night("position_verlet", "scattered", False),
-        tiers.by_night("adaptive_euler", "coherent", False),
+        tiers.nightly("velocity_verlet", "verlet", True),
+        tiers.nightly("position_verlet", "scattered", False),
+        tiers.nightly("adaptive_euler", "coherent", False),
     ],
 )
 def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_path):

@@ -128,7 +128,7 @@ class TestOverlappingStart:
 class TestEnergy:
     @pytest.mark.parametrize(
         ("search", "precision", "fused"),
-        tiers.every_time(
+        tiers.by_default(
             [(search, *case) for search, case in zip(SEARCHES, cycle(CROSSED), strict=False)]
             + [(search, "float64", True) for search in ("coherent", "tiles")]
             + [("reflexive", "float64", False)],
@@ -221,8 +221,8 @@ class TestEnergy:
         ("aos", 3, "float32"),
         ("soa", 3, "float64"),
         ("aos4", 3, "float64"),
-        tiers.by_night("soa", 2, "float32"),
-        tiers.by_night("aos4", 2, "float32"),
+        tiers.nightly("soa", 2, "float32"),
+        tiers.nightly("aos4", 2, "float32"),
     ],
 )
 def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):

@@ -90,7 +90,7 @@ class TestVirial:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
     @pytest.mark.parametrize(
-        "way", tiers.every_time(WAYS, lambda way: way.split()[0] in ("naive", *tiers.EVERY_TIME))
+        "way", tiers.by_default(WAYS, lambda way: way.split()[0] in ("naive", *tiers.BY_DEFAULT))
     )
     def test_is_the_same_for_each_particle_and_cell_under_every_search(self, way, backend):
         """After two steps, when memory and copies have their order."""

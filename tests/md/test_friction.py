@@ -18,10 +18,10 @@ CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]
 IN_EVERY_SEARCH = pytest.mark.parametrize(
     ("search", "dim", "precision"),
     [
-        *((search, 3, "float64") for search in tiers.EVERY_TIME),
+        *((search, 3, "float64") for search in tiers.BY_DEFAULT),
         *(("linked", *case) for case in CASES[:2]),
         *(
-            tiers.by_night(search, *case)
+            tiers.nightly(search, *case)
             for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)
         ),
     ],
@@ -121,7 +121,7 @@ class TestForce:
         assert np.abs(ends[0].vel - ends[1].vel).max() <= 1e3 * bits
         assert np.abs(ends[0].vel - gas(dim).vel).max() > 1
 
-    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
+    @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
     def test_a_fused_step_is_the_plain_one(self, dim, backend):
         ends = []
         for fused in (False, True):
@@ -156,7 +156,7 @@ def collided(law, dr, v, duration: float, steps: int) -> tuple[np.ndarray, np.nd
 class TestCollision:
     """Relative velocities are given in diameters per contact time."""
 
-    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
+    @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
     @pytest.mark.parametrize(
         ("friction", "tangential", "v"),
         [

@@ -17,7 +17,7 @@ KILLS = {"three times": 3, "ten times": 10}
 LONGEST = 0.3  # s from the first turn of a life to its end
 
 
-@pytest.fixture(scope="module", params=["three times", tiers.by_night("ten times")])
+@pytest.fixture(scope="module", params=["three times", tiers.nightly("ten times")])
 def folders(request, backend, tmp_path_factory):
     """Of runs that were killed so often and then let go on to their end, and of runs that were not."""
     names = [name for name in RUNS if repeats(name, backend)]

@@ -73,7 +73,10 @@ def test_the_use_of_the_readme_runs(tmp_path):
     file, use, _ = readme_blocks()
     (tmp_path / "hertz.py").write_text(file)
     (tmp_path / "use.py").write_text(use)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+        "NUMBA_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-W", "error", str(tmp_path / "use.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

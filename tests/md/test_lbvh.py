@@ -20,7 +20,7 @@ def old_and_new(gas: md.State, law, backend: str) -> list[md.Simulation]:
     return [md.Simulation(gas, law, search=search, **options) for search in searches]
 
 
-@pytest.mark.parametrize("dim", [3, tiers.by_night(2)])
+@pytest.mark.parametrize("dim", [3, tiers.nightly(2)])
 def test_an_old_tree_misses_no_pair(dim, backend):
     gas = fast_gas(500, dim, dim)
     old, new = old_and_new(gas, md.laws.SpringDashpot(0.0, 0.0), backend)

@@ -68,9 +68,9 @@ def plain(state: md.State, law) -> dict:
 @pytest.mark.parametrize(
     ("search", "dim", "precision", "periodic"),
     [
-        *((search, 3, "float64", (True, False, True)) for search in tiers.EVERY_TIME),
+        *((search, 3, "float64", (True, False, True)) for search in tiers.BY_DEFAULT),
         *(("linked", *case) for case in CASES[2:]),
-        *(tiers.by_night(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
+        *(tiers.nightly(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
     ],
 )
 def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodic, backend):
@@ -103,9 +103,9 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
 class TestFewParticles:
     @pytest.mark.parametrize(
         ("search", "dim"),
-        tiers.every_time(
+        tiers.by_default(
             [*((search, 3) for search in SEARCHES), ("linked", 2)],
-            lambda search, _: search in tiers.EVERY_TIME,
+            lambda search, _: search in tiers.BY_DEFAULT,
         ),
     )
     def test_none(self, search, dim, backend):
@@ -153,7 +153,7 @@ class TestLaws:
         law = md.laws.SpringDashpot(stiffness=1.0, damping=50.0)
         assert math.isnan(look(simulated(crowd(3, (True,) * 3), backend, law)).collision_rate_by_touching)
 
-    @pytest.mark.parametrize("dim", [tiers.by_night(2), 3])
+    @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
     def test_friction_stores_what_the_spring_does(self, dim, backend):
         law = md.laws.FrictionalSpringDashpot(500.0, 2.0, friction=0.3, tangential_damping=1.0)
         simulation = simulated(crowd(dim, (True,) * dim), backend, law)

@@ -77,7 +77,7 @@ def test_spheres_far_out_are_pushed_alike_in_float32(at, overlap, backend):
     assert np.abs(found.forces() - expected.forces()).max() <= largest_difference(state, "float32") < 2
 
 
-@pytest.mark.parametrize("search", ["linked", tiers.by_night("lbvh")])
+@pytest.mark.parametrize("search", ["linked", tiers.nightly("lbvh")])
 def test_profiles_leave_out_who_is_out_of_the_box(search, backend):
     within = np.array([[0.5, 1.0], [2.5, 2.0], [5.5, 4.5], [5.6, 0.5]])
     beyond = [[-0.1, 1.0], [-300.0, 2.0], [6.1, 0.6], [5000.0, 4.0]]

@@ -53,7 +53,7 @@ def to_walls(state: md.State) -> np.ndarray:
 class TestDense:
     @pytest.mark.parametrize(
         ("phi", "name"),
-        tiers.every_time(product([0.55, 0.6], BOXES), lambda phi, name: (phi == 0.6) == (name != "uneven")),
+        tiers.by_default(product([0.55, 0.6], BOXES), lambda phi, name: (phi == 0.6) == (name != "uneven")),
     )
     def test_a_packing_has_no_overlap_and_the_exact_temperature(self, phi, name, backend):
         box = BOXES[name]
@@ -66,7 +66,7 @@ class TestDense:
 
     @pytest.mark.parametrize(
         ("phi", "name"),
-        tiers.every_time(
+        tiers.by_default(
             product([0.2, 0.35, 0.36, 0.5, 0.6], ["cubic", "flat", "2D"]),
             lambda phi, name: name == "cubic" or (phi, name) in ((0.6, "flat"), (0.36, "2D")),
         ),
@@ -113,7 +113,7 @@ class TestLatticesOfDenseBoxes:
 class TestBetweenWalls:
     @pytest.mark.parametrize(
         ("phi", "name"),
-        tiers.every_time(
+        tiers.by_default(
             product([0.1, 0.3, 0.4], WALLED),
             lambda phi, name: phi == {"flat": 0.1, "slit": 0.3}.get(name, 0.4),
         ),

@@ -16,7 +16,7 @@ from tests.md.test_search import largest_difference, separations
 
 LAW = SpringDashpot(stiffness=1e4, damping=5.0)
 DT = 1e-4
-DIMS = [3, tiers.by_night(2)]
+DIMS = [3, tiers.nightly(2)]
 SEARCHES = sorted(md.search.SEARCHES)
 RADII = st.one_of(st.sampled_from([0.1, 0.25, 0.5, 1.0, 2.0]), st.floats(0.1, 2.0))
 
@@ -206,7 +206,7 @@ def test_an_old_tree_misses_nobody(dim, backend):
 
 @pytest.mark.parametrize(
     ("one", "other", "friction"),
-    tiers.every_time(
+    tiers.by_default(
         [(*pair, friction) for pair in ((0.2, 1.4), (0.1, 0.1), (0.9, 2.0)) for friction in (False, True)],
         lambda one, other, friction: not friction or one == 0.2,
     ),

@@ -19,7 +19,7 @@ from tests import tiers
 from tests.md.test_search import LAW, dense_cloud, largest_difference, shuffled, simulated
 from tests.strategies import clouds
 
-DIMS = [3, tiers.by_night(2)]
+DIMS = [3, tiers.nightly(2)]
 MEETINGS = ("once", "plain"), ("once", "aggregated"), ("twice", "none")
 VARIANTS = [  # any two choices are together in one of them
     {"stack": CHOICES["stack"][a], "met": met, "atomics": atomics, "data": CHOICES["data"][(a + b) % 3]}
@@ -35,7 +35,7 @@ EVERY_TIME = [  # to push, to push from lists, to gather: fused where it may be
 ]
 EACH = pytest.mark.parametrize(
     "variant",
-    tiers.every_time(VARIANTS, lambda variant: tuple(variant.values()) in EVERY_TIME),
+    tiers.by_default(VARIANTS, lambda variant: tuple(variant.values()) in EVERY_TIME),
     ids=lambda variant: "-".join(map(str, variant.values())),
 )
 LEAVES = pytest.mark.parametrize("data", CHOICES["data"])
@@ -98,8 +98,8 @@ class TestEveryVariant:
         [
             ("once", "local"),
             ("twice", "local"),
-            tiers.by_night("once", "none"),
-            tiers.by_night("twice", "none"),
+            tiers.nightly("once", "none"),
+            tiers.nightly("twice", "none"),
         ],
     )
     def test_meets_images_once_in_a_box_of_two_cutoffs(self, side, met, stack, backend):
@@ -127,7 +127,7 @@ class TestEveryVariant:
 
     @pytest.mark.parametrize(
         ("data", "met"),
-        tiers.every_time(
+        tiers.by_default(
             product(CHOICES["data"], CHOICES["met"]), lambda data, met: met == "once" or data != "shadow"
         ),
     )

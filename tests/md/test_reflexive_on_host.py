@@ -7,6 +7,7 @@ import md
 from md.backend.launcher import as_c_reads
 from md.laws.pair import kernel_law
 from md.search.reflexive import Reflexive
+from tests import tiers
 from tests.md.test_cuda_on_host import printed_around
 from tests.md.test_cuda_source import source_of
 from tests.md.test_search import dense_cloud, largest_difference, simulated
@@ -108,17 +109,17 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
 @pytest.mark.parametrize(
     ("kernel", "dim", "real", "layout", "data"),
     [
-        ("gather_none", 3, np.float32, "aos4", "sorted"),
+        tiers.nightly("gather_none", 3, np.float32, "aos4", "sorted"),
         ("gather_local", 2, np.float64, "soa", "unsorted"),
-        ("gather_shared", 3, np.float64, "aos", "sorted"),
+        tiers.nightly("gather_shared", 3, np.float64, "aos", "sorted"),
         ("push_none", 2, np.float64, "aos4", "unsorted"),
-        ("push_local", 3, np.float32, "soa", "sorted"),
-        ("push_shared", 2, np.float32, "aos", "unsorted"),
+        tiers.nightly("push_local", 3, np.float32, "soa", "sorted"),
+        tiers.nightly("push_shared", 2, np.float32, "aos", "unsorted"),
         ("sum_none", 3, np.float64, "aos", "sorted"),
-        ("sum_local", 3, np.float64, "aos4", "unsorted"),
-        ("sum_shared", 2, np.float32, "soa", "sorted"),
+        tiers.nightly("sum_local", 3, np.float64, "aos4", "unsorted"),
+        tiers.nightly("sum_shared", 2, np.float32, "soa", "sorted"),
         ("resolve", 2, np.float64, "aos4", "sorted"),
-        ("resolve", 3, np.float32, "soa", "sorted"),
+        tiers.nightly("resolve", 3, np.float32, "soa", "sorted"),
     ],
 )
 def test_a_kernel_of_a_device_finds_the_forces_of_naive(kernel, dim, real, layout, data, tmp_path):

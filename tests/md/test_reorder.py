@@ -88,7 +88,7 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
 
 @pytest.mark.parametrize(
     ("search", "precision"),
-    tiers.every_time(
+    tiers.by_default(
         product(
             sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data), ("float64", "float32")
         ),

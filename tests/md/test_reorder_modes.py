@@ -62,7 +62,7 @@ def rows(stream) -> dict[int, list[int]]:
         ("linked", "aos", "float64", 3, (True, True, False)),
         ("scattered", "aos", "float64", 3, (False, True, True)),
         ("naive", "aos", "float64", 2, (True, False)),
-        *(tiers.by_night(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)),
+        *(tiers.nightly(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)),
     ],
 )
 def test_every_mode_takes_the_particles_where_mode_data_does(
@@ -172,7 +172,7 @@ def test_any_schedule_serves_any_mode(mode, schedule, backend):
 
 @pytest.mark.parametrize(
     ("search", "precision"),
-    tiers.every_time(
+    tiers.by_default(
         product(UNSORTED, ("float64", "float32")),
         lambda search, precision: precision == "float64" or search == "linked",
     ),

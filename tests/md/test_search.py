@@ -18,23 +18,23 @@ SOLID = st.just(3)
 CELL_ORDERS = [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)]
 every_kind = pytest.mark.parametrize(
     ("search", "dim", "precision"),
-    tiers.every_time(
+    tiers.by_default(
         [(search, *kind) for search in SEARCHES for kind in KINDS],
-        lambda search, *kind: kind in (KINDS[:3] if search in tiers.EVERY_TIME else KINDS[:1]),
+        lambda search, *kind: kind in (KINDS[:3] if search in tiers.BY_DEFAULT else KINDS[:1]),
     ),
 )
 every_dim = pytest.mark.parametrize(
     ("search", "dim"),
-    tiers.every_time(
+    tiers.by_default(
         [(search, dim) for search in SEARCHES for dim in (3, 2)],
-        lambda search, dim: dim == 3 or search in tiers.EVERY_TIME,
+        lambda search, dim: dim == 3 or search in tiers.BY_DEFAULT,
     ),
 )
 every_precision = pytest.mark.parametrize(
     ("search", "precision"),
-    tiers.every_time(
+    tiers.by_default(
         [(search, precision) for search in SEARCHES for precision in ("float64", "float32")],
-        lambda search, precision: precision == "float64" or search in tiers.EVERY_TIME,
+        lambda search, precision: precision == "float64" or search in tiers.BY_DEFAULT,
     ),
 )
 
@@ -268,7 +268,7 @@ def test_coherent_finds_the_same_pairs_in_any_cell_order(name, dim, backend, dat
     assert np.array_equal(found.pairs(), expected.pairs())
 
 
-@pytest.mark.parametrize(("name", "dim"), tiers.every_time(CELL_ORDERS, lambda name, dim: dim == 3))
+@pytest.mark.parametrize(("name", "dim"), tiers.by_default(CELL_ORDERS, lambda name, dim: dim == 3))
 @settings(max_examples=10)
 @given(data=st.data())
 def test_coherent_folds_the_same_forces_in_any_cell_order(name, dim, backend, data):

@@ -41,7 +41,7 @@ def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state,
     assert np.array_equal(found.state.id, expected.state.id)
 
 
-@pytest.mark.parametrize("dim", [3, tiers.by_night(2)])
+@pytest.mark.parametrize("dim", [3, tiers.nightly(2)])
 @settings(max_examples=40)
 @given(data=st.data(), width=WIDTHS)
 def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, width):
@@ -54,7 +54,7 @@ def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, wi
 
 @pytest.mark.parametrize(
     ("dim", "precision"),
-    tiers.every_time(product((3, 2), ("float64", "float32")), lambda *kind: kind == (3, "float64")),
+    tiers.by_default(product((3, 2), ("float64", "float32")), lambda *kind: kind == (3, "float64")),
 )
 def test_more_in_one_cell_than_are_staged_at_once(backend, dim, precision):
     generator = np.random.default_rng(7)
@@ -82,7 +82,7 @@ def test_a_fused_run_moves_every_particle_once(backend, width):
     assert np.allclose(end.pos, state.pos + 0.5 * state.vel, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("precision", ["float64", tiers.by_night("float32")])
+@pytest.mark.parametrize("precision", ["float64", tiers.nightly("float32")])
 @pytest.mark.parametrize("fused", [False, True])
 def test_runs_repeat_bit_for_bit(backend, fused, precision):
     ends = []

@@ -41,9 +41,9 @@ def path(tmp_path):
         tiers.quick(md.search.Coherent("hilbert"), "float64"),
         ("linked", "float32"),
         ("verlet", "float64"),
-        tiers.by_night("linked", "float64"),
-        tiers.by_night(md.search.Coherent("hilbert"), "float32"),
-        tiers.by_night("verlet", "float32"),
+        tiers.nightly("linked", "float64"),
+        tiers.nightly(md.search.Coherent("hilbert"), "float32"),
+        tiers.nightly("verlet", "float32"),
     ],
 )
 def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(

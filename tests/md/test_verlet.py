@@ -60,7 +60,7 @@ def head_on(dim: int, step: float, periodic: bool) -> md.State:
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("dim", "periodic", "fused", "step"),
-    tiers.every_time(
+    tiers.by_default(
         product((2, 3), (True, False), (False, True), (0.09, 0.145, 0.4)), lambda *case: case in CASES
     ),
 )
@@ -164,7 +164,7 @@ def test_any_cell_order_gives_the_same_pairs(name, dim, backend, data):
 
 @pytest.mark.parametrize(
     ("name", "fused"),
-    tiers.every_time(
+    tiers.by_default(
         product(sorted(sfc.orderings(3)), (False, True)), lambda name, fused: fused or name == "hilbert"
     ),
 )

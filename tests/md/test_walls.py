@@ -32,7 +32,7 @@ def lone(dim, pos, vel, length=10.0, **options):
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("side", "restitution", "dim", "fused"),
-    tiers.every_time(
+    tiers.by_default(
         product((0, 1), (1.0, 0.9, 0.7, 0.5), (2, 3), (False, True)), lambda *case: case in AT_A_WALL
     ),
 )
@@ -150,13 +150,13 @@ def test_shaken_walls_act_as_walls_that_move(backend, wall_damping, integrator):
 
 @pytest.mark.parametrize(
     ("search", "dim", "fused"),
-    tiers.every_time(
+    tiers.by_default(
         [
             (search, dim, fused)
             for search, dim, fused in product(md.search.SEARCHES, (3, 2), (False, True))
             if md.search.SEARCHES[search].fuses or not fused
         ],
-        lambda search, dim, fused: dim == 3 and (not fused or search in tiers.EVERY_TIME),
+        lambda search, dim, fused: dim == 3 and (not fused or search in tiers.BY_DEFAULT),
     ),
 )
 def test_every_search_fused_or_not_feels_the_same_from_outside(backend, search, dim, fused):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sfc.cache import set_associative
-from tests.sfc.tiers import thinned
+from tests.tiers import product
 
 MISSING = [tool for tool in ("cc", "valgrind") if shutil.which(tool) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{' and '.join(MISSING)} not found in PATH")
@@ -91,7 +91,7 @@ def simulate(folder, size, line, ways, **constants):
     return at_load, loads
 
 
-@pytest.mark.parametrize(("walk", "geometry"), thinned(list(WALKS), GEOMETRIES, every=3))
+@pytest.mark.parametrize(("walk", "geometry"), product(list(WALKS), GEOMETRIES, every=3))
 def test_misses_are_those_that_cachegrind_counts(tmp_path, walk, geometry):
     size, line, ways = geometry
     factor, step, passes = WALKS[walk]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from tests.sfc.tiers import fewer, nightly, thinned
 from tests.strategies import CURVES, INTEGER_DTYPES, cells_of, indices_of
+from tests.tiers import fewer_examples, nightly, product
 
 ORDERS = (1, 2, 3, 4, 5, 6)
 CELLS = 2**17
@@ -81,7 +81,7 @@ class TestEveryOrderExhaustively:
 @every_curve
 class TestAnyDtypeAndOrder:
     @pytest.mark.quick
-    @fewer(8)
+    @fewer_examples(8)
     @given(data=st.data())
     def test_decode_after_encode_is_the_identity(self, name, dim, data):
         curve = sfc.curve(name, dim)
@@ -91,7 +91,7 @@ class TestAnyDtypeAndOrder:
         assert all(int(i) < curve.base ** (dim * order) for i in index)
         assert np.array_equal(curve.decode(index, order), cells)
 
-    @fewer(8)
+    @fewer_examples(8)
     @given(data=st.data())
     def test_encode_after_decode_is_the_identity(self, name, dim, data):
         curve = sfc.curve(name, dim)
@@ -121,7 +121,7 @@ class TestAnyDtypeAndOrder:
             assert np.array_equal(curve.encode(view, 3), np.arange(len(cells)))
 
 
-@pytest.mark.parametrize(("name", "dim", "dtype"), thinned(CURVES, INTEGER_DTYPES, every=4))
+@pytest.mark.parametrize(("name", "dim", "dtype"), product(CURVES, INTEGER_DTYPES, every=4))
 def test_every_integer_dtype_gives_the_same_index(name, dim, dtype):
     curve = sfc.curve(name, dim)
     cells = curve.traversal(2)

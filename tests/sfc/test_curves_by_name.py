@@ -11,8 +11,8 @@ from sfc.butz import butz
 from sfc.hilbert import RULES
 from sfc.lsystem import expand, walk
 from sfc.peano import peano
-from tests.sfc.tiers import nightly
 from tests.strategies import CURVES
+from tests.tiers import nightly
 
 # Whether it is continuous, whether closed, its states, and a digest of its traversal: as measured once, drawn
 # and looked at (the figures of experiments.curves). The tests below derive many of them another way.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import sfc
 from sfc import locality
-from tests.sfc.tiers import nightly
 from tests.strategies import shapes
+from tests.tiers import nightly
 
 NAMES = {
     1: ["row", "random"],

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfc
-from tests.sfc.tiers import nightly
 from tests.strategies import shapes_filled_by
+from tests.tiers import nightly
 
 
 def steps(path: np.ndarray) -> np.ndarray:

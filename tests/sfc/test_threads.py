@@ -7,6 +7,7 @@ import pytest
 import sfc
 from sfc import locality
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
+from tests.tiers import by_default, nightly
 
 SHAPES = {
     "hilbert": (64, 64, 64),
@@ -27,7 +28,7 @@ def ranked(name: str):
     return work
 
 
-@pytest.mark.parametrize(("curve", "dim"), [("hilbert", 3), ("peano", 2)])
+@pytest.mark.parametrize(("curve", "dim"), [("hilbert", 3), nightly("peano", 2)])
 def test_the_first_row_outside_is_named_whoever_finds_it(curve, dim):
     numba.set_num_threads(2)
     curve, cells = sfc.curve(curve, dim), np.zeros((20_000, dim), np.int64)
@@ -75,10 +76,11 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", by_default(WORKS, lambda work: work in ("block", "gilbert")))
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
 
+@pytest.mark.nightly
 def test_no_kernel_that_threads_share_is_left_out():
     assert not_called_by(WORKS.values(), "sfc") == set()
