@@ -86,22 +86,18 @@ class PairLaw(Protocol):
     cutoff: float
 
 
+@dataclasses.dataclass
 class _Known:
-    """What `pair_function` was told of a law's class, and the NamedTuple class of such laws in kernels."""
+    """What `pair_function` was given for a law's class."""
 
-    def __init__(
-        self, law_class: type, fields: tuple[str, ...], functions: dict[str, Callable], reciprocal: bool
-    ):
-        self.law_class, self.fields, self.functions, self.reciprocal = (
-            law_class,
-            fields,
-            functions,
-            reciprocal,
-        )
+    law_class: type
+    fields: tuple[str, ...]
+    functions: dict[str, Callable]
+    reciprocal: bool
 
     @cached_property
     def kernel_class(self) -> type:
-        """Made when first asked for: by then all that the functions name is defined."""
+        """NamedTuple class of such laws in kernels; made at first use, when all globals are defined."""
         made = self.law_class
         if not issubclass(made, tuple):
             made = namedtuple(_class_name(made, self.functions.values()), self.fields)
@@ -328,14 +324,19 @@ def require_force_sum(law: Any, purpose: str) -> None:
 
 
 def require_law(law: Any) -> None:
-    """Look at a law before a simulation computes with it.
+    """Check a law before a simulation computes with it.
 
     Raises:
-        TypeError: its class has no pair function, or it has no cutoff.
+        TypeError: its class has no pair function, it has no cutoff, or it has a method `potential` without
+            the function of this name for kernels, or without `closest_start`.
         ValueError: a cutoff that is not positive and finite.
     """
-    if not hasattr(law, "kernel_law"):
-        _of(law)
+    functions = {"potential"} if hasattr(law, "kernel_law") else set(_of(law).functions)
+    if hasattr(law, "potential") and not ("potential" in functions and hasattr(law, "closest_start")):
+        raise TypeError(
+            f"{law} has a method `potential`; allowed: with pair_function(..., potential=f), f(law, r) the "
+            "energy of a pair in a kernel, and with an attribute `closest_start`; or leave the method out"
+        )
     cutoff = getattr(law, "cutoff", None)
     if not isinstance(cutoff, NUMBERS) or isinstance(cutoff, bool):
         raise TypeError(

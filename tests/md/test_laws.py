@@ -219,6 +219,18 @@ class TestARefusal:
         with pytest.raises(error, match=r"cutoff = .* of Impostor.*allowed: "):
             forces(Impostor(1.0, 0.0, cutoff))
 
+    def test_of_an_energy_that_kernels_cannot_tell(self):
+        def potential(self, distance):
+            return 0 * distance
+
+        names = {"cutoff": 1.0, "closest_start": 0.0, "potential": potential}
+        law = make_dataclass("Told", [("strength", float)], frozen=True, namespace=names)
+        pair_function(law)(repel)
+        with pytest.raises(
+            TypeError, match=r"Told\(.* has a method `potential`; allowed: with pair_function"
+        ):
+            forces(law(1.0))
+
     def test_of_a_reciprocal_law_that_sums_more_than_the_force(self):
         law = make_dataclass("Both", [("cutoff", float)], frozen=True)
         with pytest.raises(ValueError, match=r"reciprocal=True for Both with an `initial`"):
