@@ -144,6 +144,22 @@ def test_an_edit_that_a_kernel_reaches_acts_at_once(checkout, file, old, new, fo
     assert forces["naive"] == pytest.approx([-force, force], rel=1e-12)
 
 
+def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
+    law = "md/laws/contact.py"
+    checkout.edit(law, LAW, LAW.replace("p.spring", "MANY * p.spring"))
+    checkout.edit(
+        law,
+        "from sfc.compile import inlined\n",
+        "from md.counts import MANY\nfrom sfc.compile import inlined\n",
+    )
+    constants = checkout.folder / "md/counts.py"
+    text = constants.read_text()
+    for factor in (2, 3):
+        constants.write_text(f"{text}\nMANY = {factor}\n")
+        force = 25.0 * factor
+        assert checkout.run("naive")[:2] == ({"naive": [-force, force]}, ONE[1])
+
+
 def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else(checkout, tmp_path):
     checkout.cache = tmp_path / "empty"
     both = [checkout.start("naive") for _ in range(2)]
