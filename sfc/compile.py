@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
-from typing import Any
 
 import numba
 from numba import extending
@@ -21,8 +20,7 @@ from numba.core import types
 from sfc.fingerprint import fingerprint
 from sfc.kernel_cache import KernelCache
 
-_overloads: dict[Callable, list[Callable]] = {}  # of each function that has some, what chooses the code
-_by_class: dict[Callable, dict[type, Callable]] = {}  # likewise, by the NamedTuple class of one argument
+_by_class: dict[Callable, dict[type, Callable]] = {}  # of each function, what chooses its code for a class
 
 
 class Shared:
@@ -100,18 +98,13 @@ def overload(stub: Callable) -> Callable:
         The decorator of a function that takes the Numba types of the arguments, by the names that `stub` has,
         and returns a function of those names to compile, or None where it has none for such types.
     """
-
-    def decorate(choose: Callable) -> Callable:
-        _overloads.setdefault(stub, []).append(choose)
-        return extending.overload(stub, jit_options={"forceinline": True})(choose)
-
-    return decorate
+    return extending.overload(stub, jit_options={"forceinline": True})
 
 
 def chosen_by(argument: str, default: Callable | None = None) -> Callable:
     """Decorator of a function whose code in a kernel follows from the NamedTuple class of one argument.
 
-    What is to be called for a class `implement` says; so whoever defines a class gives its code.
+    `implement` gives the code for a class, in the module that defines the class.
 
     Args:
         argument: name of the argument.
@@ -133,9 +126,8 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable:
             return known and known(*kinds)
 
         choose.__signature__ = inspect.Signature(names)  # which Numba compares with that of the code
+        choose.by_class, choose.default = True, default  # for `sfc.fingerprint`
         extending.overload(stub, jit_options={"forceinline": True})(choose)
-        if default is not None:
-            _overloads[stub] = [default]
         return stub
 
     return decorate
@@ -160,19 +152,26 @@ def implement(stub: Callable, kind: type, choose: Callable) -> None:
     _by_class[stub][kind] = choose
 
 
-def implementations(kind: type) -> list[Callable]:
-    """What was given for a NamedTuple class, of every function that is chosen by it.
+def implementations(kind: type) -> list[tuple[str, Callable]]:
+    """List what `implement` was given for a NamedTuple class, each with the name of the function, sorted.
 
     Args:
-        kind: the class. If it has `parts`, classes of which kernels make objects, theirs are among it.
+        kind: the class. If it has an attribute `parts`, classes of which kernels make objects, what was given
+            for those comes after it.
     """
+    own = sorted(
+        (
+            (f"{stub.__module__}.{stub.__qualname__}", given)
+            for stub, given in _by_class.items()
+            if kind in given
+        ),
+        key=lambda named: named[0],
+    )
     parts = [one for part in getattr(kind, "parts", ()) for one in implementations(part)]
-    return [own[kind] for own in _by_class.values() if kind in own] + parts
+    return [(name, given[kind]) for name, given in own] + parts
 
 
 def _reach(function: Callable, kinds: Iterable[type]) -> str:
-    """Fingerprint of what a kernel can reach with arguments of some NamedTuple classes."""
-    roots: list[Any] = [function]
-    for kind in kinds:
-        roots += implementations(kind)
-    return fingerprint(roots, lambda stub: _overloads.get(stub, ()))
+    """Hash what a kernel can reach with arguments of some NamedTuple classes."""
+    named = [one for kind in kinds for one in implementations(kind)]
+    return f"{[name for name, _ in named]} {fingerprint([function, *(given for _, given in named)])}"

@@ -2,8 +2,9 @@
 
 Numba compiles byte code, calls or inlines what a function names and freezes the globals it reads. So two
 functions give the same machine code for the same types if their instructions, those of every function they
-can reach and all constants on the way are the same. Comments, docstrings, line numbers and the paths of files
-are in none of these, and an edit of code that no kernel can reach changes no fingerprint.
+can reach, how each is to be compiled, and all constants on the way are the same. Comments, docstrings, line
+numbers and the paths of files are in none of these, and an edit of code that no kernel can reach changes no
+fingerprint.
 """
 
 from __future__ import annotations
@@ -11,128 +12,168 @@ from __future__ import annotations
 import dis
 import hashlib
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.types import Type
+from numba.core.typing.templates import builtin_registry
 
-FOREIGN = frozenset(sys.stdlib_module_names) | {"numpy", "numba", "llvmlite"}  # told apart by their versions
+VERSIONED = frozenset({"builtins", "numpy", "numba", "llvmlite"})  # packages told apart by their versions
+STANDARD = Path(sysconfig.get_paths()["stdlib"]).resolve()
 GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), slice, range)
 
 
 class UnknownReachError(ValueError):
-    """What a compiled function reads cannot be hashed, or has changed since; the message names it."""
+    """A compiled function reads what cannot be hashed; the message names it."""
 
 
-def fingerprint(
-    roots: Iterable[Callable], stand_ins: Callable[[Callable], Iterable[Callable]] = lambda stub: ()
-) -> str:
-    """Hash of all that some functions can reach.
+class ChangedReachError(UnknownReachError):
+    """A constant that a compiled function reads has changed since; the message names the function."""
+
+
+def fingerprint(roots: Iterable[Callable]) -> str:
+    """Hash all that some functions can reach.
 
     Args:
-        roots: functions or Numba dispatchers.
-        stand_ins: gives the functions that compiled code calls in place of a function (its overloads).
+        roots: functions or Numba dispatchers; their order counts.
 
     Returns:
         64 hexadecimal digits.
 
     Raises:
-        UnknownReachError: a global that is neither code nor a plain constant, or one that is another than it
-            was when it was first hashed: what Numba has compiled since holds the one or the other.
+        UnknownReachError: a global that is neither code nor a plain constant.
+        ChangedReachError: a global that is another than when it was first hashed: machine code compiled since
+            may hold the one or the other.
     """
-    tokens, seen = set(), set()
-    waiting = list(roots)
-    while waiting:
-        function = waiting.pop()
-        if isinstance(function, Dispatcher):
-            tokens.add(f"{_name(function)} with {sorted(map(str, function.targetoptions.items()))}")
-        function = getattr(function, "py_func", function)
-        if function in seen:
-            continue
-        seen.add(function)
-        if _is_foreign(function.__module__):
-            tokens.add(_name(function))
-            continue
-        token, named = _described(function)
-        if _first_seen.setdefault(function, token) != token:
-            raise UnknownReachError(
-                f"a constant that {_name(function)} reads has changed since it was first used"
-            )
-        tokens.add(token)
-        waiting += [*named, *stand_ins(function)]
-    return hashlib.sha256("\n".join(sorted(tokens)).encode()).hexdigest()
+    numbers: dict[Callable, int] = {}  # functions in the order in which they are found
+    waiting: list[Callable] = []
+
+    def number(function: Callable) -> int:
+        if function not in numbers:
+            numbers[function] = len(numbers)
+            waiting.append(function)
+        return numbers[function]
+
+    digest = hashlib.sha256(repr([number(root) for root in roots]).encode())
+    for function in waiting:  # grows on the way
+        text, found = _described(function)
+        digest.update(f"{text}\n{[number(one) for one in found]}\n".encode())
+    return digest.hexdigest()
 
 
-_first_seen: dict[FunctionType, str] = {}
+_first_seen: dict[Callable, tuple[str, list[Callable]]] = {}
 _read: dict[CodeType, tuple[str, tuple[str, ...], frozenset[str]]] = {}
 
 
-def _described(function: FunctionType) -> tuple[str, list[Callable]]:
-    """A token of a function's instructions and of the constants that they name; and the functions named."""
+def _described(function: Callable) -> tuple[str, list[Callable]]:
+    """Describe a function by its instructions, constants and options; list the functions that it names."""
+    found: list[Callable] = []
+    if isinstance(function, Dispatcher):
+        return f"options {sorted(map(str, function.targetoptions.items()))}", [function.py_func]
+    if isinstance(plain := getattr(function, "py_func", None), FunctionType):
+        return "shared", [plain]
+    if _is_foreign(function.__module__):
+        return _name(function), found
     code, closure = function.__code__, function.__closure__ or ()
     if code not in _read:
         instructions = hashlib.sha256("\n".join(_instructions(code)).encode()).hexdigest()
-        _read[code] = (
-            instructions,
-            tuple(sorted(set(_names(code, GLOBALS)))),
-            frozenset(_names(code, ATTRIBUTES)),
-        )
+        names = tuple(sorted(set(_names(code, GLOBALS))))
+        _read[code] = instructions, names, frozenset(_names(code, ATTRIBUTES))
     instructions, names, attributes = _read[code]
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
     values |= {f"cell {n}": c.cell_contents for n, c in zip(code.co_freevars, closure, strict=True)}
     values |= {"defaults": function.__defaults__, "keyword defaults": function.__kwdefaults__}
-    found: list[Callable] = []
     constants = [f"{name} = {_token(value, attributes, found)}" for name, value in values.items()]
-    return "\n".join([_name(function), instructions, *constants]), found
+    text = "\n".join([_name(function), instructions, *constants])
+    if _first_seen.setdefault(function, (text, found)) != (text, found):
+        raise ChangedReachError(
+            f"a constant that {_name(function)} reads has changed since it was first compiled; define the "
+            "function again, or start a new process"
+        )
+    options, stand_ins = _overloads(function)
+    return f"{text}\n{options}", found + stand_ins
 
 
-def _token(value: Any, attributes: frozenset[str], found: list[Callable]) -> str:
-    """A value as text; functions in it are appended to those found.
+_registered: dict[Callable, list[Any]] = {}
+_registered_of = 0  # entries of Numba's registry that are in it
+
+
+def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
+    """List what Numba compiles in place of a function: options, and the functions that choose the code.
+
+    A chooser with the attribute `by_class` chooses by the class of an argument (`sfc.compile.chosen_by`): of
+    it only the attribute `default` counts, for the rest is found by the classes.
+    """
+    global _registered_of
+    for registered, kind in builtin_registry.globals[_registered_of:]:
+        if isinstance(registered, FunctionType) and isinstance(kind, types.Function):
+            _registered.setdefault(registered, []).extend(kind.templates)
+    _registered_of = len(builtin_registry.globals)
+    options, choosers = [], []
+    for template in _registered.get(function, ()):
+        choose = getattr(template, "_overload_func", None)
+        if choose is None:
+            raise UnknownReachError(f"{_name(function)} has a {template.__name__} of Numba's own")
+        options.append(f"{getattr(template, '_jit_options', None)} {getattr(template, '_inline', None)}")
+        by_class = getattr(choose, "by_class", False)
+        choosers += ([choose.default] if choose.default else []) if by_class else [choose]
+    return options, choosers
+
+
+def _token(value: Any, attributes: frozenset[str], found: list[Callable], above: tuple = ()) -> str:
+    """Describe a value in words; functions in it are appended to those found.
 
     Args:
         value: a global, or a cell of a closure.
-        attributes: names that the code reads of whatever; of a module or a class of one's own, those matter.
+        attributes: names that the code reads as attributes; of a module or a class, those members count.
         found: functions.
+        above: modules and classes whose member the value is.
 
     Raises:
         UnknownReachError: a value of no known kind.
     """
-    behind = getattr(value, "py_func", value)
-    if isinstance(behind, FunctionType):
+    if isinstance(value, (FunctionType, Dispatcher)) or isinstance(
+        getattr(value, "py_func", None), FunctionType
+    ):
         found.append(value)
-        return _name(behind)
+        return "function"
     if isinstance(value, Enum):
         return f"{_name(type(value))}.{value.name} = {value.value!r}"
     if isinstance(value, PLAIN):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, (np.generic, np.ndarray)):
         held = np.ascontiguousarray(value)
-        return f"{held.dtype.str} {held.shape} {hashlib.sha256(held.tobytes()).hexdigest()}"
-    if isinstance(value, (np.dtype, np.ufunc, Type)):
+        if held.dtype.hasobject:
+            raise UnknownReachError(f"an array of objects, {value!r:.100}")
+        return f"{held.dtype!r} {held.shape} {hashlib.sha256(held.tobytes()).hexdigest()}"
+    if isinstance(value, (np.dtype, types.Type)):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, dict):
-        value = tuple(value.items())
+        return f"dict {_token(tuple(value.items()), attributes, found, above)}"
     if isinstance(value, (tuple, list, set, frozenset)):
-        parts = [_token(part, attributes, found) for part in value]
-        return f"{type(value).__name__} {sorted(parts) if isinstance(value, (set, frozenset)) else parts}"
+        ordered = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        parts = [_token(part, attributes, found, above) for part in ordered]
+        return f"{_name(type(value))} {getattr(value, '_fields', '')} {parts}"
+    if above and isinstance(above[-1], type) and hasattr(value, "__get__"):
+        return _name(type(value))  # a property, or a field of a NamedTuple class: compiled code goes by types
     if isinstance(value, (ModuleType, type)):
-        own = (
-            ""
-            if _is_foreign(value.__name__ if isinstance(value, ModuleType) else value.__module__)
-            else value
-        )
-        read = sorted(attributes & set(vars(own))) if own else ()
-        inner = attributes - {value.__name__.rpartition(".")[2]}  # `a.b.c` names b and c of a; and no circles
-        parts = [f"{name}: {_token(vars(own)[name], inner - {name}, found)}" for name in read]
-        return f"{value.__name__ if isinstance(value, ModuleType) else _name(value)} {parts}"
-    if isinstance(value, BuiltinFunctionType) or _is_foreign(type(value).__module__):
-        return f"{_name(type(value))} {getattr(value, '__name__', '')}"
+        name = value.__name__ if isinstance(value, ModuleType) else _name(value)
+        if value in above or _is_foreign(name if isinstance(value, ModuleType) else value.__module__):
+            return name
+        read = sorted(attributes & set(vars(value)))
+        parts = [f"{k}: {_token(vars(value)[k], attributes, found, (*above, value))}" for k in read]
+        return f"{name} {getattr(value, '_fields', '')} {parts}"
+    named = getattr(value, "__name__", None)
+    if isinstance(value, BuiltinFunctionType) or (named and _is_foreign(getattr(value, "__module__", None))):
+        return f"{_name(type(value))} {getattr(value, '__module__', '')} {named}"
     raise UnknownReachError(
         f"{value!r:.100} is of {_name(type(value))}; known: numbers, arrays, functions, types"
     )
@@ -141,6 +182,7 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable]) -> str
 def _instructions(code: CodeType) -> Iterator[str]:
     """The instructions of a code object and of those in it, a line each; no docstring, no line numbers."""
     yield f"{code.co_argcount} {code.co_kwonlyargcount} {code.co_flags & 0xFF} {code.co_varnames}"
+    yield code.co_exceptiontable.hex()
     for step in dis.get_instructions(code):
         value = step.argval
         if isinstance(value, CodeType):
@@ -166,4 +208,11 @@ def _name(value: Any) -> str:
 
 
 def _is_foreign(module: str | None) -> bool:
-    return (module or "builtins").partition(".")[0] in FOREIGN
+    """Whether a module is of Python's, numpy's or Numba's own, whose versions are known."""
+    top = (module or "builtins").partition(".")[0]
+    if top in VERSIONED:
+        return True
+    if top not in sys.stdlib_module_names:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is None or Path(file).resolve().is_relative_to(STANDARD)

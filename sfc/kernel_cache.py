@@ -40,7 +40,7 @@ DIGEST = 32  # bytes of a hash
 MOST_BYTES = 2**31  # of all entries; those used longest ago are removed
 ABANDONED = 3600.0  # seconds after which a file that was never renamed is removed
 SUFFIX = ".kernel"
-CONFIGURED = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DISABLE_JIT")
+CONFIGURED = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError,
           pickle.UnpicklingError, RuntimeError)  # fmt: skip
 
@@ -88,20 +88,20 @@ class KernelCache(_Cache):
 
     @property
     def cache_path(self) -> str:
-        """The folder."""
+        """Give the folder of all kernels."""
         return str(cache_folder())
 
     def enable(self) -> None:
-        """It is on at all times."""
+        """Do nothing: the cache is always on."""
 
     def disable(self) -> None:
-        """It is on at all times."""
+        """Do nothing: the cache is always on."""
 
     def flush(self) -> None:
-        """Nothing to do: an entry that no longer fits is never found."""
+        """Do nothing: an entry that no longer fits is never found."""
 
     def load_overload(self, sig, target_context):
-        """The kernel compiled for some argument types, or None.
+        """Find the kernel compiled for some argument types; None if there is none.
 
         Args:
             sig: argument types, or a signature.
@@ -147,11 +147,13 @@ class KernelCache(_Cache):
             kinds = _types(sig)
             classes = _classes(kinds)
             try:
+                if any(isinstance(kind, types.Callable) for kind in kinds):
+                    raise UnknownReachError("it is called with a function, which has no name that lasts")
                 reach = self._reach(classes)
             except UnknownReachError as error:
                 reach = None
                 warnings.warn(
-                    f"{self._name} is compiled by every process anew, and not kept: {error}",
+                    f"{self._name} is not kept on disk, so that each process compiles it: {error}",
                     RuntimeWarning,
                     stacklevel=2,
                 )
@@ -163,7 +165,7 @@ class KernelCache(_Cache):
                 llvmlite.__version__,
                 np.__version__,
             )
-            named = [f"{kind.__module__}.{kind.__qualname__}" for kind in classes]
+            named = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in classes]
             parts = (
                 self._name,
                 self._options,
@@ -218,15 +220,14 @@ class _Unpickler(pickle.Unpickler):
         return self._classes[pid]
 
 
-_told = False
+_has_warned = _has_written = False
 
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all; warns once in a process where that cannot be done."""
-    global _told
+    global _has_warned, _has_written
     beside = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        is_first = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             beside.write_bytes(data)
@@ -235,11 +236,12 @@ def _write(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
-        if is_first:
+        if not _has_written:
+            _has_written = True
             remove_old(cache_folder())
     except OSError as error:
-        if not _told:
-            _told = True
+        if not _has_warned:
+            _has_warned = True
             warnings.warn(
                 f"compiled kernels cannot be kept in {cache_folder()} ({error.strerror or error}), so that "
                 "each process compiles its own; set NUMBA_CACHE_DIR to a folder that can be written",

@@ -15,7 +15,7 @@ import numpy as np
 
 from md.backend import radix
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
-from md.backend.launcher import THREADS, Launcher, functor_of
+from md.backend.launcher import THREADS, Launcher, asked_by, functor_of
 
 SCAN_TILE = 8 * THREADS  # counts that a block of sort.cu's scan takes
 RADIX_TILE = 2048  # keys that a block of radix.cu takes
@@ -141,7 +141,7 @@ class Cuda(Backend):
 
     def kernels(self, stem: str, law: Any = None) -> Launcher:
         """The kernels of a stem; they are compiled when first called with arguments of a kind."""
-        key = (stem, type(law), type(getattr(law, "pair", None)), self.layout, self.options, self._device)
+        key = (stem, type(law), type(asked_by(law)), self.layout, self.options, self._device)
         if key not in _launchers:
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
             _launchers[key] = Launcher(stem, law, self.layout, compile)

@@ -6,6 +6,8 @@ the text together and the backend compiles it.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,24 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import BackendUnavailableError
-from md.backend.source import C_TYPES, STORE, Struct, assemble, blocks, file_of, parameters, struct_of_dtype
+from md.backend.source import (
+    C_TYPES,
+    STORE,
+    Struct,
+    assemble,
+    blocks,
+    file_of,
+    parameters,
+    struct_of_dtype,
+    with_includes,
+)
 
 THREADS = 256  # a block
 WIDE = 1024  # a block of a kernel marked so, where that leaves enough blocks to share out
 ENOUGH = 2**19  # threads
 NARROW = 64  # a block of a kernel marked so
 ENTRY = 4  # bytes of shared memory
+FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
 
 class Launcher:
@@ -38,7 +51,7 @@ class Launcher:
 
     def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
         self._stem, self._layout, self._make = stem, layout, compile
-        pair = getattr(law, "pair", None)
+        pair = asked_by(law)
         self._law_file = None if law is None else functor_of(law)
         self._pair_file = None if pair is None else functor_of(pair)
         text = _cuda_file(stem).read_text()
@@ -112,11 +125,17 @@ def _cuda_file(stem: str) -> Path:
     return path
 
 
+def asked_by(law: Any) -> Any:
+    """The law that a law asks, or None."""
+    return getattr(law, "pair", None) if hasattr(law, "kernel_law") else None
+
+
 def functor_of(law: Any) -> Path:
-    """The CUDA functions of a law: the `.cuh` beside the module of its class.
+    """Find the CUDA functions of a law: the `.cuh` beside the module of its class.
 
     Raises:
-        BackendUnavailableError: there are none.
+        BackendUnavailableError: there are none, they are not those that the law has on the CPU, or the module
+            has a second law, whose functions would be these too.
     """
     kind = type(law)
     path = file_of(kind.__module__, ".cuh")
@@ -125,6 +144,22 @@ def functor_of(law: Any) -> Path:
             f"law {kind.__qualname__} runs on the CPU only: {path.name} is not beside {path.stem}.py; write "
             f"its function `interact` there, as md/laws/contact.cuh does, or use backend='cpu'"
         )
+    module = vars(sys.modules[kind.__module__]).values()
+    own = {one for one in module if isinstance(one, type) and one.__module__ == kind.__module__}
+    laws = {one.__qualname__: vars(one)["kernel_functions"] for one in own if "kernel_functions" in vars(one)}
+    if len(laws) > 1:
+        raise BackendUnavailableError(
+            f"{path.name} cannot hold the functions of {' and of '.join(sorted(laws))}; allowed: one law in "
+            "each module that has a .cuh"
+        )
+    text = with_includes(path)
+    for functions in laws.values():
+        found = {name for name in FUNCTIONS if re.search(rf"__device__[^;{{}}()]*\b{name}\(", text)}
+        if found != set(functions):
+            raise BackendUnavailableError(
+                f"{path.name} defines {', '.join(sorted(found)) or 'nothing'}, and {path.stem}.py "
+                f"{', '.join(sorted(functions))}; allowed: the same functions in both"
+            )
     return path
 
 
@@ -167,8 +202,8 @@ def _is_struct(value) -> bool:
 
 
 def _field_type(name: str, value) -> str:
-    if isinstance(value, int):
-        return "long long"
+    if isinstance(value, (int, float)):
+        return "long long" if isinstance(value, int) else "double"
     if _is_struct(value):
         return name.capitalize()
     return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
@@ -193,17 +228,12 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     return lambda given: given
 
 
-def as_c_reads(argument) -> np.ndarray:
-    """An object with named fields as a kernel's struct: (1,) structured array."""
-    return np.array([_plain(argument)], _field(argument))
-
-
 def _field(value):
     """The numpy type of a field of a struct."""
     if hasattr(value, "_fields"):
         return np.dtype([(name, _field(held)) for name, held in _held(value)], align=True)
-    if isinstance(value, int):
-        return np.int64
+    if isinstance(value, (int, float)):
+        return np.int64 if isinstance(value, int) else np.float64
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
 
 
@@ -216,6 +246,6 @@ def _plain(value):
         return tuple(_plain(held) for _, held in _held(value))
     if isinstance(value, np.ndarray):
         return value.reshape(())[()]
-    if isinstance(value, (int, np.generic)):
+    if isinstance(value, (int, float, np.generic)):
         return value
     return value.data.ptr if value.size else 0

@@ -169,6 +169,12 @@ def assemble(
     return "".join((*head, *texts, _with_includes(own, only(own.read_text(), kernel), seen)))
 
 
+def with_includes(path: Path) -> str:
+    """The text of a functor with the headers that it includes, but for those of this package."""
+    included = [path.parent / name for name in _INCLUDE.findall(path.read_text())]
+    return "".join([path.read_text(), *(with_includes(one) for one in included if one.exists())])
+
+
 def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
     """A source with the project's headers that it includes in their places, each but once."""
     if path in seen:

@@ -35,7 +35,7 @@ def none_yet(law, ri):
     return 0
 
 
-@pair_function(Collect, initial=none_yet, reciprocal=False)
+@pair_function(Collect, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The number of partners so far, and one more within reach, which is written down if there is room."""
     size = pair_size(law.radius, i, j)

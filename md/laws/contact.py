@@ -148,7 +148,7 @@ def stored(law, r):
     return law.spring * (law.diameter - r) ** 2 / 2
 
 
-@pair_function(SpringDashpot, fields=FIELDS, potential=stored)
+@pair_function(SpringDashpot, fields=FIELDS, potential=stored, reciprocal=True)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The force so far, and that of one partner more."""
     if r2 >= law.diameter * law.diameter or r2 == 0:  # coincident centres have no direction to push along

@@ -85,7 +85,7 @@ class FrictionalSpringDashpot(SpringDashpot):
         return math.exp(-rate * self.contact_time) if rate else 1.0
 
 
-@pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=stored)
+@pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=stored, reciprocal=True)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The force so far, and that of one partner more."""
     if r2 >= law.diameter * law.diameter or r2 == 0:  # coincident centres have no direction to push along

@@ -26,7 +26,7 @@ class Listing(NamedTuple):
     partners: Array
 
 
-@pair_function(Listing, initial=none_yet, reciprocal=False)
+@pair_function(Listing, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The number of partners so far, and one more, which is written down if there is room.
 

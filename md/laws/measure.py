@@ -115,4 +115,4 @@ def measured(law, vel, i, j, r2, dr, vi, acc):
     return interact
 
 
-pair_function(Measured, reciprocal=False)(measured)
+pair_function(Measured)(measured)

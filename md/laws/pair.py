@@ -33,33 +33,67 @@ import numpy as np
 
 from md.backend.prelude import zero
 from sfc.compile import chosen_by, implement, inlined
-from sfc.fingerprint import UnknownReachError, fingerprint
+from sfc.fingerprint import ChangedReachError, UnknownReachError, fingerprint
 
-ARGUMENTS = "law", "vel", "i", "j", "r2", "dr", "vi", "acc"
+PARAMETERS = {
+    "initial": ("law", "ri"),
+    "interact": ("law", "vel", "i", "j", "r2", "dr", "vi", "acc"),
+    "result": ("law", "ri", "vi", "acc"),
+    "potential": ("law", "r"),
+}
 NUMBERS = (int, float, np.integer, np.floating)
 
 
 @chosen_by("law", default=lambda law, ri: lambda law, ri: zero(ri))
 def initial(law, ri):
-    """The accumulator of a particle at `ri` that has met no other yet; the zero vector by default."""
+    """Make the accumulator of a particle that has met no other yet; by default the zero vector.
+
+    Args:
+        law: as kernels take it.
+        ri: position of the particle, a vector (tuple of dim numbers of the run's precision), in d.
+    """
     raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
 @chosen_by("law")
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """The accumulator of particle i after meeting particle j; see the module's contract."""
+    """Add what particle i gets of particle j to the accumulator of i.
+
+    Args:
+        law: as kernels take it.
+        vel: (n, dim) velocities of all, in d per time unit; `load(vel, j, dr)` is the vector of j.
+        i: row of the particle.
+        j: row of the partner.
+        r2: square of their distance, in d^2; 0 where they coincide.
+        dr: vector r_i - r_j between nearest images, in d.
+        vi: vector, velocity of i.
+        acc: accumulator of i.
+
+    Returns:
+        The accumulator.
+    """
     raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
 @chosen_by("law", default=lambda law, ri, vi, acc: lambda law, ri, vi, acc: acc)
 def result(law, ri, vi, acc):
-    """What the accumulator of a particle that has met all others amounts to; itself by default."""
+    """Turn the accumulator of a particle that has met all others into its force; by default it is the force.
+
+    Args:
+        law: as kernels take it.
+        ri: vector, position of the particle, in d.
+        vi: vector, its velocity, in d per time unit.
+        acc: its accumulator.
+
+    Returns:
+        Vector, in m d / time^2.
+    """
     raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
 @chosen_by("law")
 def potential(law, r):
-    """Energy of a pair at distance r, less than the cutoff."""
+    """Energy of a pair at distance r in d, less than the cutoff; in m d^2 / time^2."""
     raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
 
 
@@ -75,7 +109,7 @@ class PairLaw(Protocol):
     A law that nothing drives may have two attributes more, for `md.watch`: `potential(distance)`, the energy
     of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
     method gives the function `potential` to `pair_function` too, and has it in its `.cuh`: `md.observe` sums
-    the energy where the particles are.
+    the energy on the device that owns the particles.
 
     All of it is about two particles whose radii are a half; what follows for others, `md.laws.sized` says.
 
@@ -94,13 +128,15 @@ class _Known:
     fields: tuple[str, ...]
     functions: dict[str, Callable]
     reciprocal: bool
+    reach: str = ""
 
     @cached_property
     def kernel_class(self) -> type:
         """NamedTuple class of such laws in kernels; made at first use, when all globals are defined."""
         made = self.law_class
         if not issubclass(made, tuple):
-            made = namedtuple(_class_name(made, self.functions.values()), self.fields)
+            self.reach = _reach(self)
+            made = namedtuple(_class_name(self), self.fields)
         for name, function in self.functions.items():
             implement(_STUBS[name], made, _always(function))
         return made
@@ -116,7 +152,7 @@ def pair_function(
     initial: Callable | None = None,
     result: Callable | None = None,
     potential: Callable | None = None,
-    reciprocal: bool | None = None,
+    reciprocal: bool = False,
 ) -> Callable[[Callable], Callable]:
     """Decorator of the function `interact` of a law: what a particle gets of another.
 
@@ -126,44 +162,40 @@ def pair_function(
         fields: attributes of the law that kernels get; None for the fields of the dataclass.
         initial: function (law, ri) that makes the accumulator; None for the zero vector.
         result: function (law, ri, vi, acc) that gives what is added to the output; None for the accumulator.
-        potential: function (law, r) of the energy of a pair; None for a law that tells none.
-        reciprocal: whether a particle gets the opposite of what it gives, so that a search may ask for each
-            pair once; None for yes, if neither `initial` nor `result` is given.
+        potential: function (law, r) of the energy of a pair; None for a law without an energy.
+        reciprocal: whether particle j gets the opposite of what i gets, so that a search may compute each
+            pair once (`md.search.Reflexive`); not for a law with an `initial` or a `result`.
 
     Returns:
         The decorator. It leaves the function as it is.
 
     Raises:
         TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is no
-            number, or a function of other parameters than `interact(law, vel, i, j, r2, dr, vi, acc)`.
-        ValueError: the class has a function already; or a reciprocal law that sums anything but the force.
+            number, or a function of other parameters than `PARAMETERS`.
+        ValueError: the class has a function already, another NamedTuple class has its name, a field that is
+            no attribute or begins with an underscore, or a reciprocal law that sums anything but the force.
     """
     names = _fields(law_class, fields)
 
     def register(function: Callable) -> Callable:
-        found = tuple(inspect.signature(function).parameters)
-        if found != ARGUMENTS:
-            raise TypeError(
-                f"{function.__qualname__}({', '.join(found)}) for {law_class.__qualname__}; allowed: a "
-                f"function of ({', '.join(ARGUMENTS)}), see md.laws.pair"
-            )
+        given = {"initial": initial, "interact": function, "result": result, "potential": potential}
+        functions = {name: one for name, one in given.items() if one is not None}
+        for name, one in functions.items():
+            _require_parameters(name, one, law_class)
         if law_class in _known:
             raise ValueError(
                 f"a second pair function, {function.__qualname__}, for {law_class.__qualname__}; allowed: "
                 "one for each class; define the class again before it, or give another class this function"
             )
-        given = {"initial": initial, "interact": function, "result": result, "potential": potential}
-        functions = {name: one for name, one in given.items() if one is not None}
-        plain = initial is None and result is None
-        if reciprocal and not plain:
+        if reciprocal and {"initial", "result"} & set(functions):
             raise ValueError(
                 f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
                 "allowed: for laws whose accumulator is the force"
             )
-        known = _Known(law_class, names, functions, plain if reciprocal is None else reciprocal)
-        _known[law_class] = known
+        known = _known[law_class] = _Known(law_class, names, functions, bool(reciprocal))
+        law_class.kernel_functions = tuple(functions)  # which a device's launcher looks for in the .cuh
         if issubclass(law_class, tuple):
-            known.kernel_class  # noqa: B018 - kernels may meet it before anybody asks
+            known.kernel_class  # noqa: B018 - kernels take its objects as they are
         return function
 
     return register
@@ -173,7 +205,7 @@ _STUBS = {"initial": initial, "interact": interact, "result": result, "potential
 
 
 def _always(function: Callable) -> Callable:
-    """What chooses a function whatever the types; one marked `by_types` chooses itself."""
+    """Make a function that chooses `function` whatever the types; one marked `by_types` chooses itself."""
     if getattr(function, "by_types", False):
         return function
     return lambda *kinds: function
@@ -185,15 +217,37 @@ def by_types(choose: Callable) -> Callable:
     return choose
 
 
+def _require_parameters(name: str, function: Callable, law_class: type) -> None:
+    found = tuple(inspect.signature(function).parameters)
+    if found != PARAMETERS[name]:
+        raise TypeError(
+            f"{name}: {function.__qualname__}({', '.join(found)}) for {law_class.__qualname__}; allowed: a "
+            f"function of ({', '.join(PARAMETERS[name])}), see md.laws.pair"
+        )
+
+
 def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the numbers that kernels get of a law of some class."""
     if isinstance(law_class, type) and issubclass(law_class, tuple) and hasattr(law_class, "_fields"):
+        same = [kind for kind in _known if issubclass(kind, tuple) and kind.__name__ == law_class.__name__]
+        if same and law_class not in same:  # Numba tells the types of their objects apart by this name alone
+            raise ValueError(
+                f"a second NamedTuple class with a pair function is called {law_class.__name__}; the first "
+                f"is of {same[0].__module__}; allowed: another name, or a frozen dataclass"
+            )
         return law_class._fields
     if not (dataclasses.is_dataclass(law_class) and law_class.__dataclass_params__.frozen):
         raise TypeError(
             f"pair_function({getattr(law_class, '__qualname__', law_class)!r}); allowed: a class decorated "
             "with @dataclass(frozen=True), or a NamedTuple class"
         )
+    own = tuple(field.name for field in dataclasses.fields(law_class))
+    for name in own if fields is None else fields:
+        if name.startswith("_") or not (name in own or hasattr(law_class, name)):
+            raise ValueError(
+                f"field {name!r} of {law_class.__qualname__}; allowed: fields and attributes of the class "
+                "whose names begin with a letter"
+            )
     if fields is not None:
         return tuple(fields)
     hints = typing.get_type_hints(law_class)
@@ -204,21 +258,29 @@ def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
                 f"field {field.name}: {field.type} of {law_class.__qualname__} is no number, so that kernels "
                 "cannot take it; allowed: int or float; or name the numbers that they get in fields=(...)"
             )
-    return tuple(field.name for field in dataclasses.fields(law_class)) or ("cutoff",)
+    return own or ("cutoff",)
 
 
-def _class_name(law_class: type, functions: typing.Iterable[Callable]) -> str:
-    """A name for the NamedTuple class of a law that no other law shares, in this process or another.
-
-    Numba makes the names of compiled functions from those of their argument types. So two laws of one name,
-    in two modules or before and after an edit in a notebook, must have classes of different names.
-    """
+def _reach(known: _Known) -> str:
+    """Hash the functions of a law; of functions that cannot be hashed, name the class."""
     try:
-        reach = fingerprint(functions)
-    except UnknownReachError:  # nothing of it is kept on disk then
-        reach = f"{id(law_class)}"
-    told = f"{law_class.__module__} {reach}".encode()
-    return f"{law_class.__name__}_{hashlib.sha256(told).hexdigest()[:12]}"
+        return fingerprint(known.functions.values())
+    except ChangedReachError:
+        raise
+    except UnknownReachError:  # kernels that call them are kept nowhere
+        return str(id(known.law_class))
+
+
+def _class_name(known: _Known) -> str:
+    """Name the NamedTuple class of a law as no other law's, in this process or another.
+
+    Numba makes the names of compiled functions from those of their argument types, without their fields. So
+    two laws of one name, in two modules or before and after an edit in a notebook, must have classes of
+    different names.
+    """
+    kind = known.law_class
+    whole = f"{kind.__module__}.{kind.__qualname__} {known.fields} {list(known.functions)} {known.reach}"
+    return f"{kind.__name__}_{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
 
 
 def kernel_law(law: Any, precision: np.dtype) -> Any:
@@ -253,7 +315,7 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
 
 
 def flat(law: Any) -> Any:
-    """A law as kernels take it, with the numbers of a law that it asks, its last field, among its own.
+    """Replace the last field of a law, if that is the NamedTuple of another law, by the fields of that one.
 
     Numba hands a NamedTuple to threads field by field, and cannot hand them one within another. Inside a
     kernel the law is put together again before any of its functions is called; for a device, by the launcher.
@@ -296,13 +358,12 @@ def _flat_class(kind: type, pair_kind: type) -> type:
 
 
 def is_reciprocal(law: Any) -> bool:
-    """Whether each of a pair gets the opposite of what the other does, so that it may be asked for once.
+    """Whether each of a pair gets the opposite of what the other gets, so that it may be computed once.
 
     Raises:
         TypeError: a law of a class without a pair function.
     """
-    told = getattr(law, "reciprocal", None)
-    return _of(law).reciprocal if told is None else bool(told)
+    return bool(law.reciprocal) if hasattr(law, "kernel_law") else _of(law).reciprocal
 
 
 def require_force_sum(law: Any, purpose: str) -> None:
@@ -327,16 +388,26 @@ def require_law(law: Any) -> None:
     """Check a law before a simulation computes with it.
 
     Raises:
-        TypeError: its class has no pair function, it has no cutoff, or it has a method `potential` without
-            the function of this name for kernels, or without `closest_start`.
-        ValueError: a cutoff that is not positive and finite.
+        TypeError: its class has no pair function, it has no cutoff, or of the three that tell an energy
+            (method `potential`, function `potential` for kernels, `closest_start`) some are missing.
+        ValueError: a cutoff that is not positive and finite, or a constant that its functions read and that
+            has changed since they were compiled.
     """
-    functions = {"potential"} if hasattr(law, "kernel_law") else set(_of(law).functions)
-    if hasattr(law, "potential") and not ("potential" in functions and hasattr(law, "closest_start")):
-        raise TypeError(
-            f"{law} has a method `potential`; allowed: with pair_function(..., potential=f), f(law, r) the "
-            "energy of a pair in a kernel, and with an attribute `closest_start`; or leave the method out"
-        )
+    if not hasattr(law, "kernel_law"):
+        known = _of(law)
+        if known.reach and known.reach != _reach(known):
+            raise ValueError(
+                f"the functions of {law} have changed; define the class again, and then its functions"
+            )
+        names = {"potential", "closest_start"}
+        found = {name for name in names if hasattr(law, name)}
+        if ("potential" in known.functions or "potential" in found) and not (
+            found == names and "potential" in known.functions
+        ):
+            raise TypeError(
+                f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
+                "and pair_function(..., potential=f), f(law, r) the energy of a pair in a kernel; or none"
+            )
     cutoff = getattr(law, "cutoff", None)
     if not isinstance(cutoff, NUMBERS) or isinstance(cutoff, bool):
         raise TypeError(

@@ -79,19 +79,19 @@ def of_sizes(law: PairLaw, radius: Array) -> Any:
 
 @inlined
 def begun(law, ri):
-    """The accumulator of the law between spheres of diameter 1."""
+    """Make the accumulator of the law between spheres of diameter 1."""
     return initial(law.pair, ri)
 
 
 @inlined
 def ended(law, ri, vi, acc):
-    """What that law makes of it."""
+    """Turn the accumulator into the force, as that law does."""
     return result(law.pair, ri, vi, acc)
 
 
 @pair_function(Sized, initial=begun, result=ended)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """What that law makes of a partner, with all lengths in sums of the two radii."""
+    """Add what that law gives of a partner, with all lengths in sums of the two radii."""
     size = pair_size(law.radius, i, j)
     size2 = size * size
     if r2 >= law.reach2 * size2:

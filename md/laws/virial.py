@@ -58,7 +58,7 @@ class Virial:
         return Pressing(self.virial, kernel_law(self.pair, precision))
 
 
-@pair_function(Pressing, reciprocal=False)
+@pair_function(Pressing)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The accumulator as it is; what the partner presses with is added to `virial`."""
     alone = asked(law.pair, vel, i, j, r2, dr, vi, initial(law.pair, vi))

@@ -1,11 +1,13 @@
 """Laws of one's own: told apart by type, in every search, never stale; and what is refused as a law."""
 
 import importlib.util
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+from collections import namedtuple
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +21,7 @@ from md.backend.launcher import Launcher, functor_of
 from md.laws import add_scaled, pair_function
 from md.laws.pair import is_reciprocal, kernel_law
 from md.search import Reflexive
+from tests import tiers
 from tests.md.alignment import Alignment
 
 README = Path(__file__).parents[2] / "README.md"
@@ -75,9 +78,10 @@ def test_the_use_of_the_readme_runs(tmp_path):
     (tmp_path / "use.py").write_text(use)
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
         "NUMBA_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-W", "error", str(tmp_path / "use.py")]
+    command = [sys.executable, "-W", "ignore::RuntimeWarning", str(tmp_path / "use.py")]  # of no device
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("[[")
@@ -127,11 +131,10 @@ def test_two_classes_of_one_name_are_two_laws():
 
 
 COPIED = Reflexive(stack="none", data="shadow", rebuild_every=4)
+TWICE = Reflexive(met="twice", atomics="none")
 
 
-@pytest.mark.parametrize(
-    "search", ["linked", "tiles", "verlet", "lbvh", "reflexive", pytest.param(COPIED, id="copied")]
-)
+@pytest.mark.parametrize("search", [*md.search.SEARCHES, pytest.param(COPIED, id="copied")])
 def test_a_law_sums_what_it_likes(backend, search):
     generator = np.random.default_rng(1)
     box = md.Box((5.1, 4.3, 4.7), periodic=(True, False, True))
@@ -149,6 +152,28 @@ def test_a_law_sums_what_it_likes(backend, search):
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("search", "precision"),
+    tiers.by_default(
+        itertools.product([*(set(md.search.SEARCHES) - {"reflexive"}), TWICE], ("float64", "float32")),
+        lambda search, precision: (search, precision) in (("coherent", "float64"), ("verlet", "float32")),
+    ),
+    ids=str,
+)
+def test_a_fused_step_takes_what_a_law_makes_of_its_sums(backend, search, precision):
+    state = md.scenes.shared_gas(125, 0.4)
+    options = {"dt": 1e-3, "backend": backend, "precision": precision}
+    plain, fused = (
+        md.Simulation(state, Alignment(rate=2.0, push=0.5), search=chosen, fused=chosen is search, **options)
+        for chosen in ("naive", search)
+    )
+    plain.run(10)
+    fused.run(10)
+    close = {"rtol": 1e-12, "atol": 1e-12} if precision == "float64" else {"rtol": 1e-4, "atol": 1e-5}
+    assert np.abs(plain.forces()).max() > 0.1
+    assert np.allclose(fused.forces(), plain.forces(), **close)
+
+
 @pytest.mark.parametrize("mode", ["threads", "shadow"])
 def test_a_law_sums_what_it_likes_under_a_reorder(mode):
     state = md.scenes.shared_gas(125, 0.4)
@@ -160,6 +185,71 @@ def test_a_law_sums_what_it_likes_under_a_reorder(mode):
     for run in runs:
         run.run(5)
     assert np.allclose(runs[0].forces(), runs[1].forces(), rtol=1e-12, atol=1e-12)
+
+
+def hold(law, vel, i, j, r2, dr, vi, acc):
+    return add_scaled(acc, -law.rate, vi)
+
+
+@dataclass(frozen=True)
+class Drag:
+    """A force against the particle's own velocity for each neighbour, which its neighbour does not get."""
+
+    rate: float
+    cutoff: float = 1.0
+
+
+pair_function(Drag)(hold)
+
+
+@pytest.mark.parametrize("search", ["naive", "reflexive"])
+def test_a_law_that_says_nothing_of_the_partner_pushes_no_partner(search):
+    state = md.State(PAIR.pos, [[1.0, 0, 0], [0, 0, 0]], PAIR.box)
+    assert forces(Drag(3.0), search, state)[:, 0].tolist() == [-3.0, 0.0]
+
+
+def test_the_order_of_a_laws_fields_is_seen():
+    found = []
+    for names in (("strength", "cutoff"), ("cutoff", "strength")):
+        law = make_dataclass("Ordered", [(name, float) for name in names], frozen=True)
+
+        @pair_function(law)
+        def push(law, vel, i, j, r2, dr, vi, acc):
+            return add_scaled(acc, law.strength, dr) if r2 < law.cutoff else acc
+
+        found.append(forces(law(strength=8.0, cutoff=1.0))[:, 0].tolist())
+    assert found == [[-6.0, 6.0]] * 2
+
+
+@dataclass(frozen=True)
+class Global:
+    """A law whose function reads a global."""
+
+    cutoff: float = 1.0
+
+
+STRENGTH = 2.0
+
+
+@pair_function(Global)
+def by_a_global(law, vel, i, j, r2, dr, vi, acc):
+    return add_scaled(acc, STRENGTH, dr)
+
+
+def test_a_global_that_changes_is_refused(monkeypatch):
+    assert forces(Global())[0, 0] == -1.5
+    monkeypatch.setitem(globals(), "STRENGTH", 20.0)
+    with pytest.raises(ValueError, match=r"by_a_global reads has changed since.*define the function again"):
+        forces(Global())
+
+
+def in_a_module(folder: Path, name: str, source: str, functor: str):
+    (folder / f"{name}.py").write_text(source)
+    (folder / f"{name}.cuh").write_text(functor)
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class TestARefusal:
@@ -200,6 +290,51 @@ class TestARefusal:
         ):
             pair_function(law)(lambda law, r: r)
 
+    @pytest.mark.parametrize(
+        ("name", "parameters"), [("result", "law, acc"), ("initial", "law"), ("potential", "r")]
+    )
+    def test_of_other_functions_of_other_parameters(self, name, parameters):
+        law = make_dataclass("Short", [("cutoff", float)], frozen=True)
+        wrong = eval(f"lambda {parameters}: 0")
+        with pytest.raises(TypeError, match=rf"{name}: .*\({parameters}\) for Short; allowed: a function of"):
+            pair_function(law, **{name: wrong})(repel)
+
+    @pytest.mark.parametrize("name", ["stifness", "_stiffness"])
+    def test_of_a_field_that_the_class_has_not(self, name):
+        law = make_dataclass("Fields", [("cutoff", float)], frozen=True)
+        with pytest.raises(ValueError, match=rf"field '{name}' of Fields; allowed: fields and attributes"):
+            pair_function(law, fields=(name,))
+
+    def test_of_two_named_tuples_of_one_name(self):
+        first, second = (namedtuple("Numbers", ["cutoff"]) for _ in range(2))
+        pair_function(first)(repel)
+        with pytest.raises(
+            ValueError, match=r"a second NamedTuple class .* is called Numbers; .* another name"
+        ):
+            pair_function(second)
+
+    def test_of_two_laws_in_one_module_on_a_device(self, tmp_path, monkeypatch):
+        file, _, functor = readme_blocks()
+        second = file[file.index("@dataclass") :].replace("Hertz", "Other")
+        module = in_a_module(tmp_path, "two_laws", file + second, functor)
+        monkeypatch.delitem(sys.modules, "two_laws", raising=False)
+        monkeypatch.setitem(sys.modules, "two_laws", module)
+        with pytest.raises(
+            BackendUnavailableError, match=r"two_laws.cuh cannot hold .* of Hertz and of Other"
+        ):
+            functor_of(module.Hertz(1.0))
+
+    def test_of_a_functor_without_the_functions_of_the_law(self, tmp_path, monkeypatch):
+        file, _, functor = readme_blocks()
+        source = file.replace("reciprocal=True", "result=lambda law, ri, vi, acc: acc")
+        module = in_a_module(tmp_path, "half_a_law", source, functor)
+        monkeypatch.setitem(sys.modules, "half_a_law", module)
+        with pytest.raises(
+            BackendUnavailableError,
+            match=r"half_a_law.cuh defines interact, and half_a_law.py interact, result; allowed: the same",
+        ):
+            functor_of(module.Hertz(1.0))
+
     def test_of_a_class_derived_from_a_law(self):
         derived = make_dataclass("Derived", [], bases=(Impostor,), frozen=True)
         with pytest.raises(TypeError, match=r"Derived, which has no pair function; allowed: .*SpringDashpot"):
@@ -226,9 +361,7 @@ class TestARefusal:
         names = {"cutoff": 1.0, "closest_start": 0.0, "potential": potential}
         law = make_dataclass("Told", [("strength", float)], frozen=True, namespace=names)
         pair_function(law)(repel)
-        with pytest.raises(
-            TypeError, match=r"Told\(.* has a method `potential`; allowed: with pair_function"
-        ):
+        with pytest.raises(TypeError, match=r"Told\(.* has an energy in part; allowed: a method `potential`"):
             forces(law(1.0))
 
     def test_of_a_reciprocal_law_that_sums_more_than_the_force(self):
@@ -258,15 +391,10 @@ class TestARefusal:
 
 def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path):
     file, _, functor = readme_blocks()
-    (tmp_path / "hertz_on_device.py").write_text(file)
-    (tmp_path / "hertz_on_device.cuh").write_text('#include "power.cuh"\n' + functor)
     sources = []
     for power in ("first", "second"):
         (tmp_path / "power.cuh").write_text(f"// {power}\n")
-        spec = importlib.util.spec_from_file_location("hertz_on_device", tmp_path / "hertz_on_device.py")
-        sys.modules["hertz_on_device"] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        law = module.Hertz(stiffness=3.0)
+        law = in_a_module(tmp_path, "hertz_on_device", file, '#include "power.cuh"\n' + functor).Hertz(3.0)
         rows = SimpleNamespace(
             dtype=np.dtype(np.float32), ndim=2, shape=(7, 3), size=21, data=SimpleNamespace(ptr=16)
         )

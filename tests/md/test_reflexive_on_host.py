@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import md
-from md.backend.launcher import as_c_reads
 from md.laws.pair import kernel_law
 from md.search.reflexive import Reflexive
 from tests import tiers
@@ -76,6 +75,12 @@ int main() {
 """
 
 
+def as_struct(law: md.laws.PairLaw, real) -> np.ndarray:
+    """The numbers of a law as a kernel reads them."""
+    numbers = kernel_law(law, real)
+    return np.array([tuple(numbers)], [(name, real) for name in numbers._fields])
+
+
 def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state: md.State) -> np.ndarray:
     """Of a state, in the order of ids, by a kernel on the tree that the CPU makes."""
     listed = {"contacts": "listed", "room": 2} if data != "unsorted" else {}
@@ -92,7 +97,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     nodes = bound.tree.nodes.copy()
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
     words[:, 3, 0] = bound.tree.way  # as a device keeps it
-    records = bound._reach, run._grid.record, as_c_reads(kernel_law(run.law, real))
+    records = bound._reach, run._grid.record, as_struct(run.law, real)
     lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))

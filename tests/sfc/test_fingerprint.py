@@ -2,12 +2,15 @@
 
 import importlib
 import sys
+from collections import namedtuple
 from enum import IntEnum
+from types import FunctionType
 
 import numpy as np
 import pytest
+from numba import extending, vectorize
 
-from sfc.compile import callee, chosen_by, implement, kernel
+from sfc.compile import callee, chosen_by, implement, inlined, kernel
 from sfc.fingerprint import UnknownReachError, fingerprint
 
 MODULE = '''"""A module."""
@@ -15,6 +18,7 @@ import math
 import numpy as np
 from {package} import constants
 from {package}.constants import FACTOR
+import {package}.deep
 
 TABLE = np.array([1, 2, 3])
 UNUSED = 5
@@ -24,7 +28,7 @@ def scaled(x):
     return FACTOR * x
 
 def twice(x):
-    return constants.SHIFT + 2 * scaled(x)
+    return constants.SHIFT + 2 * scaled(x) + {package}.deep.deep(x)
 
 def outer(x):
     # a comment
@@ -36,6 +40,7 @@ def outer(x):
 def alone(x):
     return x
 '''
+DEEP = "def deep(x):\n    return 4 * x\n"
 CONSTANTS = "FACTOR = 3\nSHIFT = 1\nOTHER = 2\n"
 
 
@@ -49,7 +54,12 @@ def of_module(tmp_path, monkeypatch):
             del sys.modules[module]
         package = tmp_path / "probe_reach"
         package.mkdir(exist_ok=True)
-        texts = {"__init__": "", "constants": CONSTANTS, "code": MODULE.format(package="probe_reach")}
+        texts = {
+            "__init__": "",
+            "constants": CONSTANTS,
+            "deep": DEEP,
+            "code": MODULE.format(package="probe_reach"),
+        }
         assert not old or sum(text.count(old) for text in texts.values()) == 1
         for stem, text in texts.items():
             (package / f"{stem}.py").write_text(text.replace(old, new) if old else text)
@@ -88,6 +98,7 @@ def test_what_is_not_reached_does_not_count(of_module, old, new):
         ("FACTOR = 3", "FACTOR = 3.0"),
         ("SHIFT = 1", "SHIFT = 2"),
         ("[1, 2, 3]", "[1, 2, 4]"),
+        ("return 4 * x", "return 5 * x"),
         ("math.sqrt", "math.exp"),
         ("import math\n", "import cmath as math\n"),
     ],
@@ -138,20 +149,115 @@ def test_what_a_function_closes_over_counts():
     assert found == [fingerprint([closing_over(value)]) for value in values]
 
 
-def test_what_stands_in_for_a_function_counts():
-    @chosen_by("kind")
-    def stub(kind):
+def stub_of(choose, **options):
+    """A function that calls another, for which Numba compiles what `choose` returns."""
+
+    def stub(x):
         raise NotImplementedError
+
+    extending.overload(stub, **options)(choose)
 
     def calls(x):
         return stub(x)
 
-    stand_ins = stub, callee(len_of), closing_over(1)
-    found = [fingerprint([calls], lambda asked, own=own: [own] if asked is stub else []) for own in stand_ins]
+    return calls
+
+
+def test_what_is_compiled_in_place_of_a_function_counts():
+    choosers = lambda x: len_of, lambda x: twice_of
+    found = [fingerprint([stub_of(choose)]) for choose in choosers]
+    found += [fingerprint([stub_of(choosers[0], jit_options={"forceinline": True})])]
     assert len(set(found)) == 3
+    assert found[0] == fingerprint([stub_of(choosers[0])])
+
+
+def test_whether_a_function_is_inlined_counts():
+    def calling(marked):
+        return lambda x: marked(x)
+
+    def plain(x):
+        return x
+
+    plain_too = FunctionType(plain.__code__, plain.__globals__)
+    assert fingerprint([calling(callee(plain))]) != fingerprint([calling(inlined(plain_too))])
+
+
+def test_a_class_has_one_code_of_a_function():
+    @chosen_by("kind")
+    def stub(kind):
+        raise NotImplementedError
+
     implement(stub, tuple, len_of)
     with pytest.raises(ValueError, match="has its code already"):
         implement(stub, tuple, len_of)
+
+
+def test_which_of_two_closures_is_called_where_counts():
+    one, ten = closing_over(1), closing_over(10)
+
+    def difference(a, b):
+        return lambda x: a(x) - b(x)
+
+    assert fingerprint([difference(one, ten)]) != fingerprint([difference(ten, one)])
+    assert fingerprint([one, ten]) != fingerprint([ten, one])
+
+
+def test_fields_of_named_tuples_and_of_records_count():
+    orders = ("a", "b"), ("b", "a")
+    tuples = [namedtuple("Pair", names)(1, 2) for names in orders]
+    records = [np.zeros(2, [(name, np.int64) for name in names]) for names in orders]
+    for values in (tuples, records):
+        assert fingerprint([closing_over(values[0])]) != fingerprint([closing_over(values[1])])
+
+
+def test_what_an_exception_leads_to_counts():
+    def inside(x):
+        try:
+            x = x + 1
+            x = len(x)
+        except TypeError:
+            x = 0
+        return x
+
+    def outside(x):
+        try:
+            x = x + 1
+        except TypeError:
+            x = 0
+        else:
+            x = len(x)
+        return x
+
+    outside.__qualname__ = inside.__qualname__
+    assert fingerprint([inside]) != fingerprint([outside])
+
+
+def test_a_module_with_a_name_of_the_standard_library_is_read(tmp_path, monkeypatch):
+    found = []
+    for factor in (2, 3):
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "turtle", raising=False)
+        (tmp_path / "turtle.py").write_text(f"def walk(x):\n    return {factor} * x\n")
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        importlib.invalidate_caches()
+        found.append(fingerprint([importlib.import_module("turtle").walk]))
+    monkeypatch.delitem(sys.modules, "turtle")
+    assert len(set(found)) == 2
+
+
+@extending.intrinsic
+def shifted(context, x):
+    return x(x), lambda context, builder, signature, arguments: arguments[0]
+
+
+@pytest.mark.parametrize("value", [shifted, vectorize(lambda x: x), np.array([object()]), object()])
+def test_code_and_objects_that_cannot_be_read_have_none(value):
+    with pytest.raises(UnknownReachError):
+        fingerprint([closing_over(value)])
+
+
+def twice_of(x):
+    return 2 * len(x)
 
 
 def len_of(x):
