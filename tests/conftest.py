@@ -1,6 +1,7 @@
 """The tiers, the backends every test of `md` runs on, the threads it has, and the Hypothesis profiles."""
 
 import os
+import re
 import signal
 import threading
 
@@ -10,6 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numba
 import pytest
+from _pytest.mark.expression import Expression
 from hypothesis import HealthCheck, settings
 
 import md
@@ -40,11 +42,25 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Choose the tier: `nightly` only where it is asked for, tests of a device with `--cuda` or `-m gpu`."""
     asked = config.option.markexpr
-    config.option.cuda |= "gpu" in asked
+    config.option.cuda |= asks_for(asked, "gpu")
     if "nightly" not in asked:
         config.option.markexpr = f"({asked}) and not nightly" if asked else "not nightly"
-    elif "not nightly" not in asked:
+    elif asks_for(asked, "nightly"):
         settings.load_profile("nightly")
+
+
+def asks_for(expression: str, mark: str) -> bool:
+    """Whether an expression of `-m` takes some test for that mark."""
+
+    def takes(marks: set[str]) -> bool:
+        return Expression.compile(expression).evaluate(lambda name, **_: name in marks)
+
+    named = set(re.findall(r"\w+", expression))
+    return (
+        any(takes(marks | {mark}) and not takes(marks - {mark}) for marks in (set(), named))
+        if named
+        else False
+    )
 
 
 def pytest_generate_tests(metafunc):

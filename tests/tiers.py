@@ -54,6 +54,7 @@ def product(rows: list, columns: list, every: int) -> list:
     return cases
 
 
-def fewer_examples(part: int) -> settings:
-    """Settings of a property test whose examples are slow: one in `part` of those of the profile."""
-    return settings(max_examples=max(1, settings.default.max_examples // part))
+def examples(count: int) -> settings:
+    """Settings of a property test that draws so many examples by default, and in the nightly tier 500."""
+    nightly = settings.get_current_profile_name() == "nightly"
+    return settings(max_examples=settings.default.max_examples if nightly else count)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -36,7 +36,7 @@ def clouds(draw):
 
 @pytest.mark.split
 @pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive"}))
-@settings(max_examples=40)
+@tiers.examples(40)
 @given(state=clouds())
 def test_every_search_finds_who_is_near_beyond_an_open_side(search, backend, state):
     expected, found = (simulated(state, LAW, search=name, backend=backend) for name in ("naive", search))

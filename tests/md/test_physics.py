@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -54,7 +54,7 @@ class TestRestitution:
         ]
         assert max(misses) <= 7e-3
 
-    @settings(max_examples=15)
+    @tiers.examples(15)
     @given(offset=st.floats(0, 1))
     def test_of_the_shared_law_is_met_to_7e_3_from_any_drawn_offset(self, backend, offset):
         law = LAWS["shared"]

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -91,7 +91,7 @@ def plain_forces(state: md.State) -> np.ndarray:
 @pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 class TestEverySearch:
     @pytest.mark.parametrize("dim", DIMS)
-    @settings(max_examples=40)
+    @tiers.examples(40)
     @given(data=st.data())
     def test_finds_and_folds_what_naive_does(self, search, backend, dim, data):
         state = data.draw(clouds(dim))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -60,7 +60,7 @@ def visits(simulation: md.Simulation) -> list[tuple[int, int]]:
 class TestEveryVariant:
     @EACH
     @pytest.mark.parametrize("dim", DIMS)
-    @settings(max_examples=12)
+    @tiers.examples(12)
     @given(data=st.data())
     def test_finds_pairs_and_forces_that_naive_finds(self, variant, dim, backend, data):
         state = data.draw(clouds(dims=st.just(dim)))
@@ -282,7 +282,7 @@ class TestStack:
         text = Path(walks.__file__).with_suffix(".cuh").read_text()
         assert int(re.search(r"#define ROOM (\d+)", text)[1]) == walks.ROOM
 
-    @settings(max_examples=15)
+    @tiers.examples(15)
     @given(state=clouds(dims=st.just(3)), exponent=st.integers(0, 60))
     def test_has_room_for_the_deepest_walk(self, state, exponent):
         """All is in reach, so that every node is taken up; keys that halve again and again make it deep."""

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -76,7 +76,7 @@ def test_particles_of_one_cell_keep_their_order(dim, backend):
 
 
 @pytest.mark.quick
-@settings(max_examples=30)
+@tiers.examples(30)
 @given(state=clouds(), name=st.sampled_from([name for name in sfc.orderings(2) if name in sfc.orderings(3)]))
 def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     simulation = reordered(md.State(state.pos, np.zeros_like(state.vel), state.box, state.id), name, backend)

@@ -4,7 +4,7 @@ from itertools import cycle, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -201,7 +201,7 @@ def test_the_order_found_on_the_host_is_the_same(mode, backend):
 
 @every_mode
 @every_search
-@settings(max_examples=20)
+@tiers.examples(20)
 @given(state=clouds(), data=st.data())
 def test_any_cloud_has_the_forces_and_pairs_of_all_pairs(search, mode, backend, state, data):
     ordering = data.draw(st.sampled_from([name for name, dim in ORDERINGS if dim == state.box.dim]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -89,7 +89,7 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
 @pytest.mark.split
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("search", SEARCHES)
-@settings(max_examples=30)
+@tiers.examples(30)
 @given(data=st.data())
 def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -100,7 +100,7 @@ def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, dat
 
 @pytest.mark.split
 @every_kind
-@settings(max_examples=20)
+@tiers.examples(20)
 @given(data=st.data())
 def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, precision, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -115,7 +115,7 @@ def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, pr
 @pytest.mark.split
 @pytest.mark.parametrize("search", SEARCHES)
 class TestEverySearch:
-    @settings(max_examples=20)
+    @tiers.examples(20)
     @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
     def test_gives_the_same_whatever_the_memory_order(self, search, backend, state, seed):
         one = simulated(state, search, backend)
@@ -124,7 +124,7 @@ class TestEverySearch:
         difference = np.abs(one.forces() - other.forces()).max(initial=0)
         assert difference <= largest_difference(state, "float64")
 
-    @settings(max_examples=20)
+    @tiers.examples(20)
     @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
     def test_the_id_follows_its_particle(self, search, backend, state, seed):
         simulation = simulated(shuffled(state, seed), search, backend)
@@ -135,7 +135,7 @@ class TestEverySearch:
         assert np.array_equal(after.pos, before.pos)
         assert np.array_equal(after.vel, before.vel)
 
-    @settings(max_examples=20)
+    @tiers.examples(20)
     @given(state=clouds())
     def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, backend, state):
         simulation = simulated(state, search, backend)
@@ -260,7 +260,7 @@ def test_a_cell_search_reads_far_fewer_than_all(search, backend):
 
 
 @pytest.mark.parametrize(("name", "dim"), CELL_ORDERS)
-@settings(max_examples=10)
+@tiers.examples(10)
 @given(data=st.data())
 def test_coherent_finds_the_same_pairs_in_any_cell_order(name, dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -269,7 +269,7 @@ def test_coherent_finds_the_same_pairs_in_any_cell_order(name, dim, backend, dat
 
 
 @pytest.mark.parametrize(("name", "dim"), tiers.by_default(CELL_ORDERS, lambda name, dim: dim == 3))
-@settings(max_examples=10)
+@tiers.examples(10)
 @given(data=st.data())
 def test_coherent_folds_the_same_forces_in_any_cell_order(name, dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -31,7 +31,7 @@ def partners(simulation) -> list[list[int]]:
     return [sorted(reads) for reads in np.split(stream.reads, stream.offsets[1:-1])]
 
 
-@settings(max_examples=40)
+@tiers.examples(40)
 @given(data=st.data(), state=clouds(), width=WIDTHS)
 def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state, width):
     order = data.draw(st.sampled_from(sfc.orderings(state.box.dim)))
@@ -42,7 +42,7 @@ def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state,
 
 
 @pytest.mark.parametrize("dim", [3, tiers.nightly(2)])
-@settings(max_examples=40)
+@tiers.examples(40)
 @given(data=st.data(), width=WIDTHS)
 def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, width):
     state, order = data.draw(clouds(dims=st.just(dim))), data.draw(st.sampled_from(sfc.orderings(dim)))

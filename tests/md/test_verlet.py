@@ -5,7 +5,7 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import md
@@ -153,7 +153,7 @@ def test_a_start_that_overlaps_makes_room(backend, dim, crowd):
 
 
 @pytest.mark.parametrize(("name", "dim"), [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)])
-@settings(max_examples=10)
+@tiers.examples(10)
 @given(data=st.data())
 def test_any_cell_order_gives_the_same_pairs(name, dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))

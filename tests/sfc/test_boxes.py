@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from tests import tiers
 from tests.strategies import ORDERINGS, shapes, shapes_filled_by
-from tests.tiers import fewer_examples, nightly
+from tests.tiers import nightly
 
 PICKLED = [(name, dim, {}) for name, dim in ORDERINGS]
 PICKLED += [("random", 2, {"seed": 5}), ("tiled", 3, {"tile": 2}), ("hilbert", 3, {"axiom": "C"})]
@@ -42,7 +43,7 @@ def test_a_box_far_thinner_than_its_cube_is_walked(name, shape):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ["hilbert", "peano", "gray"])
-@fewer_examples(2)
+@tiers.examples(20)
 @given(shape=shapes(4, 5), length=st.integers(1, 60))
 def test_pieces_of_a_box_are_full_but_for_the_last(name, shape, length):
     curve = {"peano": lambda: sfc.curve("peano", 3)}.get(name, lambda: sfc.curve(name, 4))()
@@ -89,7 +90,7 @@ def test_a_covering_is_walked_or_sorted_to_the_same_end(shape):
 
 
 @pytest.mark.parametrize(("name", "dim", "options"), PICKLED)
-@fewer_examples(13)
+@tiers.examples(3)
 @given(data=st.data())
 def test_a_pickled_ordering_is_the_same_ordering(name, dim, options, data):
     for make in (sfc.ordering, sfc.covering):

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from tests import tiers
 from tests.strategies import CURVES, INTEGER_DTYPES, cells_of, indices_of
-from tests.tiers import fewer_examples, nightly, product
+from tests.tiers import nightly, product
 
 ORDERS = (1, 2, 3, 4, 5, 6)
 CELLS = 2**17
@@ -81,7 +82,7 @@ class TestEveryOrderExhaustively:
 @every_curve
 class TestAnyDtypeAndOrder:
     @pytest.mark.quick
-    @fewer_examples(8)
+    @tiers.examples(5)
     @given(data=st.data())
     def test_decode_after_encode_is_the_identity(self, name, dim, data):
         curve = sfc.curve(name, dim)
@@ -91,7 +92,7 @@ class TestAnyDtypeAndOrder:
         assert all(int(i) < curve.base ** (dim * order) for i in index)
         assert np.array_equal(curve.decode(index, order), cells)
 
-    @fewer_examples(8)
+    @tiers.examples(5)
     @given(data=st.data())
     def test_encode_after_decode_is_the_identity(self, name, dim, data):
         curve = sfc.curve(name, dim)

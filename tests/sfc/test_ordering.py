@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from tests import tiers
 from tests.strategies import ORDERINGS, all_cells, shapes, shapes_filled_by
-from tests.tiers import fewer_examples
 
 every_ordering = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
 
 
 @pytest.mark.quick
 @every_ordering
-@fewer_examples(8)
+@tiers.examples(5)
 @given(data=st.data())
 def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
     shape = data.draw(shapes_filled_by(name, dim))
@@ -30,7 +30,7 @@ def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
 
 
 @every_ordering
-@fewer_examples(8)
+@tiers.examples(5)
 @given(data=st.data())
 def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
     shape = data.draw(shapes_filled_by(name, dim))
@@ -43,7 +43,7 @@ def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
 
 
 @pytest.mark.parametrize("name", ["row", "zigzag", "random", "tiled", "gilbert"])
-@fewer_examples(4)
+@tiers.examples(10)
 @given(shape=st.sampled_from([2, 3]).flatmap(shapes))
 def test_a_scan_ranks_densely(name, shape):
     ordering = sfc.ordering(name, shape)
@@ -65,7 +65,7 @@ def test_row_is_x_plus_nx_times_y_plus_ny_times_z(shape):
 
 
 @pytest.mark.parametrize(("name", "dim"), [c for c in ORDERINGS if c[0] in sfc.curves(c[1])])
-@fewer_examples(8)
+@tiers.examples(5)
 @given(data=st.data())
 def test_a_curve_orders_a_box_as_it_orders_the_cube_around_it(name, dim, data):
     shape = data.draw(shapes(dim))
@@ -209,7 +209,7 @@ def test_ranks_over_63_bits_have_no_cells_and_that_is_said(side):
 
 
 @every_ordering
-@fewer_examples(8)
+@tiers.examples(5)
 @given(data=st.data())
 def test_a_dense_order_gives_back_the_cell_of_a_rank(name, dim, data):
     ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
@@ -235,7 +235,7 @@ def test_no_cells_have_no_ranks(name, dim):
 
 
 @every_ordering
-@fewer_examples(8)
+@tiers.examples(5)
 @given(data=st.data())
 def test_a_traversal_in_pieces_is_the_traversal(name, dim, data):
     ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
@@ -255,7 +255,7 @@ def test_a_traversal_too_large_to_hold_is_streamed():
 
 
 @pytest.mark.parametrize("name", sfc.orderings(3))
-@fewer_examples(8)
+@tiers.examples(5)
 @given(shape=shapes(3))
 def test_a_covering_ranks_any_box_as_a_part_of_one_that_can_be_filled(name, shape):
     ordering = sfc.covering(name, shape)

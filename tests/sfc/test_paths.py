@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from tests import tiers
 from tests.strategies import shapes_filled_by
 from tests.tiers import nightly
 
@@ -39,7 +40,7 @@ def test_gilbert_fills_every_small_rectangle_without_a_diagonal(largest):
         assert_a_path_by_unit_steps("gilbert", shape)
 
 
-@settings(max_examples=25)
+@tiers.examples(25)
 @given(shape=st.tuples(*[st.integers(1, 64)] * 3))
 def test_gilbert_fills_boxes_of_up_to_64_cubed_by_unit_steps(shape):
     assert_a_path_by_unit_steps("gilbert", shape)
@@ -64,7 +65,7 @@ def test_the_pancake_takes_unit_steps(shape):
     assert (steps(path) == 1).all()
 
 
-@settings(max_examples=40)
+@tiers.examples(40)
 @given(shape=shapes_filled_by("pancake", 3))
 def test_the_pancake_fills_its_box_by_unit_steps(shape):
     assert_a_path_by_unit_steps("pancake", shape)
