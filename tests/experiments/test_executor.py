@@ -73,7 +73,6 @@ def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
     assert f"--resume {only(tmp_path)} goes on" in told
 
 
-@pytest.mark.nightly
 def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
     assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
     assert run("--resume", only(tmp_path), "--executor", "processes") == 1

@@ -14,7 +14,7 @@ class Alignment:
     cutoff: float = 1.0
 
 
-def nobody(law, ri):
+def none_yet(law, ri):
     """No velocity, no place, no neighbour."""
     return zero(ri), zero(ri), 0
 
@@ -27,7 +27,7 @@ def mean(law, ri, vi, acc):
     return add_scaled(add_scaled(zero(ri), law.rate / count, velocities), law.push, places)
 
 
-@pair_function(Alignment, initial=nobody, result=mean)
+@pair_function(Alignment, initial=none_yet, result=mean)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The sums, and one neighbour more."""
     if r2 >= law.cutoff * law.cutoff:

@@ -109,12 +109,11 @@ class TestEveryVariant:
         assert np.array_equal(runs[0].pairs(), runs[1].pairs())
         assert runs[1].forces() == pytest.approx(runs[0].forces(), abs=1e-8)
 
-    @pytest.mark.nightly
     @pytest.mark.parametrize(
         ("layout", "met", "data", "precision"),
         [
             ("soa", "once", "unsorted", "float64"),
-            ("aos4", "twice", "shadow", "float32"),
+            tiers.nightly("aos4", "twice", "shadow", "float32"),
         ],
     )
     def test_adds_to_rows_of_every_layout(self, layout, met, data, precision, backend):
@@ -303,7 +302,6 @@ class TestStack:
         assert search._entries % 8 == 0
 
 
-@pytest.mark.nightly
 def test_a_law_is_pushed_back_as_hard(backend):
     state = dense_cloud(3)
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.3, tangential_damping=2.0)

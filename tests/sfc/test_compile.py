@@ -20,14 +20,14 @@ import md, sfc.kernel_cache
 found = {}
 state = md.State([[1.0, 1.0, 1.0], [1.75, 1.0, 1.0]], [[0.0] * 3] * 2, md.Box((4, 4, 4)))
 law = md.laws.SpringDashpot(stiffness=100.0, damping=0.0)
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as warned:
     warnings.simplefilter("always")
     for search in sys.argv[1:]:
         simulation = md.Simulation(state, law, search=search, dt=1e-3, backend="cpu")
         found[search] = simulation.forces()[:, 0].tolist()
 counts = sfc.kernel_cache.counts
-told = [str(t.message) for t in told]
-print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.found), told]))
+warned = [str(t.message) for t in warned]
+print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.found), warned]))
 """
 FORCES = {"naive": [-25.0, 25.0], "linked": [-25.0, 25.0]}
 KERNELS = ["md.backend.sort.fill", "md.search.linked.force", "md.search.linked.link", "md.search.naive.force"]
@@ -50,33 +50,33 @@ class Checkout:
         path.write_text(text.replace(old, new))
 
     def start(self, *searches: str, **environment: str) -> subprocess.Popen:
-        told = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "NUMBA_NUM_THREADS": "1"}
+        own = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "NUMBA_NUM_THREADS": "1"}
         return subprocess.Popen(
             [sys.executable, "-c", PROBE, *(searches or FORCES)],
             cwd=self.folder.parent,
-            env=os.environ | told | environment,
+            env=os.environ | own | environment,
             stdout=subprocess.PIPE,
             text=True,
         )
 
     def run(self, *searches: str, **environment: str) -> tuple[dict, list[str], list[str], list[str]]:
         """Forces by search, kernels compiled, kernels found on disk, warnings; of both searches, or some."""
-        return self.told_by(self.start(*searches, **environment))
+        return self.outcome_of(self.start(*searches, **environment))
 
-    def told_by(self, process: subprocess.Popen) -> tuple[dict, list[str], list[str], list[str]]:
+    def outcome_of(self, process: subprocess.Popen) -> tuple[dict, list[str], list[str], list[str]]:
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0
-        file, *told = json.loads(output)
+        file, *outcome = json.loads(output)
         assert Path(file).is_relative_to(self.folder)
-        return tuple(told)
+        return tuple(outcome)
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory) -> Path:
     """A cache that holds the kernels of the sources as they are."""
     folder = tmp_path_factory.mktemp("first")
-    forces, compiled, found, told = Checkout(folder / "checkout", folder / "kernels").run()
-    assert (forces, compiled, found, told) == (FORCES, KERNELS, [], [])
+    forces, compiled, found, warned = Checkout(folder / "checkout", folder / "kernels").run()
+    assert (forces, compiled, found, warned) == (FORCES, KERNELS, [], [])
     return folder / "kernels"
 
 
@@ -164,7 +164,7 @@ def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else
     checkout.cache = tmp_path / "empty"
     both = [checkout.start("naive") for _ in range(2)]
     for process in both:
-        assert checkout.told_by(process)[0] == ONE[0]
+        assert checkout.outcome_of(process)[0] == ONE[0]
     assert checkout.run("naive") == (ONE[0], [], ONE[1], [])
     (file,) = [path for path in checkout.cache.rglob("*") if path.is_file()]
     assert file.suffix == ".kernel"
@@ -183,15 +183,15 @@ def test_damaged_kernels_are_compiled_again(checkout):
     assert checkout.run() == (FORCES, [], KERNELS, [])
 
 
-def test_a_cache_that_cannot_be_written_is_told_of_once_and_leaves_no_litter(checkout, tmp_path):
+def test_a_cache_that_cannot_be_written_is_warned_of_once_and_leaves_no_litter(checkout, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "temporary").mkdir()
     checkout.cache = tmp_path / "file" / "kernels"
-    forces, compiled, found, told = checkout.run("naive", TMPDIR=str(tmp_path / "temporary"))
+    forces, compiled, found, warned = checkout.run("naive", TMPDIR=str(tmp_path / "temporary"))
     assert (forces, compiled, found) == (*ONE, [])
-    assert len(told) == 1
-    assert str(checkout.cache) in told[0]
-    assert "NUMBA_CACHE_DIR" in told[0]
+    assert len(warned) == 1
+    assert str(checkout.cache) in warned[0]
+    assert "NUMBA_CACHE_DIR" in warned[0]
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -206,7 +206,7 @@ def test_the_entries_used_longest_ago_are_removed_and_what_killed_writers_left(t
         path.write_bytes(bytes(100))
         now = path.stat().st_mtime
         os.utime(path, (now - age, now - age))
-    (tmp_path / "kernel" / "other").write_text("of somebody else")
+    (tmp_path / "kernel" / "other").write_text("of another program")
     remove_old(tmp_path, most_bytes=300)
     left = {path.name for path in (tmp_path / "kernel").iterdir()}
     assert left == {"0.kernel", "1.kernel", "2.kernel", "new.tmp", "other"}
@@ -240,7 +240,7 @@ print(json.dumps([total(by), len(set(by.tolist())), len(counts.found), len(count
 def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
 
-    def told(threads: int) -> list:
+    def counted(threads: int) -> list:
         command = [sys.executable, "-c", SHARED, str(threads)]
         return json.loads(
             subprocess.run(
@@ -248,10 +248,10 @@ def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(t
             ).stdout
         )
 
-    assert told(1) == [499500, 1, 0, 1]
-    assert told(2) == [499500, 2, 0, 1]
-    assert told(1) == [499500, 1, 1, 0]
-    assert told(2) == [499500, 2, 1, 0]
+    assert counted(1) == [499500, 1, 0, 1]
+    assert counted(2) == [499500, 2, 0, 1]
+    assert counted(1) == [499500, 1, 1, 0]
+    assert counted(2) == [499500, 2, 1, 0]
 
 
 def reciprocal(x):
