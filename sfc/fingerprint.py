@@ -62,9 +62,12 @@ def fingerprint(roots: Iterable[Callable]) -> str:
             waiting.append(function)
         return numbers[function]
 
-    digest = hashlib.sha256(repr([number(root) for root in roots]).encode())
+    digest = hashlib.sha256(repr([number(root) for root in (*roots, *_extensions())]).encode())
     for function in waiting:  # grows on the way
-        text, found = _described(function)
+        try:
+            text, found = _described(function)
+        except RecursionError as error:
+            raise UnknownReachError(f"{_name(function)} reads a container that holds itself") from error
         digest.update(f"{text}\n{[number(one) for one in found]}\n".encode())
     return digest.hexdigest()
 
@@ -77,10 +80,12 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
     """Describe a function by its instructions, constants and options; list the functions that it names."""
     found: list[Callable] = []
     if isinstance(function, Dispatcher):
-        return f"options {sorted(map(str, function.targetoptions.items()))}", [function.py_func]
+        kinds = [] if function._can_compile else [str(kind) for kind in function.overloads]
+        options = _token({**function.targetoptions, "locals": function.locals}, frozenset(), found)
+        return f"options {options} {kinds}", [function.py_func, *found]
     if isinstance(plain := getattr(function, "py_func", None), FunctionType):
         return "shared", [plain]
-    if _is_foreign(function.__module__):
+    if _is_foreign_function(function):
         return _name(function), found
     code, closure = function.__code__, function.__closure__ or ()
     if code not in _read:
@@ -89,7 +94,10 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
         _read[code] = instructions, names, frozenset(_names(code, ATTRIBUTES))
     instructions, names, attributes = _read[code]
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    values |= {f"cell {n}": c.cell_contents for n, c in zip(code.co_freevars, closure, strict=True)}
+    try:
+        values |= {f"cell {n}": c.cell_contents for n, c in zip(code.co_freevars, closure, strict=True)}
+    except ValueError as error:
+        raise UnknownReachError(f"{_name(function)} closes over a variable without a value") from error
     values |= {"defaults": function.__defaults__, "keyword defaults": function.__kwdefaults__}
     constants = [f"{name} = {_token(value, attributes, found)}" for name, value in values.items()]
     text = "\n".join([_name(function), instructions, *constants])
@@ -104,6 +112,24 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
 
 _registered: dict[Callable, list[Any]] = {}
 _registered_of = 0  # entries of Numba's registry that are in it
+_extended: list[Callable] = []
+_extended_of = [0, 0]  # entries of Numba's lists of functions and of attributes that have been looked at
+
+
+def _extensions() -> list[Callable]:
+    """List the functions by which anyone but Numba extends builtins, numpy or the attributes of types.
+
+    Compiled code reaches these without naming them, so that they count for every kernel.
+    """
+    for k, listed in enumerate((builtin_registry.functions, builtin_registry.attributes)):
+        for template in listed[_extended_of[k] :]:
+            choose, key = getattr(template, "_overload_func", None), getattr(template, "key", None)
+            if isinstance(key, FunctionType) and not _is_foreign_function(key):
+                continue  # reached by its name
+            if isinstance(choose, FunctionType) and not _is_foreign_function(choose):
+                _extended.append(choose)
+        _extended_of[k] = len(listed)
+    return _extended
 
 
 def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
@@ -126,6 +152,11 @@ def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
         by_class = getattr(choose, "by_class", False)
         choosers += ([choose.default] if choose.default else []) if by_class else [choose]
     return options, choosers
+
+
+def described_options(options: dict[str, Any]) -> str:
+    """Describe options of a compiler, the same in every process."""
+    return _token(dict(sorted(options.items())), frozenset(), [])
 
 
 def _token(value: Any, attributes: frozenset[str], found: list[Callable], above: tuple = ()) -> str:
@@ -161,17 +192,22 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
     if isinstance(value, (tuple, list, set, frozenset)):
         ordered = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         parts = [_token(part, attributes, found, above) for part in ordered]
-        return f"{_name(type(value))} {getattr(value, '_fields', '')} {parts}"
+        fields = getattr(value, "_fields", "") if isinstance(value, tuple) else ""
+        return f"{_name(type(value))} {fields} {parts}"
     if above and isinstance(above[-1], type) and hasattr(value, "__get__"):
         return _name(type(value))  # a property, or a field of a NamedTuple class: compiled code goes by types
+    if type(value).__name__ == "JitClassType":
+        raise UnknownReachError(f"the jitclass {value.__name__}, whose methods are not read")
     if isinstance(value, (ModuleType, type)):
         name = value.__name__ if isinstance(value, ModuleType) else _name(value)
         if value in above or _is_foreign(name if isinstance(value, ModuleType) else value.__module__):
             return name
         read = sorted(attributes & set(vars(value)))
         parts = [f"{k}: {_token(vars(value)[k], attributes, found, (*above, value))}" for k in read]
-        return f"{name} {getattr(value, '_fields', '')} {parts}"
-    named = getattr(value, "__name__", None)
+        is_named = isinstance(value, type) and issubclass(value, tuple)
+        fields = getattr(value, "_fields", "") if is_named else ""
+        return f"{name} {fields} {parts}"
+    named = None if type(value).__module__.startswith("numba") else getattr(value, "__name__", None)
     if isinstance(value, BuiltinFunctionType) or (named and _is_foreign(getattr(value, "__module__", None))):
         return f"{_name(type(value))} {getattr(value, '__module__', '')} {named}"
     raise UnknownReachError(
@@ -215,4 +251,13 @@ def _is_foreign(module: str | None) -> bool:
     if top not in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is None or Path(file).resolve().is_relative_to(STANDARD)
+    if file is None:
+        return top in sys.builtin_module_names
+    return Path(file).resolve().is_relative_to(STANDARD)
+
+
+def _is_foreign_function(function: FunctionType) -> bool:
+    """Whether a function is of such a module: by the globals that it reads, whatever it says of itself."""
+    name = function.__globals__.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return module is not None and vars(module) is function.__globals__ and _is_foreign(name)

@@ -33,7 +33,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from sfc.fingerprint import UnknownReachError
+from sfc.fingerprint import UnknownReachError, described_options
 
 MAGIC = b"spatial-locality kernel 1\n"
 DIGEST = 32  # bytes of a hash
@@ -83,7 +83,7 @@ class KernelCache(_Cache):
 
     def __init__(self, function: Callable, options: dict[str, Any], reach: Callable[[Iterable[type]], str]):
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._options, self._reach = repr(sorted(options.items())), reach
+        self._options, self._reach = described_options(options), reach
         self._names: dict[Any, str | None] = {}
 
     @property

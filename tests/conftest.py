@@ -1,5 +1,6 @@
 """The tiers, the backends every test of `md` runs on, the threads it has, and the Hypothesis profiles."""
 
+import itertools
 import os
 import re
 import signal
@@ -55,12 +56,9 @@ def asks_for(expression: str, mark: str) -> bool:
     def takes(marks: set[str]) -> bool:
         return Expression.compile(expression).evaluate(lambda name, **_: name in marks)
 
-    named = set(re.findall(r"\w+", expression))
-    return (
-        any(takes(marks | {mark}) and not takes(marks - {mark}) for marks in (set(), named))
-        if named
-        else False
-    )
+    named = sorted(set(re.findall(r"\w+", expression)) - {mark})
+    others = (set(c) for size in range(len(named) + 1) for c in itertools.combinations(named, size))
+    return bool(expression) and any(takes(marks | {mark}) and not takes(marks) for marks in others)
 
 
 def pytest_generate_tests(metafunc):

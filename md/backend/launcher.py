@@ -145,16 +145,17 @@ def functor_of(law: Any) -> Path:
             f"its function `interact` there, as md/laws/contact.cuh does, or use backend='cpu'"
         )
     module = vars(sys.modules[kind.__module__]).values()
-    own = {one for one in module if isinstance(one, type) and one.__module__ == kind.__module__}
-    laws = {one.__qualname__: vars(one)["kernel_functions"] for one in own if "kernel_functions" in vars(one)}
+    own = {kind, *(one for one in module if isinstance(one, type) and one.__module__ == kind.__module__)}
+    laws = {one: vars(one)["kernel_functions"] for one in own if "kernel_functions" in vars(one)}
     if len(laws) > 1:
+        names = sorted(one.__qualname__ for one in laws)
         raise BackendUnavailableError(
-            f"{path.name} cannot hold the functions of {' and of '.join(sorted(laws))}; allowed: one law in "
-            "each module that has a .cuh"
+            f"{path.name} cannot hold the functions of {' and of '.join(names)}; allowed: one law in each "
+            "module that has a .cuh"
         )
-    text = with_includes(path)
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", with_includes(path), flags=re.DOTALL)
     for functions in laws.values():
-        found = {name for name in FUNCTIONS if re.search(rf"__device__[^;{{}}()]*\b{name}\(", text)}
+        found = {name for name in FUNCTIONS if re.search(rf"\b{name}\s*\([^;{{}}]*\)\s*\{{", text)}
         if found != set(functions):
             raise BackendUnavailableError(
                 f"{path.name} defines {', '.join(sorted(found)) or 'nothing'}, and {path.stem}.py "

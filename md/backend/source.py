@@ -170,9 +170,13 @@ def assemble(
 
 
 def with_includes(path: Path) -> str:
-    """The text of a functor with the headers that it includes, but for those of this package."""
-    included = [path.parent / name for name in _INCLUDE.findall(path.read_text())]
-    return "".join([path.read_text(), *(with_includes(one) for one in included if one.exists())])
+    """The text of a functor with the headers beside it that it includes, each once."""
+    paths, texts = [path.resolve()], []
+    for one in paths:  # grows on the way
+        texts.append(one.read_text())
+        beside = ((one.parent / name).resolve() for name in _INCLUDE.findall(texts[-1]))
+        paths += [header for header in beside if header.exists() and header not in paths]
+    return "\n".join(texts)
 
 
 def _with_includes(path: Path, text: str, seen: set[Path]) -> str:

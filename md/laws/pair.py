@@ -395,10 +395,12 @@ def require_law(law: Any) -> None:
     """
     if not hasattr(law, "kernel_law"):
         known = _of(law)
-        if known.reach and known.reach != _reach(known):
+        reach = _reach(known)
+        if (known.reach or reach) != reach:
             raise ValueError(
                 f"the functions of {law} have changed; define the class again, and then its functions"
             )
+        known.reach = reach
         names = {"potential", "closest_start"}
         found = {name for name in names if hasattr(law, name)}
         if ("potential" in known.functions or "potential" in found) and not (

@@ -1,14 +1,18 @@
 """What a compiled function can reach: an edit of it changes the fingerprint, and nothing else does."""
 
 import importlib
+import os
+import subprocess
 import sys
 from collections import namedtuple
 from enum import IntEnum
+from functools import wraps
 from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import extending, vectorize
+from numba import extending, float32, float64, njit, vectorize
+from numba.experimental import jitclass
 
 from sfc.compile import callee, chosen_by, implement, inlined, kernel
 from sfc.fingerprint import UnknownReachError, fingerprint
@@ -245,12 +249,103 @@ def test_a_module_with_a_name_of_the_standard_library_is_read(tmp_path, monkeypa
     assert len(set(found)) == 2
 
 
+def executed(body: str):
+    """A function without a module."""
+    made = {}
+    exec(f"def function(x):\n    return {body}", made)
+    return made["function"]
+
+
+def disguised(factor):
+    """A function that gives itself out as one of numpy's."""
+
+    @wraps(np.linalg.norm)
+    def function(x):
+        return factor * x
+
+    return function
+
+
+def with_local_types(kind):
+    return njit(locals={"y": kind})(len_of)
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "second"),
+    [
+        (executed, "x + 1", "x + 2"),
+        (disguised, 2, 3),
+        (with_local_types, float32, float64),
+        (lambda signature: njit(signature)(twice_of), "f4(f4[:])", "f8(f8[:])"),
+    ],
+)
+def test_however_a_function_is_made_its_code_and_options_count(made, first, second):
+    assert fingerprint([closing_over(made(first))]) != fingerprint([closing_over(made(second))])
+
+
+def test_what_is_added_to_a_function_of_numpy_counts():
+    before = fingerprint([len_of])
+    extending.overload(np.busday_count)(lambda begin, end: lambda begin, end: 1)
+    assert fingerprint([len_of]) != before
+
+
+def test_options_are_described_alike_in_every_process():
+    script = "from sfc.fingerprint import *; from numba import njit; import md.laws.pair as p; "
+    script += "f = njit(fastmath={'nnan', 'nsz', 'ninf', 'contract'})(lambda x: p.pair_size(x, 0, 1)); "
+    script += "print(fingerprint([f]), described_options({'fastmath': {'nnan', 'nsz', 'ninf'}}))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+    assert len(found.pop()) > 64
+
+
+@jitclass([("a", float64)])
+class Compiled:
+    """A class whose methods Numba compiles."""
+
+    def __init__(self):
+        self.a = 1.0
+
+
+def without_a_value():
+    def function(x):
+        return later + x
+
+    if len(sys.argv) < 0:
+        later = 1
+    return function
+
+
 @extending.intrinsic
 def shifted(context, x):
     return x(x), lambda context, builder, signature, arguments: arguments[0]
 
 
-@pytest.mark.parametrize("value", [shifted, vectorize(lambda x: x), np.array([object()]), object()])
+HOLDS_ITSELF = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        shifted,
+        vectorize(lambda x: x),
+        np.array([object()]),
+        object(),
+        Compiled,
+        without_a_value(),
+        HOLDS_ITSELF,
+    ],
+    ids=lambda value: type(value).__name__,
+)
 def test_code_and_objects_that_cannot_be_read_have_none(value):
     with pytest.raises(UnknownReachError):
         fingerprint([closing_over(value)])
