@@ -39,11 +39,13 @@ class ChangedReachError(UnknownReachError):
     """A constant that a compiled function reads has changed since; the message names the function."""
 
 
-def fingerprint(roots: Iterable[Callable]) -> str:
+def fingerprint(roots: Iterable[Callable], extended: bool = True) -> str:
     """Hash all that some functions can reach.
 
     Args:
         roots: functions or Numba dispatchers; their order counts.
+        extended: count what has been added to builtins, numpy and the attributes of types, which compiled
+            code may reach without naming it.
 
     Returns:
         64 hexadecimal digits.
@@ -62,7 +64,9 @@ def fingerprint(roots: Iterable[Callable]) -> str:
             waiting.append(function)
         return numbers[function]
 
-    digest = hashlib.sha256(repr([number(root) for root in (*roots, *_extensions())]).encode())
+    digest = hashlib.sha256(
+        repr([number(root) for root in (*roots, *(_extensions() if extended else ()))]).encode()
+    )
     for function in waiting:  # grows on the way
         try:
             text, found = _described(function)
