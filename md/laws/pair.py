@@ -128,14 +128,12 @@ class _Known:
     fields: tuple[str, ...]
     functions: dict[str, Callable]
     reciprocal: bool
-    reach: str = ""
 
     @cached_property
     def kernel_class(self) -> type:
         """NamedTuple class of such laws in kernels; made at first use, when all globals are defined."""
         made = self.law_class
         if not issubclass(made, tuple):
-            self.reach = _reach(self)
             made = namedtuple(_class_name(self), self.fields)
         for name, function in self.functions.items():
             implement(_STUBS[name], made, _always(function))
@@ -279,7 +277,7 @@ def _class_name(known: _Known) -> str:
     different names.
     """
     kind = known.law_class
-    whole = f"{kind.__module__}.{kind.__qualname__} {known.fields} {list(known.functions)} {known.reach}"
+    whole = f"{kind.__module__}.{kind.__qualname__} {known.fields} {list(known.functions)} {_reach(known)}"
     return f"{kind.__name__}_{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
 
 
