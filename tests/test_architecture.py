@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
+    ("md.checks",),
     ("md.airfoil", "md.box", "md.counts", "md.images", "md.interrupt", "md.reporter", "md.whole"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
