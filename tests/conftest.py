@@ -6,9 +6,8 @@ import re
 import signal
 import threading
 
-# Two at most, even on one core, and idle threads sleep: two workers share the cores.
+# Two at most, even on one core.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numba
 import pytest

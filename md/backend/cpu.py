@@ -10,7 +10,9 @@ from numba import get_num_threads
 from md.backend import radix
 from md.backend.base import Backend, Timings
 from md.backend.sort import MAX_PARTS, counting_sort, fill
+from md.backend.waiting import wait_passively
 
+wait_passively()  # before the first thread starts
 
 class Cpu(Backend):
     """Numba on the host's cores; `NUMBA_NUM_THREADS` sets how many.

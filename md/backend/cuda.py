@@ -74,10 +74,16 @@ class Cuda(Backend):
             "memory_GiB": round(properties["totalGlobalMem"] / 2**30, 1),
             "driver_cuda": runtime.driverGetVersion(),
             "runtime_cuda": runtime.runtimeGetVersion(),
-            **_nvidia_smi(runtime.deviceGetPCIBusId(device)),
+            **_nvidia_smi(self.bus),
             "layout": self.layout,
             "compiler_options": self.options,
         }
+
+    @property
+    def bus(self) -> str:
+        """PCI bus id of the device, as nvidia-smi takes it."""
+        runtime = self._cupy.cuda.runtime
+        return runtime.deviceGetPCIBusId(runtime.getDevice())
 
     def upload(self, array: np.ndarray):
         """A C-ordered copy on the device."""
@@ -197,6 +203,7 @@ class Cuda(Backend):
 
     def record(self, work):
         """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""
+        self.recorded += 1
         if self._recording is None:
             self._recording = self._cupy.cuda.Stream(non_blocking=True)
         with self._recording as stream:

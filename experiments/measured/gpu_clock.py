@@ -1,0 +1,139 @@
+"""A GPU's clock, power and throttle reasons while samples are taken, as nvidia-smi tells them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+EVERY_MS = 50  # from one reading to the next
+WANTED = "clocks.sm,power.draw,clocks_event_reasons.active"
+_OLDER = "clocks.sm,power.draw,clocks_throttle_reasons.active"  # as drivers before 535 call it
+_KEPT = 20_000  # readings: a quarter of an hour
+# Bits that hold a clock down. NVIDIA, NVML API reference, nvmlClocksEventReasons.
+REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "thermal",
+    0x40: "hardware thermal",
+    0x80: "power brake",
+}
+
+
+class Clock(NamedTuple):
+    """Of the readings in a stretch of time.
+
+    Attributes:
+        clock_MHz: lowest clock of the multiprocessors.
+        power_W: highest power drawn.
+        throttle: reasons that held the clock down, "none" if there were none.
+    """
+
+    clock_MHz: float | None  # noqa: N815 - the unit
+    power_W: float | None  # noqa: N815
+    throttle: str | None
+
+
+class Reading(NamedTuple):
+    """What nvidia-smi told at a moment.
+
+    Attributes:
+        at: `time.perf_counter` when it was read.
+        clock_MHz: of the multiprocessors.
+        power_W: drawn.
+        reasons: bits.
+    """
+
+    at: float
+    clock_MHz: float  # noqa: N815
+    power_W: float  # noqa: N815
+    reasons: int
+
+
+class GpuClock:
+    """Reads a GPU's clock in the background as long as it is open.
+
+    Args:
+        bus: PCI bus id of the device.
+    """
+
+    def __init__(self, bus: str):
+        self._bus, self._readings, self._process = bus, deque(maxlen=_KEPT), None
+
+    def __enter__(self):
+        for wanted in (WANTED, _OLDER):
+            command = ["nvidia-smi", f"--id={self._bus}", f"--query-gpu={wanted}", f"-lms={EVERY_MS}",
+                       "--format=csv,noheader,nounits"]  # fmt: skip
+            try:
+                process = subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
+                )
+            except OSError:
+                return self
+            first = process.stdout.readline()
+            if (reading := read_line(first)) is not None:
+                self._readings.append(reading)
+                self._process = process
+                threading.Thread(target=self._read, daemon=True).start()
+                return self
+            process.kill()
+            process.wait()
+        return self
+
+    def __exit__(self, *_):
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)
+            self._process = None
+
+    def _read(self) -> None:
+        process = self._process
+        for line in process.stdout:
+            if (reading := read_line(line)) is not None:
+                self._readings.append(reading)
+
+    def between(self, begin: float, end: float) -> Clock:
+        """What was read from a little before a moment to a little after another.
+
+        Args:
+            begin: `time.perf_counter` of the first.
+            end: of the second.
+
+        Returns:
+            None in each place where nothing is told.
+        """
+        near = 2e-3 * EVERY_MS
+        if self._process is not None and (not self._readings or self._readings[-1].at < end):
+            time.sleep(near)  # the reading of a short sample comes after it
+        return summed([r for r in list(self._readings) if begin - near <= r.at <= end + near])
+
+
+def read_line(line: str) -> Reading | None:
+    """A line of nvidia-smi; None if it tells no clock.
+
+    Args:
+        line: as "1980, 412.33, 0x0000000000000004".
+    """
+    parts = [part.strip() for part in line.split(",")]
+    try:
+        clock, power, reasons = float(parts[0]), float(parts[1]), int(parts[2], 16)
+    except (ValueError, IndexError):
+        return None
+    return Reading(time.perf_counter(), clock, power, reasons)
+
+
+def summed(readings: list[Reading]) -> Clock:
+    """The lowest clock, the highest power and all reasons of some readings."""
+    if not readings:
+        return Clock(None, None, None)
+    bits = int(np.bitwise_or.reduce([r.reasons for r in readings]))
+    held = [name for bit, name in REASONS.items() if bits & bit]
+    return Clock(
+        min(r.clock_MHz for r in readings), max(r.power_W for r in readings), ", ".join(held) or "none"
+    )

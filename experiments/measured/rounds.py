@@ -1,0 +1,126 @@
+"""Samples of all cases that are compared, taken in turns.
+
+A round samples every case once, in random order, so that what else the machine does falls on all of them
+alike. Compiling and recording come before the first round. Each row tells its round and what the machine did
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+import md
+from experiments.measured.caches import caches
+from experiments.measured.gpu_clock import GpuClock
+from experiments.measured.host_load import HostLoad
+from md.backend import Backend
+from sfc import kernel_cache
+
+SETTLE_AT_MOST = 12  # untimed rounds before the first, until nothing is compiled or recorded any more
+TRIES = 3  # of a sample in which something was compiled or recorded after all
+_GPU_COLUMNS = ("clock_MHz", "power_W", "throttle")
+
+
+class Entry(NamedTuple):
+    """A case that is compared with others.
+
+    Attributes:
+        columns: what tells it from the others; column -> value.
+        sample: takes the steps of one round and yields a row, or some, with `time_ms` and `sample_ms` (what
+            the clock measured, before it was divided by steps).
+    """
+
+    columns: dict[str, Any]
+    sample: Callable[[], Iterable[dict]]
+
+
+def take_rounds(
+    entries: Sequence[Entry], rounds: int, backend: Backend, *, seed: int, begin: int = 0, settle: int = 1
+) -> Iterator[dict]:
+    """Rows of all entries, round by round, in random order within a round.
+
+    Args:
+        entries: what is compared.
+        rounds: how many.
+        backend: where they run.
+        seed: of the order within rounds.
+        begin: the first round wanted: those before it were taken earlier.
+        settle: untimed rounds at least before the first.
+
+    Returns:
+        A row for each of an entry's, with its columns, and besides: `round`; `other_load_cores`,
+        `spare_cores`, `waited_share`, `involuntary_switches` of the host; on a GPU `clock_MHz`, `power_W`,
+        `throttle`; `recorded`, whether something was compiled or recorded in the sample for all that.
+    """
+    every, host = list(entries), HostLoad()
+    if begin >= rounds:
+        return
+    threads = numba.get_num_threads() if backend.name == "cpu" else 1
+    spare = {"spare_cores": host.cores - threads}
+    with ExitStack() as stack:
+        gpu = None
+        if backend.name == "cuda":
+            gpu = stack.enter_context(GpuClock(backend.bus))
+        for settled in range(SETTLE_AT_MOST):
+            before = _made(backend)
+            for entry in every:
+                list(entry.sample())
+            if settled + 1 >= settle and _made(backend) == before:
+                break
+        for number in range(begin, rounds):
+            for k in np.random.default_rng([seed, number]).permutation(len(every)):
+                entry = every[k]
+                for _ in range(TRIES):
+                    before, at = _made(backend), time.perf_counter()
+                    host.start()
+                    rows = list(entry.sample())
+                    load, end = host.stop(), time.perf_counter()
+                    recorded = _made(backend) != before
+                    if not recorded:
+                        break
+                common = {"round": number, **load._asdict(), **spare, "recorded": recorded}
+                if gpu is not None:
+                    common |= gpu.between(at, end)._asdict()
+                for row in rows:
+                    yield entry.columns | row | common
+
+
+def whole_steps(simulation: md.Simulation, steps: int) -> float:
+    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included."""
+    simulation.timings.clear()
+    simulation.run(steps, phases=False)
+    ((_, ms),) = simulation.timings.total
+    return ms
+
+
+def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str, float | None]:
+    """Bytes that a step reads and writes of particles, and of the last cache, as columns.
+
+    Args:
+        n: particles.
+        dim: axes.
+        precision: "float32" or "float64".
+        backend: where they are.
+
+    Returns:
+        `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None where it is
+        not told.
+    """
+    width = 4 if backend.layout == "aos4" else dim
+    held = 3 * n * width * np.dtype(precision).itemsize
+    try:
+        last = caches(backend)[-1].bytes
+    except ValueError:
+        last = None
+    return {"working_set_MB": held / 1e6, "cache_MB": None if last is None else last / 1e6}
+
+
+def _made(backend: Backend) -> tuple[int, int]:
+    """How many kernels were compiled or loaded, and graphs recorded, so far."""
+    return len(kernel_cache.counts.compiled) + len(kernel_cache.counts.found), backend.recorded
