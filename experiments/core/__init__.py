@@ -5,8 +5,9 @@ rows of one case, `draw(table, out)` that makes figures of the table, and `main(
 quick=...)`, with `spreads=True` where rows are no times.
 """
 
-from experiments.core import style
+from experiments.core import figures, statistics, style
 from experiments.core.cli import main
 from experiments.core.settings import Settings, values
+from experiments.core.timed import TimedSettings
 
-__all__ = ["Settings", "main", "style", "values"]
+__all__ = ["Settings", "TimedSettings", "figures", "main", "statistics", "style", "values"]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.core.baselines import again, is_again
+from experiments.core.baselines import again, gain_over, is_again
 
 CONFIDENCE = 0.95
 ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # told of one run, in place of an interval
@@ -135,6 +135,22 @@ def gains(
             verdict(*row) for row in found[["gain", "gain_low", "gain_high", "noise_floor"]].to_numpy(float)
         ]
     return found
+
+
+def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Rows of `gains` with columns that name the baseline, to stand beside gains over others.
+
+    Args:
+        found: rows of `gains`.
+        baseline: what they are over.
+
+    Returns:
+        Columns such as `gain_over_shuffled`, `gain_over_shuffled_low`, `difference_from_shuffled`,
+        `noise_floor_shuffled`; without `over`, `runs`, `rounds`.
+    """
+    told = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
+    told |= {name: name.replace("gain", gain_over(baseline), 1) for name in found if name.startswith("gain")}
+    return found.drop(columns=["over", "runs", "rounds"]).rename(columns=told)
 
 
 def noise_floors(twins: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import threading
 import time
@@ -78,23 +77,21 @@ class GpuClock:
             first = process.stdout.readline()
             if (reading := read_line(first)) is not None:
                 self._readings.append(reading)
-                self._process = process
-                threading.Thread(target=self._read, daemon=True).start()
+                self._process, self._reader = process, threading.Thread(target=self._read, daemon=True)
+                self._reader.start()
                 return self
-            process.kill()
-            process.wait()
+            _end(process)
         return self
 
     def __exit__(self, *_):
         if self._process is not None:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
+            self._process.kill()
+            self._reader.join()
+            _end(self._process)
             self._process = None
 
     def _read(self) -> None:
-        process = self._process
-        for line in process.stdout:
+        for line in self._process.stdout:
             if (reading := read_line(line)) is not None:
                 self._readings.append(reading)
 
@@ -112,6 +109,12 @@ class GpuClock:
         if self._process is not None and (not self._readings or self._readings[-1].at < end):
             time.sleep(near)  # the reading of a short sample comes after it
         return summed([r for r in list(self._readings) if begin - near <= r.at <= end + near])
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+    process.stdout.close()
 
 
 def read_line(line: str) -> Reading | None:

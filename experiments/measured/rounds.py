@@ -24,7 +24,6 @@ from sfc import kernel_cache
 
 SETTLE_AT_MOST = 12  # untimed rounds before the first, until nothing is compiled or recorded any more
 TRIES = 3  # of a sample in which something was compiled or recorded after all
-_GPU_COLUMNS = ("clock_MHz", "power_W", "throttle")
 
 
 class Entry(NamedTuple):
@@ -34,10 +33,12 @@ class Entry(NamedTuple):
         columns: what tells it from the others; column -> value.
         sample: takes the steps of one round and yields a row, or some, with `time_ms` and `sample_ms` (what
             the clock measured, before it was divided by steps).
+        at_end: columns of the rows of the last round alone; found when they have been timed.
     """
 
     columns: dict[str, Any]
     sample: Callable[[], Iterable[dict]]
+    at_end: Callable[[], dict[str, Any]] = dict
 
 
 def take_rounds(
@@ -87,6 +88,8 @@ def take_rounds(
                 common = {"round": number, **load._asdict(), **spare, "recorded": recorded}
                 if gpu is not None:
                     common |= gpu.between(at, end)._asdict()
+                if number == rounds - 1:
+                    common |= entry.at_end()
                 for row in rows:
                     yield entry.columns | row | common
 

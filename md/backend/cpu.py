@@ -14,6 +14,7 @@ from md.backend.waiting import wait_passively
 
 wait_passively()  # before the first thread starts
 
+
 class Cpu(Backend):
     """Numba on the host's cores; `NUMBA_NUM_THREADS` sets how many.
 

@@ -1,0 +1,58 @@
+"""What several figures have in common: lines with their intervals, a legend outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from experiments.core import statistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def lines(
+    panel: Axes, summary: pd.DataFrame, x: str, value: str, look: dict, scale: pd.Series | float = 1.0
+) -> None:
+    """A line for each name, with the interval over runs (or the range over one run's rounds) as bars.
+
+    Args:
+        panel: where.
+        summary: rows of `statistics.over_runs` or `gains`, with a column `x`, and that which `look` names.
+        x: column of the horizontal axis.
+        value: what was averaged.
+        look: of `style.lines` and its like: hue, hue_order, palette, markers.
+        scale: by which values are multiplied, of each row or of all.
+    """
+    ends = statistics.bounds(summary, value).mul(scale, axis=0)
+    for name in look["hue_order"]:
+        rows = summary[summary[look["hue"]] == name].sort_values(x)
+        if rows.empty:
+            continue
+        at = ends.loc[rows.index]
+        reach = np.clip([at["centre"] - at["low"], at["high"] - at["centre"]], 0, None)
+        panel.errorbar(
+            rows[x], at["centre"], yerr=reach, color=look["palette"][name], marker=look["markers"][name],
+            markersize=look.get("markersize", 5), capsize=2, linewidth=1.1, elinewidth=0.9, label=name,
+            linestyle=_dash(look, name),
+        )  # fmt: skip
+
+
+def _dash(look: dict, name: str):
+    dashes = look["dashes"]
+    return (0, dashes[name]) if isinstance(dashes, dict) else "-"
+
+
+def legend_outside(panel: Axes, title: str | None) -> None:
+    """A legend to the right of a panel."""
+    panel.legend(title=title, fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+
+
+def noise_band(panel: Axes, summary: pd.DataFrame) -> None:
+    """A line at a gain of 1, and a band of gains that noise alone would give."""
+    panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
+    floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
+    if np.isfinite(floor):
+        panel.axhspan(1 / floor, floor, color="0.92", zorder=0, label=None)

@@ -1,0 +1,134 @@
+"""Whether times can be believed: warnings from the columns that were recorded with them.
+
+Contract. `warned(table, quick)` adds a column `warning` to a table of times: the warnings of a row's case and
+run, separated by "; ", empty where there are none. The terminal and the footer of every figure show them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+BUSY = "other work kept the machine busy"
+TICKS = "times sit on ticks of the scheduler"
+PHASES = "phases and whole steps disagree by more than 15 %"
+CLOCK = "the GPU's clock fell by more than 5 %"
+RECORDED = "samples hold compiling or recording"
+SMALL = "too small for its answer to carry over"
+
+MOST_OTHER = 0.15  # cores that other work may take of those this run needs
+MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
+MOST_APART = 0.15  # phases from whole steps
+MOST_SLOWER = 0.05  # of a GPU's clock
+TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
+_NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
+_FEWEST = 4  # cases, of which ticks can be told
+SEPARATOR = "; "
+
+
+def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
+    """The table with its column `warning`.
+
+    Args:
+        table: rows of times; the columns that `experiments.measured.rounds` gives, as far as there are.
+        quick: whether the run was asked to be quick.
+    """
+    if table.empty:
+        return table
+    texts = pd.Series("", index=table.index)
+    for _, rows in table.groupby("case" if "case" in table else lambda _: 0, sort=False):
+        found = [text for text, check in CHECKS.items() if check(rows)]
+        if quick or _fits_cache(rows):
+            found.append(SMALL)
+        texts[rows.index] = SEPARATOR.join(found)
+    return table.assign(warning=texts)
+
+
+def footer(table: pd.DataFrame) -> str:
+    """All warnings of a table in one line, each with the number of runs that have it; empty for none."""
+    told = []
+    for text, runs in _runs_of(table).items():
+        every = table["run"].nunique() if "run" in table else 1
+        told.append(text if every < 2 or runs == every else f"{text} (in {runs} of {every} runs)")
+    return "Warning: " + SEPARATOR.join(told) if told else ""
+
+
+def _runs_of(table: pd.DataFrame) -> dict[str, int]:
+    """Warning -> number of runs that have it."""
+    if "warning" not in table:
+        return {}
+    runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
+    found: dict[str, set] = {}
+    for text, run in {*zip(table["warning"].fillna(""), runs, strict=True)}:
+        for one in filter(None, text.split(SEPARATOR)):
+            found.setdefault(one, set()).add(run)
+    return {text: len(found[text]) for text in [*CHECKS, SMALL] if text in found}
+
+
+def is_busy(rows: pd.DataFrame) -> bool:
+    """Whether other work took cores that the run needed, or its threads waited for a core."""
+    weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
+    lacking = _mean(_column(rows, "other_load_cores") - _column(rows, "spare_cores"), weights)
+    return lacking > MOST_OTHER or _mean(_column(rows, "waited_share"), weights) > MOST_WAITED
+
+
+def sits_on_ticks(rows: pd.DataFrame) -> bool:
+    """Whether nearly all cases' samples last a whole number of ticks of the scheduler.
+
+    Cases whose samples differ in length by chance alone lie near a multiple in one of twelve; four or more
+    that all do are no chance.
+    """
+    if "sample_ms" not in rows:
+        return False
+    names = [name for name in ("ordering", "search", "phase", "part", "rung", "place") if name in rows]
+    lengths = [part.to_numpy() for _, part in rows.groupby(names or (lambda _: 0))["sample_ms"]]
+    for tick in TICK_MS:
+        long = [part for part in lengths if np.median(part) > 0.9 * tick]
+        near = [np.abs(part / tick - np.rint(part / tick)) < _NEAR_TICK for part in long]
+        if len(long) >= _FEWEST and np.mean([part.mean() >= 0.8 for part in near]) >= 0.8:
+            return True
+    return False
+
+
+def disagrees(rows: pd.DataFrame) -> bool:
+    """Whether the phases of some case and its whole steps, in the median over rounds, are 15 % apart."""
+    if "phases_over_step" not in rows:
+        return False
+    names = [name for name in ("ordering", "search", "part", "rung") if name in rows]
+    told = rows.dropna(subset="phases_over_step")
+    medians = told.groupby(names or (lambda _: 0))["phases_over_step"].median()
+    return bool((np.abs(medians - 1) > MOST_APART).any())
+
+
+def slowed_down(rows: pd.DataFrame) -> bool:
+    """Whether the lowest clock of a GPU in a sample is more than 5 % below the highest."""
+    clocks = _column(rows, "clock_MHz").dropna()
+    return bool(len(clocks) and clocks.min() < (1 - MOST_SLOWER) * clocks.max())
+
+
+def holds_recording(rows: pd.DataFrame) -> bool:
+    """Whether something was compiled or recorded in a sample, though it was taken again."""
+    return "recorded" in rows and bool(rows["recorded"].fillna(False).astype(bool).any())
+
+
+def _fits_cache(rows: pd.DataFrame) -> bool:
+    """Whether what a step reads and writes fits the last cache."""
+    return bool((_column(rows, "working_set_MB") <= _column(rows, "cache_MB")).any())
+
+
+def _column(rows: pd.DataFrame, name: str) -> pd.Series:
+    return pd.to_numeric(rows[name]) if name in rows else pd.Series(np.nan, index=rows.index)
+
+
+def _mean(values: pd.Series, weights: pd.Series) -> float:
+    told = values.notna() & weights.notna()
+    return float(np.average(values[told], weights=weights[told])) if told.any() else 0.0
+
+
+CHECKS: dict[str, Callable[[pd.DataFrame], bool]] = {
+    BUSY: is_busy,
+    TICKS: sits_on_ticks,
+    PHASES: disagrees,
+    CLOCK: slowed_down,
+    RECORDED: holds_recording,
+}

@@ -1,0 +1,29 @@
+"""What the Config of an experiment starts from whose rows are times."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import tyro
+
+from experiments.core.settings import Settings
+
+
+@dataclass(frozen=True)
+class TimedSettings(Settings):
+    """Base of the Config of every experiment that times.
+
+    Cases that are compared are one case of the sweep (`TOGETHER`), for they are sampled in turns.
+    """
+
+    CHANCE: ClassVar[str] = "runs"
+
+    repeats: tyro.conf.Suppress[int] = 1
+    runs: int = 3
+    """Runs, each a new process with a gas of its own (the seed of the second is one more). Take five for a
+    headline; with one there is no interval and no verdict."""
+    rounds: int = 5
+    """Rounds of a run: in each, every case that is compared is sampled once, in random order."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_least({"runs": 1, "rounds": 1})

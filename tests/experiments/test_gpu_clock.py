@@ -1,0 +1,89 @@
+"""What nvidia-smi tells of a GPU while samples are taken; a program of that name stands for it."""
+
+import os
+import time
+
+import pandas as pd
+import pytest
+
+from experiments.core import reliability
+from experiments.measured.gpu_clock import GpuClock, read_line, summed
+
+LINE = "1980, 412.33, 0x0000000000000004"
+
+
+def test_a_line_is_read():
+    reading = read_line(LINE)
+    assert (reading.clock_MHz, reading.power_W, reading.reasons) == (1980.0, 412.33, 4)
+
+
+@pytest.mark.parametrize("line", ["", "clocks.sm", "[N/A], 1, 0x0", "1980, 3", "Field is not a valid field"])
+def test_what_is_no_reading_is_none(line):
+    assert read_line(line) is None
+
+
+def test_readings_of_a_stretch_are_summed():
+    readings = [read_line(line) for line in ("1980, 400, 0x0", "1500, 700, 0x24")]
+    assert summed(readings) == (1500.0, 700.0, "power cap, thermal")
+    assert summed(readings[:1]).throttle == "none"
+    assert summed([]) == (None, None, None)
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path, monkeypatch):
+    """Puts a script in the place of nvidia-smi."""
+
+    def put(script):
+        path = tmp_path / "nvidia-smi"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return put
+
+
+def test_the_clock_is_read_while_it_is_open(nvidia_smi):
+    nvidia_smi(f'while :; do echo "{LINE}"; sleep 0.01; done')
+    begin = time.perf_counter()
+    with GpuClock("0000:00:00.0") as clock:
+        time.sleep(0.05)
+        found = clock.between(begin, time.perf_counter())
+        process = clock._process
+    assert found == (1980.0, 412.33, "power cap")
+    assert process.poll() is not None
+
+
+def test_an_older_driver_knows_the_reasons_by_another_name(nvidia_smi):
+    nvidia_smi(
+        f'case "$*" in *throttle*) while :; do echo "{LINE}"; sleep 0.01; done;; *) echo no such field;; esac'
+    )
+    with GpuClock("0") as clock:
+        assert clock.between(time.perf_counter(), time.perf_counter()).clock_MHz == 1980
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo '[N/A], [N/A], [N/A]'"])
+def test_where_nothing_is_told_columns_are_empty(nvidia_smi, script):
+    nvidia_smi(script)
+    with GpuClock("0") as clock:
+        assert clock.between(0, time.perf_counter()) == (None, None, None)
+
+
+def test_without_the_program_columns_are_empty(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with GpuClock("0") as clock:
+        assert clock.between(0, 1) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "warned"),
+    [
+        ([1980, 1980, 1980], False),
+        ([1980, 1890, 1980], False),
+        ([1980, 1860, 1980], True),
+        ([None, None], False),
+    ],
+)
+def test_a_clock_that_fell_by_more_than_5_percent_is_warned_of(clocks, warned):
+    rows = pd.DataFrame({"clock_MHz": clocks, "time_ms": 1.0})
+    assert reliability.slowed_down(rows) is warned
+    assert (reliability.CLOCK in reliability.warned(rows)["warning"].iloc[0]) is warned

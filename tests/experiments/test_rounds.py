@@ -1,0 +1,159 @@
+"""Samples in turns: order, rounds that go on, recording kept outside, what the host did meanwhile."""
+
+import multiprocessing
+import time
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+import md
+from experiments.core import reliability
+from experiments.measured.host_load import HostLoad
+from experiments.measured.rounds import Entry, take_rounds, whole_steps
+
+CPU = md.backend.get("cpu")
+
+
+def entry(name, seen, backend=CPU, records=()):
+    """One that notes when it is sampled, and records at some of its samples."""
+    calls = Counter()
+
+    def sample():
+        seen.append(name)
+        calls["samples"] += 1
+        if calls["samples"] in records:
+            backend.recorded += 1
+        yield {"time_ms": 1.0, "sample_ms": 1.0, "taken": calls["samples"]}
+
+    return Entry({"ordering": name}, sample)
+
+
+def test_every_round_has_every_entry_once_in_an_order_of_its_own():
+    seen = []
+    rows = list(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
+    rounds = [tuple(row["ordering"] for row in rows if row["round"] == k) for k in range(20)]
+    assert all(sorted(order) == list("abcd") for order in rounds)
+    assert len(set(rounds)) > 10
+    assert seen[:4] == list("abcd")  # a round that is not timed comes first
+    assert [row["ordering"] for row in rows] == seen[4:]
+
+
+def test_rounds_go_on_where_they_ended():
+    whole = list(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
+    later = list(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
+    told = [(row["round"], row["ordering"]) for row in whole]
+    assert [(row["round"], row["ordering"]) for row in later] == told[12:]
+    assert not list(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
+
+
+def test_it_settles_until_nothing_is_recorded():
+    backend = type(CPU)()
+    rows = list(take_rounds([entry("a", [], backend, records=(1, 2, 3))], 2, backend, seed=0))
+    assert [row["taken"] for row in rows] == [5, 6]  # the fourth recorded nothing
+    assert not any(row["recorded"] for row in rows)
+
+
+def test_a_sample_in_which_something_is_recorded_is_taken_again():
+    backend = type(CPU)()
+    rows = list(take_rounds([entry("a", [], backend, records=(3, 4))], 3, backend, seed=0))
+    assert [row["taken"] for row in rows] == [2, 5, 6]
+    assert not any(row["recorded"] for row in rows)
+
+
+def test_what_records_for_ever_is_told():
+    backend = type(CPU)()
+    rows = list(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
+    assert rows[0]["recorded"]
+    assert reliability.holds_recording(pd.DataFrame(rows))
+
+
+def test_columns_of_the_last_round():
+    last = entry("a", [])._replace(at_end=lambda: {"temperature_end": 3.0})
+    rows = list(take_rounds([last], 2, CPU, seed=0))
+    assert [row.get("temperature_end") for row in rows] == [None, 3.0]
+
+
+def test_whole_steps_are_those_of_one_run():
+    sim = md.Simulation(md.scenes.shared_gas(60, 0.1), md.scenes.SHARED_LAW, dt=1e-4, backend="cpu")
+    sim.run(2)
+    ms = whole_steps(sim, 3)
+    assert sim.step == 5
+    assert sim.timings.total == [(3, ms)]
+
+
+def spin(until):
+    while time.time() < until:
+        pass
+
+
+def loaded(seconds):
+    """Rows of samples that sleep while a process spins on each core."""
+    host = HostLoad()
+    until = time.time() + seconds + 5
+    spinning = [
+        multiprocessing.get_context("fork").Process(target=spin, args=(until,)) for _ in range(host.cores)
+    ]
+    for process in spinning:
+        process.start()
+    try:
+
+        def sample():
+            time.sleep(seconds)
+            yield {"time_ms": 1.0, "sample_ms": 1e3 * seconds}
+
+        return pd.DataFrame(take_rounds([Entry({"ordering": "a"}, sample)], 1, CPU, seed=0))
+    finally:
+        for process in spinning:
+            process.kill()
+            process.join()
+
+
+def test_a_process_that_spins_on_each_core_is_seen_and_warned_of():
+    rows = loaded(0.25)
+    assert rows.loc[0, "other_load_cores"] > 0.5 * HostLoad().cores
+    assert reliability.is_busy(rows)
+    assert reliability.BUSY in reliability.warned(rows).loc[0, "warning"]
+
+
+class Quiet(HostLoad):
+    """A host on which nothing else runs."""
+
+    def _counters(self):
+        found = super()._counters()
+        return found._replace(busy=found.own, waited=0.0)
+
+
+def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
+    monkeypatch.setattr("experiments.measured.rounds.HostLoad", Quiet)
+    rows = pd.DataFrame(take_rounds([entry("a", [])], 3, CPU, seed=0))
+    assert not reliability.is_busy(rows)
+    assert reliability.warned(rows)["warning"].eq("").all()
+
+
+def test_own_work_is_not_that_of_others(monkeypatch):
+    # the counters of the system tick every 10 ms
+    monkeypatch.setattr("psutil.cpu_times", lambda percpu: [Idle()] * 999)
+    host = HostLoad()
+    end = time.perf_counter() + 0.05
+    while time.perf_counter() < end:
+        pass
+    load = host.stop()
+    assert load.other_load_cores == 0
+    assert load.involuntary_switches is None or load.involuntary_switches >= 0
+
+
+class Idle(tuple):
+    """The times of a core that never works."""
+
+    idle = iowait = 0.0
+
+
+@pytest.mark.parametrize("missing", ["_THREADS", "resource"])
+def test_what_the_system_does_not_tell_is_none(monkeypatch, tmp_path, missing):
+    monkeypatch.setattr(
+        f"experiments.measured.host_load.{missing}", tmp_path / "no" if missing == "_THREADS" else None
+    )
+    load = HostLoad().stop()
+    assert (load.waited_share if missing == "_THREADS" else load.involuntary_switches) is None
+    assert not reliability.is_busy(pd.DataFrame([{"waited_share": None, "sample_ms": 1.0}]))
