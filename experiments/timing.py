@@ -1,42 +1,47 @@
 """What is a memory order worth in time, phase by phase, and was it foreseen?
 
-The gas starts in shuffled memory, or in the order of the lattice it was made from. Two entries of the
-`ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. Every other entry starts shuffled
-and is reordered before each step of the warm-up: the first of these is the phase `first reorder`, the others,
-of particles already in order, the phase `reorder`. Then the particles are reordered every `reorder_every`
-steps. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's share, the median
-cost over `reorder_every`. Where all samples together are shorter than that, as they are by default on a CPU,
-both tell what a fresh order is worth, before motion wears it out. The phases of a device are those of its
+The gas starts in shuffled memory, or in the order of the lattice from which it was made. Two entries of the
+`ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. All orderings of a case are
+sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what those two
+differ by is noise. A sample begins with a reorder, timed as the phase `reorder`, and a step that is not
+timed; then `steps` steps are timed phase by phase, and `steps` as a whole. So an order is at most `age_steps`
+old. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's share, its cost over
+`reorder_every`. `first_reorder_ms` is that of particles in no order. The phases of a device are those of its
 work alone: it is given 25 steps before it begins the first. Under a search that sorts the particles itself
 (`coherent`, `tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are no baselines; one that
-it cannot have gives no row. Forces after one step, and the temperature after the warm-up, are checked against
-another search's before a case is timed.
+it cannot have gives no row. Forces after one step, and the temperature before the first round, are checked
+against another search's before a case is timed.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import TimedSettings, figures, main, statistics, style, values
+from experiments.core.baselines import BASELINES, again, is_again, original
 from experiments.measured.checked import TOLERANCE, check_forces
-from experiments.measured.pace import BASELINES, FromStep, phases_of
+from experiments.measured.pace import phases_of
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 
-PHASES = ("force", "build", "integrate", "reorder", "first reorder")
+PHASES = ("force", "build", "integrate")
 SCENES = ("granular", "shared")
+WARM_UP = 2  # steps before the first round
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class Config(TimedSettings):
     """Sweep of the main job."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
 
     n: tuple[int, ...] = (2**20,)
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
@@ -53,14 +58,11 @@ class Config(Settings):
     """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
     scene: str = "granular"
     """granular: a randomised gas; shared: the jittered lattice on which peers are compared, quick to make."""
-    samples: int = 6
-    """Timed samples of each case, once with phases and once as a whole."""
     steps: int = 1
-    """Steps in a sample. On a GPU take some 100, so that launches overlap."""
-    warmup: int = 2
-    """Steps before the timed ones."""
+    """Steps in a sample, once with phases and once as a whole. On a GPU take some 100, so that launches
+    overlap."""
     reorder_every: int = 500
-    """Steps between reorders (500 in the thesis); where the samples are shorter, its cost is shared out."""
+    """Steps between reorders (500 in the thesis) over which the cost of one is shared out."""
     cache: int = 320
     """Capacity in particles of the cache whose hits are predicted (320 in the thesis)."""
 
@@ -75,59 +77,77 @@ class Config(Settings):
             "scene": SCENES,
         }
         self.check_known(known)
-        least = {"n": 2, "samples": 1, "steps": 1, "warmup": 1, "reorder_every": 1, "cache": 1}
-        self.check_least(least)
+        self.check_least({"n": 2, "steps": 1, "reorder_every": 1, "cache": 1})
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
 
 
-QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "samples": 5}
+QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7}
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """Rows of one case: phases and whole steps as means over a sample's steps, each reorder by itself."""
+def measure(case: Config, begin: int = 0) -> Iterator[dict]:
+    """Rows of the rounds from one on: phases and whole steps as means over a sample's steps, and reorders."""
     kind = md.search.SEARCHES[case.search]
-    if (_sorts(case) and case.ordering not in kind.cell_orders(3)) or (case.fused and not kind.fuses):
+    if case.fused and not kind.fuses:
         return
-    _compile(replace(case, n=2**10, filling_fraction=0.1, ordering="row"))
-    sim = _simulation(case)
+    orderings = [name for name in case.ordering if not _sorts(case) or name in kind.cell_orders(3)]
+    if not orderings:
+        return
+    reference = _reference(case)
+    entries = [_entry(case, name, *reference) for name in (*orderings, again(orderings[0]))]
+    backend = md.backend.get(case.backend)
+    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
+
+
+def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) -> Entry:
+    """A gas in a memory order, checked and ready to be sampled."""
+    sim = _simulation(case, case.search, original(ordering))
     sim.run(1)
-    forces, temperature = _reference(replace(case, search=_other(case), ordering="lattice", fused=False))
     check_forces(sim, forces, case.precision)
-    sim.run(case.warmup)
-    first_reorder_ms, *reorder_ms = sim.timings.milliseconds.get("reorder") or [None]
+    first = sim.timings.milliseconds.get("reorder", [])
+    sim.run(WARM_UP)
     start = md.observe.temperature(sim.state)
-    _check_temperature(case, start, temperature)
+    _check_temperature(case, ordering, start, temperature)
     stream = sim.accesses()
-    phases = phases_of(sim, case.samples * case.steps)
-    reorder_ms += phases.pop("reorder", [])
-    phases = {
-        phase: np.mean(np.reshape(ms, (-1, case.steps)), axis=1).tolist() for phase, ms in phases.items()
-    }
-    phases["reorder"] = reorder_ms
-    if first_reorder_ms is not None:
-        phases["first reorder"] = [first_reorder_ms]
-    sim.timings.clear()
-    held_reorders = []
-    for _ in range(case.samples):
-        held_reorders.append(_reorders(case, range(sim.step, sim.step + case.steps)))
-        sim.run(case.steps, phases=False)
     common = {
+        "ordering": ordering,
         "particles": len(sim),
-        "temperature_start": start,
-        "temperature_end": md.observe.temperature(sim.state),
         "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
         "reads_per_particle": len(stream.reads) / len(sim),
+        "temperature_start": start,
+        "age_steps": 2 * case.steps + 1,
+        **working_set(len(sim), 3, case.precision, sim.backend),
     }
+    if first:
+        common["first_reorder_ms"] = first[0]
+    return Entry(
+        common,
+        partial(_sample, case, sim, bool(first)),
+        lambda: {"temperature_end": md.observe.temperature(sim.state)},
+    )
+
+
+def _sample(case: Config, sim: md.Simulation, reorders: bool) -> Iterator[dict]:
+    """A reorder, a step that is not timed, steps phase by phase, and steps as a whole."""
+    cost = 0.0
+    if reorders:
+        sim.timings.clear()
+        sim.reorder()
+        (cost,) = sim.timings.milliseconds["reorder"]
+        yield {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
+    sim.run(1, phases=False)
+    phases = phases_of(sim, case.steps)
     for phase in PHASES:
-        for time in phases.get(phase, []):
-            yield common | {"phase": phase, "time_ms": time}
-    cost = float(np.median(reorder_ms)) if reorder_ms else 0.0
-    for held, (steps, time) in zip(held_reorders, sim.timings.total, strict=True):
-        bare = (time - held * cost) / steps
-        yield common | {"phase": "step", "time_ms": bare}
-        yield common | {"phase": "step with reorder", "time_ms": bare + cost / case.reorder_every}
+        if phase in phases:
+            ms = sum(phases[phase])
+            yield {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
+    whole = whole_steps(sim, case.steps)
+    agree = {"phases_over_step": sum(map(sum, phases.values())) / whole}
+    bare = whole / case.steps
+    yield agree | {"phase": "step", "time_ms": bare, "sample_ms": whole}
+    shared = bare + cost / case.reorder_every
+    yield agree | {"phase": "step with reorder", "time_ms": shared, "sample_ms": whole}
 
 
 def _sorts(case: Config) -> bool:
@@ -135,23 +155,13 @@ def _sorts(case: Config) -> bool:
     return md.search.SEARCHES[case.search].sorts_data
 
 
-@lru_cache
-def _compile(small: Config) -> None:
-    """Compile every kernel on a small gas, so that no time below holds compilation."""
-    sim = _simulation(small)
-    sim.run(2)
-    sim.forces()
-    sim.accesses()
-
-
-def _simulation(case: Config) -> md.Simulation:
-    search, reorder = case.search, None
-    if _sorts(case):
-        kind = md.search.SEARCHES[search]
-        search = kind(case.ordering) if case.ordering in kind.cell_orders(3) else kind()
-    elif case.ordering not in BASELINES:
-        reorder = md.Reorder(case.ordering, FromStep(case.reorder_every, case.warmup))
-    memory_order = "lattice" if case.ordering == "lattice" else "shuffled"
+def _simulation(case: Config, search: str, ordering: str) -> md.Simulation:
+    reorder, kind = None, md.search.SEARCHES[search]
+    if kind.sorts_data:
+        search = kind(ordering) if ordering in kind.cell_orders(3) else kind()
+    elif ordering not in BASELINES:
+        reorder = md.Reorder(ordering, _AtFirst())
+    memory_order = "lattice" if ordering == "lattice" else "shuffled"
     gas = _gas(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
     return md.Simulation(
         md.scenes.in_memory_order(gas, memory_order, case.seed),
@@ -165,11 +175,11 @@ def _simulation(case: Config) -> md.Simulation:
     )
 
 
-def _reorders(case: Config, steps: range) -> int:
-    """How many of these steps begin with a reorder."""
-    if case.ordering in BASELINES or _sorts(case):
-        return 0
-    return sum(map(FromStep(case.reorder_every, case.warmup), steps))
+class _AtFirst:
+    """A trigger: before the first step alone; later reorders are asked for."""
+
+    def __call__(self, step: int) -> bool:
+        return step == 0
 
 
 @lru_cache(maxsize=1)
@@ -180,38 +190,34 @@ def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -
     return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
-@lru_cache(maxsize=1)
 def _reference(case: Config) -> tuple[np.ndarray, float]:
-    """Forces by id after one step, and the temperature after the warm-up."""
-    sim = _simulation(case)
+    """Forces by id after one step, and the temperature after the warm-up, by another search."""
+    other = "linked" if _sorts(case) else "coherent"
+    sim = _simulation(replace(case, fused=False), other, "lattice")
     sim.run(1)
     forces = sim.forces()
-    sim.run(case.warmup)
+    sim.run(WARM_UP)
     return forces, md.observe.temperature(sim.state)
 
 
-def _other(case: Config) -> str:
-    """A search to compare with."""
-    return "linked" if _sorts(case) else "coherent"
-
-
-def _check_temperature(case: Config, found: float, right: float) -> None:
+def _check_temperature(case: Config, ordering: str, found: float, right: float) -> None:
     """Compare with that of another search, so that nothing wrong is timed."""
     error = abs(found / right - 1)
     if not error <= TOLERANCE[case.precision]:
         raise ValueError(
-            f"the temperature {found:g} under ordering {case.ordering!r} came out wrong by {error:.3g}; "
+            f"the temperature {found:g} under ordering {ordering!r} came out wrong by {error:.3g}; "
             f"allowed in {case.precision}: {TOLERANCE[case.precision]:g}; not recorded"
         )
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Speed-up beside the prediction; time per phase; time per particle over size; the numbers as a table."""
+    """Gains beside the prediction; time per phase; time per particle over size; the numbers as a table."""
+    table = statistics.with_rounds(table, [*_GROUP, "ordering", "phase"])
     for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
         name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
         title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
         if rows["filling_fraction"].nunique() > 1:
-            _draw_speed_up(rows, out, f"speed_up_{name}", title)
+            _draw_gains(rows, out, f"gain_{name}", title)
         _draw_phases(rows, out, f"phases_{name}", title)
     if table["n"].nunique() > 1:
         for (precision, fused), rows in table.groupby(["precision", "fused"]):
@@ -220,85 +226,86 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Median and quartiles of every phase, and the speed-up of the median over each baseline."""
-    keys = [*_GROUP, "ordering", "phase"]
-    spread = table.groupby(keys, sort=False)["time_ms"].describe(percentiles=[0.25, 0.5, 0.75])
-    spread = spread[["count", "25%", "50%", "75%"]].reset_index()
-    spread.columns = [*keys, "samples", "time_ms_q25", "time_ms_median", "time_ms_q75"]
-    for baseline in BASELINES:
-        if baseline in set(table["ordering"]):
-            own = spread[spread["ordering"] == baseline].set_index([*_GROUP, "phase"])["time_ms_median"]
-            wanted = own.reindex(pd.MultiIndex.from_frame(spread[[*_GROUP, "phase"]])).to_numpy()
-            spread[f"speed_up_over_{baseline}"] = wanted / spread["time_ms_median"]
-    return spread
+    """A row for each phase of each case: its time, and its gain over each baseline; over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    keys = [*_GROUP, "phase"]
+    times = statistics.over_runs(table, [*keys, "ordering"], "time_ms")
+    for baseline in _baselines(table):
+        found = statistics.gains(table, keys, "ordering", baseline)
+        times = times.merge(statistics.named(found, baseline), on=[*keys, "ordering"], how="left")
+    return times
 
 
-def _draw_speed_up(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    baselines = [b for b in BASELINES if b in set(rows["ordering"])]
-    names = list(dict.fromkeys(rows["ordering"]))
+def _baselines(table: pd.DataFrame) -> list[str]:
+    return [name for name in BASELINES if name in set(table["ordering"])]
+
+
+def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
+    baselines = _baselines(rows)
+    names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
     figure, panels = plt.subplots(1, len(baselines) + 1, figsize=(3.3 * (len(baselines) + 1) + 1, 3.5))
     panels = np.atleast_1d(panels)
-    whole = rows[rows["phase"] == "step with reorder"]
+    whole, told = rows[rows["phase"] == "step with reorder"], ""
     for panel, baseline in zip(panels, baselines, strict=False):
-        own = whole[whole["ordering"] == baseline].groupby("filling_fraction")["time_ms"].median()
-        gains = whole.assign(speed_up=whole["filling_fraction"].map(own) / whole["time_ms"])
-        spread = {"estimator": "median", "errorbar": ("pi", 50)}
-        sns.lineplot(
-            gains, x="filling_fraction", y="speed_up", ax=panel, legend=False, **spread, **style.lines(names)
-        )
-        panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-        panel.set(
-            xlabel="filling fraction", ylabel=f"speed-up of a step over {baseline} memory", ylim=(0, None)
-        )
+        found = statistics.gains(whole, ["filling_fraction"], "ordering", baseline)
+        told = statistics.caption(found)
+        shown = [one for one in names if one != baseline]
+        figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
+        figures.noise_band(panel, found)
+        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over {baseline} memory")
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
-    sns.lineplot(
-        predicted, x="filling_fraction", y="predicted_hit_ratio", ax=panels[-1], **style.lines(names)
-    )
+    for one in names:
+        part = predicted[predicted["ordering"] == one].sort_values("filling_fraction")
+        look = {"color": style.colour(one), "marker": style.marker(one), "markersize": 5, "label": one}
+        panels[-1].plot(part["filling_fraction"], part["predicted_hit_ratio"], **look)
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
-    panels[-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{title}\nmedian and quartiles over samples", fontsize=9)
+    figures.legend_outside(panels[-1], "memory order")
+    age = f"; orders fresh (at most {rows['age_steps'].max()} steps old)" if "age_steps" in rows else ""
+    band = "; grey: noise (the same case measured twice)" if baselines else ""
+    figure.suptitle(f"{title}{age}\n{told}{band}", fontsize=9)
     style.save(figure, out, name)
 
 
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
-    names = list(dict.fromkeys(rows["ordering"]))
+    names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
     size = (max(3.1, 0.34 * len(names)) * len(fractions) + 1.4, 3.5)
     figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False)
+    found = statistics.over_runs(rows, ["filling_fraction", "ordering", "phase"], "time_ms")
+    found = found.join(statistics.bounds(found, "time_ms"))
     for panel, fraction in zip(panels[0], fractions, strict=True):
-        part = rows[rows["filling_fraction"] == fraction]
-        quartiles = part.groupby(["ordering", "phase"])["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
+        part = found[found["filling_fraction"] == fraction].set_index("ordering")
         bottom = np.zeros(len(names))
-        for phase, shade in zip(
-            ("force", "build", "integrate"), ("#0072B2", "#E69F00", "#009E73"), strict=True
-        ):
+        for phase, shade in zip(PHASES, ("#0072B2", "#E69F00", "#009E73"), strict=True):
             if phase in set(part["phase"]):
-                times = quartiles.xs(phase, level="phase").reindex(names)[0.5].to_numpy()
+                times = part[part["phase"] == phase].reindex(names)["centre"].to_numpy()
                 panel.bar(names, times, bottom=bottom, color=shade, label=phase, width=0.7)
                 bottom += times
-        whole = quartiles.xs("step", level="phase").reindex(names)
-        spread = np.abs(whole[[0.25, 0.75]].to_numpy().T - whole[0.5].to_numpy())
+        whole = part[part["phase"] == "step"].reindex(names)
+        reach = np.clip([whole["centre"] - whole["low"], whole["high"] - whole["centre"]], 0, None)
         marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
-        panel.errorbar(names, whole[0.5], yerr=spread, **marks)
+        panel.errorbar(names, whole["centre"], yerr=reach, **marks)
         panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
         panel.tick_params(axis="x", rotation=90 if len(names) > 8 else 45)
-    panels[0][-1].legend(title="phase", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{title}\nmedians, quartiles of the whole step", fontsize=9)
+    figures.legend_outside(panels[0][-1], "phase")
+    figure.suptitle(f"{title}\n{statistics.caption(found)}", fontsize=9)
     style.save(figure, out, name)
 
 
 def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
-    whole = rows[rows["phase"] == "step with reorder"]
-    whole = whole.assign(ns=1e6 * whole["time_ms"] / whole["n"])
+    whole = rows[(rows["phase"] == "step with reorder") & ~rows["ordering"].map(is_again)]
     fractions, searches = sorted(whole["filling_fraction"].unique()), list(dict.fromkeys(whole["search"]))
     size = (3.1 * len(fractions) + 1.2, 2.9 * len(searches))
     figure, panels = plt.subplots(len(searches), len(fractions), figsize=size, squeeze=False, sharey="row")
-    names = list(dict.fromkeys(whole["ordering"]))
+    look = style.lines(list(dict.fromkeys(whole["ordering"])))
+    keys = ["n", "filling_fraction", "search", "ordering"]
+    found = statistics.over_runs(whole, keys, "time_ms")
     for (a, b), panel in np.ndenumerate(panels):
-        part = whole[(whole["search"] == searches[a]) & (whole["filling_fraction"] == fractions[b])]
-        last = (a, b) == (0, len(fractions) - 1)
-        spread = {"estimator": "median", "errorbar": ("pi", 50)}
-        sns.lineplot(part, x="n", y="ns", ax=panel, legend=last, **spread, **style.lines(names))
+        part = found[(found["search"] == searches[a]) & (found["filling_fraction"] == fractions[b])]
+        figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"])
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
         panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
