@@ -25,7 +25,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import BASELINES, FromStep, phases_of
 
@@ -216,7 +216,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     if table["n"].nunique() > 1:
         for (precision, fused), rows in table.groupby(["precision", "fused"]):
             _draw_sizes(rows, out, f"sizes_{precision}{'_fused' if fused else ''}")
-    summary(table).to_csv(out / "summary.csv", index=False)
+    save_table(summary(table), out, "summary")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

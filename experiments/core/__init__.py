@@ -7,6 +7,7 @@ quick=...)`, with `spreads=True` where rows are no times.
 
 from experiments.core import style
 from experiments.core.cli import main
+from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 
-__all__ = ["Settings", "main", "style", "values"]
+__all__ = ["Settings", "main", "save_table", "style", "values"]

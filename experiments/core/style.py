@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from md.whole import write_whole
+
 if TYPE_CHECKING:
     import matplotlib.pyplot as plt
 
@@ -91,12 +93,30 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
 
     Returns:
         The two paths.
+
+    Raises:
+        OSError: one cannot be written; tells the file.
     """
     import matplotlib.pyplot as plt
 
-    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    for path in paths:
-        figure.savefig(path)
-        figure.set_layout_engine("none")  # the second looks like the first
-    plt.close(figure)
+    paths = [Path(folder) / f"{name}.png", Path(folder) / f"{name}.pdf"]
+    try:
+        for path in paths:
+            write_figure(figure, path)
+            figure.set_layout_engine("none")  # the second looks like the first
+    finally:
+        plt.close(figure)
     return paths
+
+
+def write_figure(figure: plt.Figure, path: Path) -> None:
+    """Write a figure to a file, whole or not at all.
+
+    Args:
+        figure: stays open.
+        path: of the file; its ending says the format.
+
+    Raises:
+        OSError: it cannot be written; tells the file.
+    """
+    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
