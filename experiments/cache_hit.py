@@ -20,7 +20,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.core.drawing.systems import draw_system
 from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.prediction.models import MODELS, check_models, predicted
@@ -140,7 +140,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     keys = [name for name in _OWN if name != "particles"]
     summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
     summary.columns = ["_".join(column) for column in summary.columns]
-    summary.reset_index().to_csv(out / "summary.csv", index=False)
+    save_table(summary.reset_index(), out, "summary")
 
 
 def _nearest(column: pd.Series, wanted: float) -> float:

@@ -17,7 +17,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.prediction.models import check_models
 
@@ -106,7 +106,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     served = table.assign(hits=(table["hit_ratio"] * table["reads"]).fillna(0))
     sums = served.groupby(keys, sort=False)[["hits", "reads"]].sum()
     mean = (sums["hits"] / sums["reads"]).groupby(keys[:-1], sort=False).agg(["median", "min", "max"])
-    mean.add_prefix("hit_ratio_").reset_index().to_csv(out / "summary.csv", index=False)
+    save_table(mean.add_prefix("hit_ratio_").reset_index(), out, "summary")
 
 
 def _maps(rows: pd.DataFrame) -> plt.Figure:

@@ -19,7 +19,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from md import kinetics
 
 SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
@@ -169,7 +169,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
                 "decades": -np.log10(gases["left"].min()),
             }
         )
-    pd.DataFrame(rows).to_csv(out / "summary.csv", index=False)
+    save_table(pd.DataFrame(rows), out, "summary")
 
 
 def _cooling(table: pd.DataFrame) -> plt.Figure:

@@ -23,7 +23,7 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
 from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for
@@ -252,7 +252,7 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Time of the forces over each model's prediction; counted over predicted; correlations as a table."""
-    correlations(table).to_csv(out / "correlations.csv", index=False)
+    save_table(correlations(table), out, "correlations")
     keys = ["what", "ordering", "model", "level"]
     present = [*_KEYS[:-1], *(name for name in keys if name in table)]
     columns = [
@@ -260,9 +260,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         for name in ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
         if name in table
     ]
-    table.groupby(present, sort=False, dropna=False)[columns].median().reset_index().to_csv(
-        out / "summary.csv", index=False
-    )
+    median = table.groupby(present, sort=False, dropna=False)[columns].median()
+    save_table(median.reset_index(), out, "summary")
     for key, rows in table.groupby(_KEYS[:-1], sort=False):
         several = [table[name].nunique() > 1 for name in _KEYS[:-1]]
         name = "_".join(

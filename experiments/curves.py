@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.core.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
@@ -265,7 +265,7 @@ def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
         if len(part):
             style.save(_heat_maps([rows for _, rows in part.groupby(["dim", "cells", "size"])]), out, name)
     keys = ["ordering", "size", "nx", "ny", "nz", "nw"]
-    boxes[[*keys, *COMPARED]].to_csv(out / "measures.csv", index=False)
+    save_table(boxes[[*keys, *COMPARED]], out, "measures")
 
 
 def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:

@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.prediction.geometry import GEOMETRIES, own_side
 from experiments.prediction.models import check_models, predicted
 from md import kinetics
@@ -213,7 +213,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             _by(rows, column, what, out)
     if all(rows[column].nunique() == 1 for column in ("speed", "interaction", "size", "ordering")):
         _by(rows, "filling_fraction", what, out)
-    half_lives(table).to_csv(out / "half_lives.csv", index=False)
+    save_table(half_lives(table), out, "half_lives")
 
 
 _TITLES = {

@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style
+from experiments.core import Settings, main, save_table, style
 from experiments.measured.checked import check_forces
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
@@ -230,7 +230,7 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Time of a step over the interval, with the model and `Decayed`; optima foreseen over those found."""
     best = optima(table)
-    best.to_csv(out / "summary.csv", index=False)
+    save_table(best, out, "summary")
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
         several = [table[name].nunique() > 1 for name in keys]

@@ -17,7 +17,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, style
+from experiments.core import Settings, main, save_table, style
 from md.search import Coherent, Lbvh, Reflexive, Search
 from md.simulation import PRECISIONS
 
@@ -163,7 +163,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         title = "discs before a wing"
     figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
     style.save(figure, out, "ladder")
-    _summary(table, rungs).to_csv(out / "summary.csv", index=False)
+    save_table(_summary(table, rungs), out, "summary")
 
 
 def _summary(table: pd.DataFrame, rungs: list[str]) -> pd.DataFrame:

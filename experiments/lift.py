@@ -22,7 +22,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.core.drawing.flow import Flow
 from experiments.core.film import WITHOUT, can_film, film
 from md.laws import SpringDashpot, Walls
@@ -202,7 +202,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         words = Path(airfoil).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
         name = "_".join(words).replace(".", "p")
         style.save(_map(rows, rows)[0], out, f"map_{name}")
-    _summary(table).to_csv(out / "summary.csv", index=False)
+    save_table(_summary(table), out, "summary")
     if len(frames):
         last = frames[frames["case"] == frames["case"].max()]
         _film(last, out / "film.mp4")

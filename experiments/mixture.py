@@ -16,7 +16,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, style
+from experiments.core import Settings, main, save_table, style
 from md.simulation import PRECISIONS
 
 _GROUP = ["widest", "search"]
@@ -112,7 +112,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     median = table.groupby(_GROUP, sort=False)[
         ["time_ms", "ns", "partners_read", "spheres", "large"]
     ].median()
-    median.reset_index().to_csv(out / "summary.csv", index=False)
+    save_table(median.reset_index(), out, "summary")
 
 
 if __name__ == "__main__":

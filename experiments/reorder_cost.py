@@ -22,7 +22,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style
+from experiments.core import Settings, main, save_table, style
 from md.grid import Grid
 from md.scenes import SHARED_LAW
 from md.state import Particles
@@ -148,7 +148,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     keys = ["ordering", "precision", "n", "place", "memory"]
     spread = table.groupby(keys, sort=False)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
     spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
-    spread.reset_index().to_csv(out / "summary.csv", index=False)
+    save_table(spread.reset_index(), out, "summary")
 
 
 def _over_n(rows: pd.DataFrame) -> plt.Figure:

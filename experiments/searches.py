@@ -21,7 +21,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.state import Particles
 
@@ -287,7 +287,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     spread["giga_particle_steps_per_s"] = 1e-6 * spread["n"] / spread["time_ms_median"]
     for gain in table.filter(like="speed_up_over_"):
         spread[gain] = table.groupby(_GROUP, sort=False)[gain].median().to_numpy()
-    spread.to_csv(out / "summary.csv", index=False)
+    save_table(spread, out, "summary")
 
 
 def _sizes(rows: pd.DataFrame, title: str) -> plt.Figure:

@@ -18,7 +18,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, style, values
+from experiments.core import Settings, main, save_table, style, values
 from experiments.core.drawing.discs import Discs
 from experiments.core.film import WITHOUT, can_film, film
 from md.laws import ShakenWalls, SpringDashpot
@@ -199,7 +199,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     summary = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
-    summary.reset_index().to_csv(out / "summary.csv", index=False)
+    save_table(summary.reset_index(), out, "summary")
     for (amplitude, phi), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
         _sections(discs, out, f"section_{amplitude:g}" + (f"_{phi:g}" if several else ""))
 
@@ -258,7 +258,7 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
     for _ in pictures():
         pass
     for kind in ("png", "pdf"):
-        figure.savefig(out / f"{name}.{kind}")
+        style.write_figure(figure, out / f"{name}.{kind}")
     if can_film():
         film(figure, pictures(), out / f"{name}.mp4")
     else:

@@ -23,7 +23,7 @@ import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, style
+from experiments.core import Settings, main, save_table, style
 from experiments.measured.checked import check_forces
 from experiments.measured.pace import BASELINES, FromStep, phases_of
 from md.laws import ShakenWalls, SpringDashpot
@@ -199,8 +199,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     times = table.groupby([*_KEYS, "ordering", "part"], sort=False)["time_ms"].quantile([0.25, 0.5, 0.75])
     times = times.unstack()
     times.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
-    times.reset_index().to_csv(out / "times.csv", index=False)
-    summary.to_csv(out / "summary.csv", index=False)
+    save_table(times.reset_index(), out, "times")
+    save_table(summary, out, "summary")
 
 
 def speed_ups(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import TimedSettings, figures, main, statistics, style, values
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.baselines import BASELINES, again, is_again, original
 from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import phases_of
@@ -222,7 +222,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     if table["n"].nunique() > 1:
         for (precision, fused), rows in table.groupby(["precision", "fused"]):
             _draw_sizes(rows, out, f"sizes_{precision}{'_fused' if fused else ''}")
-    summary(table).to_csv(out / "summary.csv", index=False)
+    save_table(summary(table), out, "summary")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,17 @@ quick=...)`, with `spreads=True` where rows are no times.
 
 from experiments.core import figures, statistics, style
 from experiments.core.cli import main
+from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 from experiments.core.timed import TimedSettings
 
-__all__ = ["Settings", "TimedSettings", "figures", "main", "statistics", "style", "values"]
+__all__ = [
+    "Settings",
+    "TimedSettings",
+    "figures",
+    "main",
+    "save_table",
+    "statistics",
+    "style",
+    "values",
+]

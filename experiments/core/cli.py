@@ -4,8 +4,9 @@ import argparse
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +14,21 @@ import pandas as pd
 import tyro
 
 import sfc
-from experiments.core import style
+from experiments.core import reliability, style
+from experiments.core.baselines import BASELINES
 from experiments.core.executor import SERIAL, Executor, Measure, WorkerDied
 from experiments.core.provenance import provenance
-from experiments.core.record import JOURNAL, Record, read_provenance, read_table
+from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from md import BackendUnavailableError, SimulationFault
 from md import backend as backends
+from sfc.catalogue import CURVES
+from sfc.orderings import SCANS
 
 Draw = Callable[[pd.DataFrame, Path], Any]
+_CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (
     ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError, WorkerDied,
 )  # fmt: skip
@@ -76,6 +81,22 @@ def main(
         spreads: whether rows are the same wherever, and beside whatever, they are measured; rows of times are
             not.
     """
+    progress = _Progress()
+    try:
+        _run(config_type, measure, draw, quick, arguments, spreads, progress)
+    except KeyboardInterrupt:
+        _fail(f"interrupted; {progress.left}", 130)
+
+
+@dataclass
+class _Progress:
+    """What is left where a run is interrupted, for a message."""
+
+    left: str = "nothing was measured"
+
+
+def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progress) -> None:
+    """What `main` does; Ctrl-C may end it anywhere, and within the sweep it ends the sweep alone."""
     module = sys.modules[config_type.__module__]
     experiment = Path(module.__file__).stem
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -84,7 +105,8 @@ def main(
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
-            _draw(draw, read_table(options.replot), options.replot)
+            progress.left = f"--replot {options.replot} draws again"
+            _draw_again(draw, options.replot)
             sys.exit(0)
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
@@ -104,24 +126,31 @@ def main(
             record, origin = Record.taken_up(options.resume), taken_up(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
+    if config.CHANCE == "run":
+        record.finish = partial(reliability.warned, quick="--quick" in origin["command"])
     print(f"{experiment} on {origin['backend']['device']}; results in {record.folder}", flush=True)
+    go_on = f"the finished cases are in {record.folder}; --resume {record.folder} goes on"
     complete, failure = False, None
+    progress.left = go_on
     try:
         complete = sweep(config, measure, record, origin, executor)
     except FAILURES as error:
         failure = error
-        with contextlib.suppress(OSError):
-            (record.folder / "error.txt").write_text(traceback.format_exc())
-    go_on = f"the finished cases are in {record.folder}; --resume {record.folder} goes on"
+        record.failed(traceback.format_exc())
+    if complete:
+        go_on = f"the table is in {record.folder}; --replot {record.folder} draws its figures"
+        progress.left = go_on
     try:
-        if len(record.table):
-            _draw(draw, record.table, record.folder)
+        if len(table := record.table):
+            for line in reliability.lines(table):
+                print(f"warning: {line}", file=sys.stderr)
+            _draw(draw, table, record.folder)
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     except OSError as error:
         failure = failure or error
     if failure is not None:
-        _fail(f"{failure}\n({go_on})" if (record.folder / JOURNAL).exists() else failure, 1)
+        _fail(f"{failure}\n({go_on})", 1)
     if not complete:
         _fail(f"interrupted; {go_on}", 130)
 
@@ -130,23 +159,50 @@ def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
     """Make the curves of `--curve-file` and of a run that is named known before the Config is checked.
 
     Returns:
-        Name -> text of each file.
+        Name -> text of each file; of a name in a second dimension, name-<dim>d.
+
+    Raises:
+        UsageError: a file that cannot be read, one that exhausts its reader, or the name of another ordering.
+        ValueError: a grammar that is no curve.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--curve-file", "--curve_file", nargs="+", action="extend", type=Path, default=[])
     for flag in ("--replot", "--resume", "--from"):
         parser.add_argument(flag, type=Path, dest="runs", action="append", default=[])
     given, _ = parser.parse_known_args(list(arguments))
-    grammars = {}
+    found = []
     for path in given.curve_file:
-        curve = sfc.read_curve(path)
-        sfc.register(curve)
-        grammars[curve.name] = path.read_text(encoding="utf-8")
+        if path.exists() and not path.is_file():
+            raise UsageError(f"curve file {path} is a folder, a pipe or a device; allowed: a file {_CURVE}")
+        with _named(f"curve file {path}"):
+            found.append((sfc.read_curve(path), path.read_text(encoding="utf-8-sig"), f"curve file {path}"))
     for run in given.runs:
         for name, text in read_provenance(run).get("grammars", {}).items():
-            sfc.register(sfc.parse_curve(text, f"grammar {name!r} of {run}"))
-            grammars[name] = text
+            where = f"grammar {name!r} of {run}"
+            with _named(where):
+                found.append((sfc.parse_curve(text, where), text, where))
+    grammars = {}
+    for curve, text, where in found:
+        if curve.name in (*BASELINES, *CURVES, *SCANS):
+            taken = ", ".join((*BASELINES, *sorted({*CURVES, *SCANS})))
+            raise UsageError(
+                f"{where}: curve {curve.name!r} has the name of an ordering that is there already, in some "
+                f"dimension; allowed: any name but {taken}; choose another name in the file"
+            )
+        sfc.register(curve)
+        known = curve.name in grammars and grammars[curve.name] != text
+        grammars[f"{curve.name}-{curve.dim}d" if known else curve.name] = text
     return grammars
+
+
+@contextlib.contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Names the text of a grammar that exhausts, or breaks, what reads it."""
+    try:
+        yield
+    except (RecursionError, MemoryError, KeyError, OSError, UnicodeDecodeError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where} cannot be read: {told:.200}; allowed: a file {_CURVE}") from error
 
 
 def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:
@@ -187,10 +243,35 @@ def _elsewhere(options: Options) -> bool:
 
 
 def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
-    style.use()
+    style.use(reliability.footer(table))
     draw(table, folder)
     for path in sorted(folder.glob("*.png")):
         print(path)
+
+
+def _draw_again(draw: Draw, run: Path) -> None:
+    """Draw the figures of an earlier run.
+
+    Raises:
+        UsageError: its table cannot be read or drawn, or its folder cannot be written; names the file.
+    """
+    table = read_table(run)
+    try:
+        _draw(draw, table, run)
+    except OSError as error:
+        raise UsageError(
+            f"{error}; allowed: a run's folder that you may write to, with room; make room, or copy {run} "
+            "elsewhere and --replot the copy"
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        at = traceback.extract_tb(error.__traceback__)[2:3]
+        told = f"{type(error).__name__}: {error}" + "".join(
+            f" ({Path(f.filename).name}:{f.lineno})" for f in at
+        )
+        raise UsageError(
+            f"the table of {run} cannot be drawn: {told}; it is damaged, or of older code: see the commit in "
+            "its provenance.json"
+        ) from error
 
 
 def _fail(reason: object, status: int) -> None:

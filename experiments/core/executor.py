@@ -5,6 +5,7 @@ depends on what this process has in memory. The rows are the same wherever they 
 """
 
 import importlib
+import itertools
 import multiprocessing
 import signal
 import sys
@@ -20,15 +21,12 @@ import numba
 import psutil
 
 import sfc
+from experiments.core.apart import Piece, Round, WorkerDied, measured_apart, rounds_of
 from experiments.core.settings import Case, Settings, UsageError
 
 Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
-
-
-class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
-    """A worker was killed, for want of memory perhaps, with the case it was at."""
 
 
 _one_at_a_time = threading.Lock()  # threads of one process would share Numba's
@@ -80,12 +78,19 @@ class Executor:
         if self.where != SERIAL:
             _module_of(measure)
 
-    def measured(self, measure: Measure, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
-        """The rows of each case, as they are finished.
+    def measured(
+        self, measure: Measure, todo: list[Case], begins: list[int] | None = None, apart: bool = False
+    ) -> Iterator[tuple[Case, Round]]:
+        """The rows of each case as they are finished, of a timed one round by round.
 
         Args:
             measure: of the experiment, at the top of its module.
             todo: the cases.
+            begins: of each, the first round that is wanted; None for 0. For those that are timed.
+            apart: whether each run of a timed experiment has a process of its own.
+
+        Returns:
+            A case, with rows and the number of their round; None for the last rows of the case.
 
         Raises:
             UsageError: an experiment that cannot be imported elsewhere, no scheduler at the address, or one
@@ -93,16 +98,36 @@ class Executor:
             WorkerDied: one was killed.
             Exception: what `measure` raised.
         """
+        begins = begins or [0] * len(todo)
+        if apart:
+            yield from self._in_a_process_each(measure, todo, begins)
+            return
         if self.where == SERIAL:
-            for case in todo:
-                yield case, list(measure(case.config))
+            for case, begin in zip(todo, begins, strict=True):
+                if case.config.CHANCE == "run":
+                    yield from ((case, one) for one in rounds_of(measure(case.config, begin)))
+                else:
+                    yield case, (list(measure(case.config)), None)
             return
         work = partial(
             _measured_elsewhere, _module_of(measure), measure.__qualname__, dict(self.grammars or {})
         )
         elsewhere = self._in_processes if self.where == PROCESSES else self._on_a_cluster
         with closing(elsewhere(work, todo)) as results:
-            yield from results
+            for case, rows in results:
+                yield case, (rows, None)
+
+    def _in_a_process_each(
+        self, measure: Measure, todo: list[Case], begins: list[int]
+    ) -> Iterator[tuple[Case, Round]]:
+        """Cases of one run in one new process, one run after the other."""
+        by_number = {case.number: case for case in todo}
+        pieces = [Piece(case.number, *_told(case), begin) for case, begin in zip(todo, begins, strict=True)]
+        for _, run in itertools.groupby(pieces, key=lambda piece: by_number[piece.number].place["run"]):
+            where = _module_of(measure), measure.__qualname__, dict(self.grammars or {})
+            with closing(measured_apart(*where, list(run))) as results:
+                for number, one in results:
+                    yield by_number[number], one
 
     def _in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
         cores = psutil.cpu_count(logical=False) or 1

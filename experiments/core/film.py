@@ -3,13 +3,18 @@
 The encoder comes with imageio-ffmpeg, the extra `video`. Without it there is no film, and a word why.
 """
 
+import errno
 import os
+import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.animation import FFMpegWriter
+
+from sfc import checks
 
 WITHOUT = "no film without imageio-ffmpeg; in the checkout: pip install -e '.[video]', then --replot this run"
 _QUALITY = ["-crf", "20"]  # of the encoder's own scale: hardly to be told from the figure
@@ -37,26 +42,33 @@ def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0)
         The path.
 
     Raises:
-        ValueError: there are no pictures.
+        TypeError: a rate that is no number.
+        ValueError: there are no pictures, or a rate that is not above 0.
         ImportError: the extra `video` is not installed.
-        OSError: the film cannot be written.
+        OSError: the film cannot be written; tells the file.
     """
     import imageio_ffmpeg
 
-    partial, shown = path.with_name(f".partial.{path.name}"), 0
+    rate = checks.number("rate", rate, above=0, unit="pictures a second")
+    path, shown = Path(path), 0
     writer = FFMpegWriter(fps=rate, codec="h264", extra_args=_QUALITY)
     try:
-        with (
-            mpl.rc_context({"animation.ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}),
-            writer.saving(figure, str(partial), dpi=figure.dpi),
-        ):
-            for _ in pictures:
-                writer.grab_frame()
-                shown += 1
-        if not shown:
-            raise ValueError(f"no pictures for {path}; give at least one")
-        os.replace(partial, path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            partial = Path(folder) / path.name
+            with (
+                mpl.rc_context({"animation.ffmpeg_path": imageio_ffmpeg.get_ffmpeg_exe()}),
+                writer.saving(figure, str(partial), dpi=figure.dpi),
+            ):
+                for _ in pictures:
+                    writer.grab_frame()
+                    shown += 1
+            if not shown:
+                raise ValueError(f"no pictures for {path}; give at least one")
+            os.replace(partial, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    except subprocess.CalledProcessError as error:  # the encoder found no room, say
+        raise OSError(errno.EIO, f"the encoder ended with status {error.returncode}", str(path)) from error
     finally:
-        partial.unlink(missing_ok=True)
         plt.close(figure)
     return path

@@ -1,19 +1,23 @@
-"""A run's folder: the table and the provenance, written so that a killed run loses at most one case.
+"""A run's folder: the table and the provenance, written so that a killed run loses at most a case or a round.
 
-What a folder holds. While cases are measured, `rows.jsonl` has a line for each that is finished, whole or
-not there; the tables are made of it every few seconds, and at the end, when it goes. `provenance.json` says
-where the table comes from, and how far the run has got.
+What a folder holds. While cases are measured, `rows.jsonl` has a line for each that is finished, or for each
+round of one that is timed, whole or not there, with a CRC-32 of its own; the tables are made of it every few
+seconds, and at the end, when it goes. `provenance.json` says where the table comes from, how far the run has
+got, and the CRC-32 of `table.parquet`. `error.txt` is the traceback of an attempt that failed, until one
+completes the run. Lines and tables without a CRC-32 are of older code, and are read as they are.
 """
 
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 import secrets
 import time
 import weakref
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +26,25 @@ import numpy as np
 import pandas as pd
 
 from experiments.core.settings import UsageError
+from md.whole import write_whole
+from sfc import checks
 
 JOURNAL = "rows.jsonl"
+PROVENANCE = "provenance.json"
+TABLE = "table.parquet"
+TABLE_CRC = "table_crc32"  # key of the provenance
+ERROR = "error.txt"
 SECONDS = 5.0  # from one writing of the tables to the next
+SHAPES = {  # of what is read of a provenance; the rest is for people
+    "experiment": (str, "a word"),
+    "config": (dict, "an object"),
+    "grammars": (dict, "an object"),
+    "code": (dict, "an object"),
+    "backend": (dict, "an object"),
+    "machine": (dict, "an object"),
+    "resumed": (list, "a list"),
+    TABLE_CRC: (int, "an integer"),
+}
 
 
 class Record:
@@ -38,17 +58,29 @@ class Record:
     Attributes:
         folder: the run's own folder.
         finished: numbers of the cases that are.
+        finish: adds columns that are found from all rows of a case; nothing unless it is set.
         release: let others go on with the run.
 
     Raises:
-        UsageError: somebody else is at it.
+        UsageError: another process has it, it cannot be written, or its journal is damaged.
     """
 
     def __init__(self, folder: Path):
-        self.release = weakref.finalize(self, os.close, _held(folder / JOURNAL))
-        self._rows, whole = _read_journal(folder / JOURNAL)
-        os.truncate(folder / JOURNAL, whole)  # a line cut short is of a case that is measured again
-        self.folder, self._written = folder, time.monotonic()
+        self.folder = Path(checks.instance("folder", folder, (str, os.PathLike), "a path"))
+        journal = self.folder / JOURNAL
+        self.release = weakref.finalize(self, os.close, _held(journal))
+        try:
+            self._cases, whole = _read_journal(journal)
+            os.truncate(journal, whole)  # a line cut short is of a case that is measured again
+        except OSError as error:
+            self.release()
+            raise _no_access(journal, error) from error
+        except UsageError:
+            self.release()
+            raise
+        self.finish: Callable[[pd.DataFrame], pd.DataFrame] = _as_it_is
+        self._table_crc: int | None = None
+        self._written = time.monotonic()
 
     @classmethod
     def begun(cls, results: Path, experiment: str) -> "Record":
@@ -61,7 +93,7 @@ class Record:
         Raises:
             UsageError: a results folder that cannot be made or written.
         """
-        folder = results / experiment / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        folder = Path(results) / experiment / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True)
             (folder / JOURNAL).touch()
@@ -81,10 +113,9 @@ class Record:
 
         Raises:
             UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
-                somebody else is at.
+                another process has, that cannot be written, or whose journal is damaged.
         """
-        journal = run / JOURNAL
-        if not journal.is_file():
+        if not (Path(run) / JOURNAL).is_file():
             raise UsageError(
                 f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
             )
@@ -93,7 +124,15 @@ class Record:
     @property
     def finished(self) -> set[int]:
         """Numbers of the cases that are."""
-        return set(self._rows)
+        return {number for number, case in self._cases.items() if case.finished}
+
+    def begin(self, number: int) -> int:
+        """The first round of a case that is not kept: 0 of one that has not been begun.
+
+        Args:
+            number: of the case.
+        """
+        return len(self._cases[number].rounds) if number in self._cases else 0
 
     def check(self, places: dict[int, dict]) -> None:
         """Look whether the finished cases are those of a sweep.
@@ -104,9 +143,9 @@ class Record:
         Raises:
             UsageError: one is another.
         """
-        for number, rows in self._rows.items():
+        for number, case in self._cases.items():
             wanted = {name: _plain(name, value) for name, value in places.get(number, {}).items()}
-            for row in rows[:1]:
+            for row in case.rows[:1]:
                 found = {name: row.get(name) for name in wanted}
                 if not wanted or found != wanted:
                     raise UsageError(
@@ -114,30 +153,38 @@ class Record:
                         "experiment has changed since; take --from to measure all of it again"
                     )
 
-    def add(self, number: int, rows: list[dict]) -> None:
-        """Keep the rows of a finished case.
+    def add(self, number: int, rows: list[dict], round_number: int | None = None) -> None:
+        """Keep the rows of a finished case, or of one of its rounds.
 
         Args:
             number: of the case.
             rows: column -> number, word, truth or None.
+            round_number: of the round whose rows they are; None for the last rows of the case, which then is
+                finished.
 
         Raises:
             TypeError: a value that is none of these; a table has one in each of its cells.
-            OSError: the disk is full, or something of the kind; all cases before are kept.
+            OSError: the disk is full, or something of the kind; tells the file, and all cases before are
+                kept.
         """
+        number = checks.integer("number of a case", number, 0)
+        if round_number is not None:
+            round_number = checks.integer("number of a round", round_number, 0)
         rows = [{name: _plain(name, value) for name, value in row.items()} for row in rows]
         journal = self.folder / JOURNAL
         before = journal.stat().st_size
         try:
-            with open(journal, "a", encoding="utf-8") as file:
-                file.write(json.dumps([number, rows]) + "\n")
+            with open(journal, "ab") as file:
+                file.write(_line(number, rows, round_number))
                 file.flush()
                 os.fsync(file.fileno())
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.truncate(journal, before)
+            if isinstance(error, OSError):
+                raise OSError(error.errno, error.strerror or str(error), str(journal)) from error
             raise
-        self._rows[number] = rows
+        self._cases.setdefault(number, _Case()).add(rows, round_number)
         if time.monotonic() - self._written > SECONDS:
             self.write_tables()
 
@@ -145,28 +192,62 @@ class Record:
         """Write the table of what is finished, as Parquet and as CSV.
 
         Raises:
-            OSError: they cannot be written; those there are stay as they were.
+            OSError: they cannot be written; tells the file, and those there are stay as they were.
         """
-        table = self.table
-        with _replacing(self.folder / "table.parquet") as path:
-            table.to_parquet(path, index=False)
-        with _replacing(self.folder / "table.csv") as path:
-            table.to_csv(path, index=False)
+        table, parquet = self.table, io.BytesIO()
+        table.to_parquet(parquet, index=False, write_page_checksum=True)
+        write_whole(self.folder / TABLE, lambda file: file.write(parquet.getbuffer()))
+        self._table_crc = zlib.crc32(parquet.getbuffer())
+        save_table(table, self.folder, "table")
         self._written = time.monotonic()
 
+    def failed(self, error: str) -> None:
+        """Keep the traceback of an attempt that failed, as far as the disk has room."""
+        with contextlib.suppress(OSError):
+            (self.folder / ERROR).write_text(error, encoding="utf-8")
+
     def close(self) -> None:
-        """End a run that is complete, and told so: of its journal there is a table."""
+        """End a run that is complete, and whose provenance says so: its journal and error.txt go."""
+        (self.folder / ERROR).unlink(missing_ok=True)
         (self.folder / JOURNAL).unlink()
 
     @property
     def table(self) -> pd.DataFrame:
-        """The rows so far, in the order of the cases; one row is one observation."""
-        return _table(self._rows)
+        """The rows so far, in the order of the cases; one row is one observation.
+
+        Of an experiment that times, with the column `warning`.
+        """
+        return self.finish(_table(self._cases))
 
     def describe(self, provenance: dict) -> None:
-        """Write the provenance as JSON."""
-        with _replacing(self.folder / "provenance.json") as path:
-            path.write_text(json.dumps(provenance, indent=2, default=str) + "\n")
+        """Write the provenance as JSON, with the CRC-32 of the table if there is one.
+
+        Raises:
+            OSError: it cannot be written; tells the file, and the one there is stays as it was.
+        """
+        crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
+        text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
+        write_whole(self.folder / PROVENANCE, lambda file: file.write(text.encode()))
+
+
+def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
+    """Write a table as CSV, whole or not at all.
+
+    Args:
+        table: one row is one observation; the index is left out.
+        folder: where it goes.
+        name: of the file, without .csv.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: it cannot be written; tells the file.
+    """
+    checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
+    path = Path(folder) / f"{name}.csv"
+    write_whole(path, lambda file: table.to_csv(file, index=False, mode="wb"))
+    return path
 
 
 def read_table(run: Path) -> pd.DataFrame:
@@ -176,16 +257,33 @@ def read_table(run: Path) -> pd.DataFrame:
         run: a run's folder.
 
     Raises:
-        UsageError: a folder without a table.
+        UsageError: a folder without a table, or with one that is damaged or cannot be read.
     """
+    run = Path(run)
     if (run / JOURNAL).is_file():
-        return _table(_read_journal(run / JOURNAL)[0])
-    path = run / "table.parquet"
+        try:
+            return _table(_read_journal(run / JOURNAL)[0])
+        except OSError as error:
+            raise _no_access(run / JOURNAL, error) from error
+    path = run / TABLE
     if not path.is_file():
         raise UsageError(
-            f"no table.parquet in {run}; allowed: the folder of a run, results/<experiment>/<utc>-<hash>"
+            f"no {TABLE} in {run}; allowed: the folder of a run, results/<experiment>/<utc>-<hash>"
         )
-    return pd.read_parquet(path)
+    wanted = read_provenance(run).get(TABLE_CRC)
+    remedy = f"put a copy of it there, or do the run again with --from {run}"
+    try:
+        data = path.read_bytes()
+        if wanted is not None and zlib.crc32(data) != wanted:
+            raise UsageError(
+                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, and by {PROVENANCE} {wanted}; "
+                f"{remedy}; if it was changed on purpose, delete {TABLE_CRC!r} from {PROVENANCE}"
+            )
+        return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)
+    except UsageError:
+        raise
+    except Exception as error:  # what pyarrow and pandas raise of a damaged file is of many classes
+        raise UsageError(f"{path} cannot be read: {_told(error)}; {remedy}") from error
 
 
 def read_provenance(run: Path) -> dict:
@@ -193,35 +291,148 @@ def read_provenance(run: Path) -> dict:
 
     Args:
         run: a run's folder.
+
+    Raises:
+        UsageError: a file that cannot be read, or is damaged.
     """
-    path = run / "provenance.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    path = Path(run) / PROVENANCE
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _no_access(path, error) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _damaged(path, _told(error)) from error
+    if not isinstance(found, dict):
+        raise _damaged(path, f"{checks.shown(found)}, and no object")
+    for name, (kind, allowed) in SHAPES.items():
+        value = found.get(name)
+        if name in found and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _damaged(path, f"{name!r} is {checks.shown(value)}; allowed: {allowed}")
+    for name, text in found.get("grammars", {}).items():
+        if not isinstance(text, str):
+            raise _damaged(path, f"grammar {name!r} is {checks.shown(text)}; allowed: text")
+    return found
 
 
-def _table(rows: dict[int, list[dict]]) -> pd.DataFrame:
-    return pd.DataFrame([row for number in sorted(rows) for row in rows[number]])
+def _damaged(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} is damaged: {why}; put a copy of it there, or move it away: --replot draws without it, but "
+        "for curves of --curve-file; --resume and --from need it"
+    )
 
 
-def _read_journal(path: Path) -> tuple[dict[int, list[dict]], int]:
-    """Rows of the finished cases by number, and the length of the lines that are whole."""
-    rows, whole = {}, 0
+def _no_access(path: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"{path}: {error.strerror or error}; allowed: a run's folder that you may read, and write to for "
+        "--resume; take a copy of the folder that you may"
+    )
+
+
+def _told(error: BaseException) -> str:
+    """An error in words; of those without, its class."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _table(kept: dict[int, "_Case"]) -> pd.DataFrame:
+    return pd.DataFrame([row for number in sorted(kept) for row in kept[number].rows])
+
+
+def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
+    return table
+
+
+class _Case:
+    """What is kept of a case: its rounds in turn, one alone where it is not timed in rounds."""
+
+    def __init__(self):
+        self.rounds: list[list[dict]] = []
+        self.finished = False
+
+    @property
+    def rows(self) -> list[dict]:
+        """The rows of all rounds."""
+        return [row for rows in self.rounds for row in rows]
+
+    def add(self, rows: list[dict], number: int | None) -> None:
+        """Keep the next round, or the last rows, which finish the case."""
+        if rows:
+            self.rounds.append(rows)
+        self.finished = number is None
+
+
+def _line(number: int, rows: list[dict], round_number: int | None) -> bytes:
+    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all."""
+    text = json.dumps([number, rows, round_number])[:-1].encode()
+    return b"%b, %d]\n" % (text, zlib.crc32(text))
+
+
+def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
+    """What is kept of each case by number, and the length of the lines that are whole.
+
+    Raises:
+        UsageError: a damaged line before the last; tells which.
+    """
+    lines: dict[int, dict[int | None, list[dict]]] = {}
+    whole = 0
     with open(path, "rb") as file:
-        for line in file:
+        for count, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
-            number, those = json.loads(line)
-            rows[number] = those
+            try:
+                number, rows, round_number = _read_line(line)
+            except (ValueError, TypeError, RecursionError, MemoryError) as error:
+                raise UsageError(
+                    f"{path}, line {count}, is damaged: {_told(error)}; put a copy of the file there, or "
+                    "delete that line: --resume measures its case, or its round and those after it, again"
+                ) from error
+            lines.setdefault(number, {})[round_number] = rows
             whole += len(line)
-    return rows, whole
+    return {number: _case_of(parts) for number, parts in lines.items()}, whole
+
+
+def _case_of(parts: dict[int | None, list[dict]]) -> _Case:
+    """A case from its lines by round; of rounds, those before the first that is missing."""
+    case, count = _Case(), len(parts.keys() - {None})
+    for number in range(count):
+        if number not in parts:
+            return case
+        case.add(parts[number], number)
+    if None in parts:
+        case.add(parts[None], None)
+    return case
+
+
+def _read_line(line: bytes) -> tuple[int, list[dict], int | None]:
+    """Number, rows and round of a line of the journal.
+
+    Raises:
+        ValueError: no JSON, another shape, or another CRC-32.
+        TypeError: a cell that is no number or word.
+    """
+    found = json.loads(line)
+    if not isinstance(found, list) or len(found) not in (2, 4):  # two: of older code
+        raise ValueError("no list of a case's number, its rows, their round and their CRC-32")
+    if len(found) == 4 and found[3] != (crc := zlib.crc32(line.rpartition(b", ")[0])):
+        raise ValueError(f"its CRC-32 is {crc}, and the line says {checks.shown(found[3])}")
+    number, rows, round_number = (*found, None)[:3] if len(found) == 2 else found[:3]
+    whole = checks.is_integer(number) and (round_number is None or checks.is_integer(round_number))
+    if not (whole and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+        raise ValueError("no number of a case with a list of its rows")
+    return number, [{name: _plain(name, value) for name, value in row.items()} for row in rows], round_number
 
 
 def _held(journal: Path) -> int:
     """The journal opened, and locked until it is closed, where the file system has locks.
 
     Raises:
-        UsageError: somebody else holds it.
+        UsageError: another process holds it, or it cannot be opened.
     """
-    opened = os.open(journal, os.O_RDWR)
+    try:
+        opened = os.open(journal, os.O_RDWR)
+    except OSError as error:
+        raise _no_access(journal, error) from error
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -233,7 +444,7 @@ def _held(journal: Path) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
             os.close(opened)
-            raise
+            raise _no_access(journal, error) from error
     return opened
 
 
@@ -250,15 +461,3 @@ def _plain(name: str, value: Any) -> Any:
         f"column {name!r} has {value!r:.80} of type {type(value).__name__}; allowed: a number, a word, a "
         "truth or None; give each number a column"
     )
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` in one move, once it is written."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        yield partial
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

@@ -44,6 +44,21 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     return table.assign(warning=texts)
 
 
+def lines(table: pd.DataFrame) -> list[str]:
+    """Each warning of a table with the cases that have it, for the terminal."""
+    if "warning" not in table or "case" not in table:
+        return []
+    cases: dict[str, set[int]] = {}
+    for text, case in {*zip(table["warning"].fillna(""), table["case"], strict=True)}:
+        for one in filter(None, text.split(SEPARATOR)):
+            cases.setdefault(one, set()).add(int(case))
+    every, found = table["case"].nunique(), []
+    for text in [text for text in [*CHECKS, SMALL] if text in cases]:
+        numbers = ", ".join(map(str, sorted(cases[text])))
+        found.append(f"{text} ({'every case' if len(cases[text]) == every else f'case {numbers}'})")
+    return found
+
+
 def footer(table: pd.DataFrame) -> str:
     """All warnings of a table in one line, each with the number of runs that have it; empty for none."""
     told = []

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
-from experiments.core.record import read_provenance
+from experiments.core.record import PROVENANCE, read_provenance
 from experiments.core.settings import Settings, UsageError
 
 
@@ -17,8 +17,8 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
         experiment: its name.
 
     Raises:
-        UsageError: a folder without provenance, a run of another experiment, or one of settings that this
-            code does not know.
+        UsageError: a folder without provenance or with a damaged one, a run of another experiment, or one of
+            settings that this code does not know or does not allow.
     """
     told = read_provenance(run)
     if "config" not in told:
@@ -35,7 +35,13 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
             f"a run of this code; its commit is {told.get('code', {}).get('commit')}"
         )
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in told["config"].items()}
-    return config_type(**settings)
+    try:
+        return config_type(**settings)
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"{flag} {run}: its settings are refused: {error}; they stand in {Path(run) / PROVENANCE}, which "
+            "is damaged, or of older code"
+        ) from error
 
 
 def check_experiment(run: Path, flag: str, experiment: str) -> None:

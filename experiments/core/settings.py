@@ -6,10 +6,22 @@ same Config with one value in the place of each axis, and one of the repeats' se
 share it, so that what differs between them is not chance.
 """
 
+import functools
 import itertools
+import math
+import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
+
+import psutil
+
+import sfc
+from experiments.core.baselines import BASELINES
+from sfc import checks
+
+MOST_CASES = 100_000
+PARTICLE_BYTES = 100  # at least: positions, velocities and forces in float64 in 3D, id, key, cell, neighbours
 
 
 class UsageError(ValueError):
@@ -20,23 +32,51 @@ class UsageError(ValueError):
 class Settings:
     """Base of every Config: what the core gives to each experiment.
 
-    A Config with checks of its own calls `super().__post_init__()` too.
+    A Config with checks of its own calls `super().__post_init__()` first: that looks at the class of every
+    value by the annotation of its field, and keeps plain Python values.
+
+    Raises:
+        TypeError: a value of another class than its field's.
+        ValueError: a seed or a number of repeats that is not allowed, or a curve with a baseline's name.
     """
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
+    CHANCE: ClassVar[str] = "repeat"  # the column that tells a case's seed; the field has an s more
 
     backend: str = "auto"
     """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
     seed: int = 0
-    """Seed of everything random; of the second repeat it is one more, and so on."""
+    """Seed of everything random, 0 or above, as large as you like; of the second repeat it is one more, and
+    so on."""
     repeats: int = 1
     """How often every case is measured, each time from another seed."""
 
     def __post_init__(self):
-        if self.seed < 0:
-            raise ValueError(f"--seed {self.seed}; allowed: 0 or more")
-        if self.repeats < 1:
-            raise ValueError(f"--repeats {self.repeats}; allowed: 1 or more")
+        for name, kind in _kinds(type(self)).items():
+            whole = name in self.TOGETHER or typing.get_origin(kind) is list
+            object.__setattr__(self, name, _of_kind(flag_of(name), getattr(self, name), kind, whole))
+        self.check("seed", low=0)
+        self.check("repeats", low=1)
+        for name in sorted(set(BASELINES) & set(sfc.orderings())):
+            raise UsageError(
+                f"a curve named {name!r}: that is the name of a baseline, which would be measured in its "
+                f"place; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
+            )
+
+    def check(self, name: str, **bounds: Any) -> None:
+        """Look whether a field, or all values of an axis, are numbers in a range.
+
+        Args:
+            name: of the field.
+            bounds: `low`, `high`, `remedy`, `unit` of `sfc.checks.integer` and `number`; for those that are
+                no integers `above` and `below` too.
+
+        Raises:
+            ValueError: one is outside.
+        """
+        for value in values(getattr(self, name)):
+            look = checks.integer if checks.is_integer(value) and _whole(bounds) else checks.number
+            look(flag_of(name), value, **({"low": -math.inf} | bounds))
 
     def check_known(self, known: dict[str, Iterable[str]]) -> None:
         """Look whether fields, or all values of an axis, are among those that are known.
@@ -49,8 +89,7 @@ class Settings:
         """
         for name, allowed in known.items():
             for value in values(getattr(self, name)):
-                if value not in allowed:
-                    raise ValueError(f"unknown {name} {value!r}; known: {', '.join(allowed)}")
+                checks.word(name, value, allowed)
 
     def check_above_zero(self, most: dict[str, float]) -> None:
         """Look whether fields, or all values of an axis, are above 0 and no larger than allowed.
@@ -61,9 +100,8 @@ class Settings:
         Raises:
             ValueError: one is not.
         """
-        for flag, value, highest in self._each(most):
-            if not 0 < value <= highest:
-                raise ValueError(f"{flag} {value}; allowed: above 0, up to {highest:g}")
+        for name, highest in most.items():
+            self.check(name, above=0, high=highest)
 
     def check_least(self, least: dict[str, float]) -> None:
         """Look whether fields, or all values of an axis, are large enough.
@@ -74,15 +112,27 @@ class Settings:
         Raises:
             ValueError: one is below.
         """
-        for flag, value, lowest in self._each(least):
-            if not value >= lowest:
-                raise ValueError(f"{flag} {value}; allowed: at least {lowest}")
+        for name, lowest in least.items():
+            self.check(name, low=lowest)
 
-    def _each(self, bounds: dict[str, float]) -> Iterator[tuple[str, Any, float]]:
-        """Flag, value and bound of every value of the fields named."""
-        for name, bound in bounds.items():
-            for value in values(getattr(self, name)):
-                yield "--" + name.replace("_", "-"), value, bound
+    def check_memory(self, flags: str, count: float, what: str, each: int = PARTICLE_BYTES) -> None:
+        """Look whether this machine has memory for what flags ask for, before any of it is taken.
+
+        Args:
+            flags: with their values, for the message: "--n 100".
+            count: how many there are to be.
+            what: they are: "particles".
+            each: bytes that each takes at least.
+
+        Raises:
+            UsageError: they do not fit.
+        """
+        most = psutil.virtual_memory().total
+        if not count * each <= most:
+            raise UsageError(
+                f"{flags}: {_many(count)} {what} of at least {each} bytes each take {_many(count * each)} "
+                f"bytes; allowed: up to {most:,} bytes, the memory of this machine, {most // each:,} {what}"
+            )
 
 
 class Case(NamedTuple):
@@ -90,7 +140,8 @@ class Case(NamedTuple):
 
     Attributes:
         number: its place among all, from 0.
-        place: what tells it from the others: number, repeat, and its value on each axis; column -> value.
+        place: what tells it from the others: number, repeat or run, and its value on each axis; column ->
+            value.
         config: what is measured.
     """
 
@@ -109,7 +160,7 @@ def axes(config: Settings) -> dict[str, tuple]:
         f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
     }
     for name, values in given.items():
-        flag = "--" + name.replace("_", "-")
+        flag = flag_of(name)
         if not values:
             raise UsageError(f"{flag} has no value: an empty axis has no case; allowed: one value or more")
         if len(set(values)) < len(values):
@@ -118,22 +169,79 @@ def axes(config: Settings) -> dict[str, tuple]:
 
 
 def cases(config: Settings) -> list[Case]:
-    """Every combination of the axes, the last axis running fastest, for one repeat after the other.
+    """Every combination of the axes, the last axis running fastest, for one repeat or run after the other.
 
     Raises:
-        UsageError: an axis without a value.
+        UsageError: an axis without a value, or more than `MOST_CASES` cases.
         ValueError: what the Config itself refuses.
     """
     swept, found = axes(config), []
-    for repeat in range(config.repeats):
+    field = f"{config.CHANCE}s"
+    seeds = getattr(config, field)
+    count = seeds * math.prod(map(len, swept.values()))
+    if count > MOST_CASES:
+        product = " x ".join(
+            f"{len(given)} of {flag_of(name)}" for name, given in swept.items() if len(given) > 1
+        )
+        raise UsageError(
+            f"{checks.shown(seeds)} of --{field}{' x ' if product else ''}{product}: {_many(count)} "
+            f"cases; allowed: up to {MOST_CASES:,}; take fewer {field}, or fewer values"
+        )
+    for chance in range(seeds):
         for values in itertools.product(*swept.values()):
             chosen = dict(zip(swept, values, strict=True))
-            place = {"case": len(found), "repeat": repeat} | chosen
-            one = replace(config, **chosen, seed=config.seed + repeat, repeats=1)
+            place = {"case": len(found), config.CHANCE: chance} | chosen
+            one = replace(config, **chosen, seed=config.seed + chance, **{field: 1})
             found.append(Case(len(found), place, one))
     return found
 
 
 def values(field) -> Iterator:
     """The values of a field, whether an axis, one of its values or fixed; for checks in `__post_init__`."""
-    return iter(field if isinstance(field, tuple) else (field,))
+    return iter(field if isinstance(field, (tuple, list)) else (field,))
+
+
+def flag_of(name: str) -> str:
+    """The flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+@functools.cache
+def _kinds(config_type: type[Settings]) -> dict[str, Any]:
+    """The annotation of every field."""
+    hints = typing.get_type_hints(config_type)
+    return {f.name: hints[f.name] for f in fields(config_type)}
+
+
+def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
+    """A value as its field's annotation has it; unless it is taken whole, an axis may be one of its values.
+
+    Raises:
+        TypeError: another class.
+        ValueError: a number that is not finite.
+    """
+    if (inside := typing.get_args(kind)) and typing.get_origin(kind) in (tuple, list):
+        if whole or isinstance(value, (tuple, list)):
+            several = checks.sequence(flag, value, "values")
+            return typing.get_origin(kind)(_of_kind(flag, one, inside[0]) for one in several)
+        return _of_kind(flag, value, inside[0])
+    if kind is bool:
+        return checks.flag(flag, value)
+    if kind is int:
+        return checks.integer(flag, value, -math.inf)
+    if kind is float:
+        return checks.number(flag, value)
+    return str(checks.instance(flag, value, str, "text")) if kind is str else value
+
+
+def _many(count: float) -> str:
+    """A number that may be too long to be read, or for a float."""
+    if count == math.inf or count < 1e15:
+        return f"{count:,.0f}"
+    return f"about 10^{math.floor(math.log10(count))}"
+
+
+def _whole(bounds: dict[str, Any]) -> bool:
+    """Whether bounds are those of integers."""
+    numbers = [value for value in bounds.values() if not isinstance(value, str)]
+    return not {"above", "below"} & set(bounds) and all(checks.is_integer(number) for number in numbers)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from md.whole import write_whole
 
 if TYPE_CHECKING:
     import matplotlib.pyplot as plt
@@ -23,14 +26,24 @@ SETTINGS = {
     "axes.spines.right": False,
     "legend.frameon": False,
 }
+_FOOTER_SIZE, _LETTERS_AN_INCH = 7, 18  # points, and how many letters of that size
 _PAIRS = len(_COLOURS) * len(_MARKERS)  # each place below has its own, as 7 and 8 share no divisor
 
 
-def use() -> None:
-    """Set the style; the core calls it before every `draw`."""
+_footer = ""
+
+
+def use(footer: str = "") -> None:
+    """Set the style; the core calls it before every `draw`.
+
+    Args:
+        footer: a line under every figure from now on, such as warnings; empty for none.
+    """
     import matplotlib as mpl  # here, as both take a second, which --help and workers do without
     import seaborn as sns
 
+    global _footer
+    _footer = footer
     mpl.use("Agg")
     sns.set_theme(context="paper", style="ticks", palette=list(_COLOURS), font_scale=1.0)
     mpl.rcParams.update(SETTINGS)
@@ -87,16 +100,38 @@ def _place(name: str) -> int:
 
 
 def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG and PDF and close it.
+    """Write a figure as PNG and PDF, with the footer of `use`, and close it.
 
     Returns:
         The two paths.
+
+    Raises:
+        OSError: one cannot be written; tells the file.
     """
     import matplotlib.pyplot as plt
 
-    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    for path in paths:
-        figure.savefig(path)
-        figure.set_layout_engine("none")  # the second looks like the first
-    plt.close(figure)
+    paths = [Path(folder) / f"{name}.png", Path(folder) / f"{name}.pdf"]
+    if _footer:
+        wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
+        told = "\n".join(textwrap.wrap(_footer, wide))
+        figure.supxlabel(told, x=0.01, ha="left", fontsize=_FOOTER_SIZE, color="#A00000")
+    try:
+        for path in paths:
+            write_figure(figure, path)
+            figure.set_layout_engine("none")  # the second looks like the first
+    finally:
+        plt.close(figure)
     return paths
+
+
+def write_figure(figure: plt.Figure, path: Path) -> None:
+    """Write a figure to a file, whole or not at all.
+
+    Args:
+        figure: stays open.
+        path: of the file; its ending says the format.
+
+    Raises:
+        OSError: it cannot be written; tells the file.
+    """
+    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

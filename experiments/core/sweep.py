@@ -8,6 +8,7 @@ from tqdm import tqdm
 from experiments.core.executor import Executor, Measure
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
+from md.interrupt import held_back
 
 
 def sweep(
@@ -31,7 +32,7 @@ def sweep(
     Raises:
         UsageError: the record is of other cases.
         Exception: what `measure` raised; the finished cases are on disk.
-        OSError: the rows of a case could not be kept; those before are.
+        OSError: the rows of a case, or the end of the run, could not be kept; the cases before are.
     """
     every = cases(config)
     record.check({case.number: case.place for case in every})
@@ -40,26 +41,36 @@ def sweep(
     record.describe(outcome)
     try:
         with tqdm(total=len(every), initial=len(record.finished), unit="case", dynamic_ncols=True) as bar:
-            for case, rows in (executor or Executor()).measured(measure, todo):
-                bar.set_postfix_str(", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case"))
-                record.add(case.number, [case.place | row for row in rows])
+            begins = [record.begin(case.number) for case in todo]
+            apart = config.CHANCE == "run" and config.runs > 1
+            for case, (rows, number) in (executor or Executor()).measured(measure, todo, begins, apart):
+                of = "" if number is None else f", round={number}"
+                bar.set_postfix_str(", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case") + of)
+                record.add(case.number, [case.place | row for row in rows], number)
+                if number is not None:
+                    continue
                 outcome["finished"] += 1
                 record.describe(outcome)
                 bar.update()
         record.write_tables()
-        outcome["status"] = "complete"
+        with held_back():
+            record.describe(outcome | {"status": "complete", "ended": _now()})
+            record.close()
+            outcome["status"] = "complete"
     except KeyboardInterrupt:
-        outcome["status"] = "interrupted"
+        if outcome["status"] == "running":
+            outcome["status"] = "interrupted"
     except BaseException as error:
         outcome["status"] = f"failed: {type(error).__name__}: {error}"
         raise
     finally:
-        outcome["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
-        with contextlib.suppress(OSError):  # of a disk that is full, say: the journal tells what is finished
-            record.describe(outcome)
-            if outcome["status"] == "complete":
-                record.close()
-            else:
+        if outcome["status"] != "complete":
+            with contextlib.suppress(OSError):  # of a full disk, say: the journal says what is finished
+                record.describe(outcome | {"ended": _now()})
                 record.write_tables()
         record.release()
     return outcome["status"] == "complete"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -15,7 +15,7 @@ class TimedSettings(Settings):
     Cases that are compared are one case of the sweep (`TOGETHER`), for they are sampled in turns.
     """
 
-    CHANCE: ClassVar[str] = "runs"
+    CHANCE: ClassVar[str] = "run"
 
     repeats: tyro.conf.Suppress[int] = 1
     runs: int = 3

@@ -22,7 +22,7 @@ as_it_is = Figure.savefig
 
 def without_contents_in_print(figure: Figure, path, **options) -> None:
     """As PNG what there is to see, as PDF, for which all is drawn a second time, an empty page."""
-    if str(path).endswith(".pdf"):
+    if "pdf" in (options.get("format"), str(path)[-3:]):
         for part in figure.get_children():
             part.set_visible(False)
     as_it_is(figure, path, **options)

@@ -69,7 +69,7 @@ def test_every_repeat_has_a_seed_that_its_cases_share():
         (0, 5), (0, 5), (1, 6), (1, 6), (2, 7), (2, 7)
     ]  # fmt: skip
     assert {case.config.repeats for case in found} == {1}
-    with pytest.raises(ValueError, match="--repeats 0; allowed: 1 or more"):
+    with pytest.raises(ValueError, match="--repeats = 0; allowed: an integer of at least 1"):
         Config(repeats=0)
 
 

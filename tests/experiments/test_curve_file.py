@@ -89,7 +89,8 @@ def test_a_name_that_is_taken_ends_with_status_2(tmp_path, capsys):
     path = tmp_path / "row.toml"
     path.write_text('name = "row"\ndim = 2\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"')
     message = refusal(tmp_path, capsys, "--curve-file", str(path))
-    assert "error: curve 'row' in 2D: the name is taken; choose another than" in message
+    assert "curve 'row' has the name of an ordering that is there already" in message
+    assert "choose another name in the file" in message
 
 
 @pytest.mark.parametrize("flag", ["--curve-file=", "--curve_file="])
@@ -112,7 +113,7 @@ def test_curves_given_in_several_flags_are_all_known(tmp_path):
     [
         ("../out", r"curve name '\.\./out'; allowed: letters, digits, _ and -"),
         ("my curve", "curve name 'my curve'; allowed: letters"),
-        ("shuffled", "a curve named 'shuffled'; allowed: any name but shuffled, lattice"),
+        ("shuffled", "curve 'shuffled' has the name of an ordering.*allowed: any name but shuffled, lattice"),
     ],
 )
 def test_a_name_that_cannot_be_used_is_refused(name, message, tmp_path, capsys):
