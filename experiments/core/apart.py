@@ -38,12 +38,16 @@ class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
 
 
 def rounds_of(rows: Iterable[dict]) -> Iterator[Round]:
-    """The rows of a timed case round by round, and then that there are no more: an empty list and None.
+    """The rows of a timed case round by round, and last those of no round, which may be none.
 
     Args:
-        rows: in the order of their rounds, column `round`.
+        rows: in the order of their rounds, column `round`; rows that are no samples have None there, and come
+            after all rounds.
     """
-    for number, those in itertools.groupby(rows, key=lambda row: row["round"]):
+    for number, those in itertools.groupby(rows, key=lambda row: row.get("round")):
+        if number is None:
+            yield list(those), None
+            return
         yield list(those), number
     yield [], None
 
