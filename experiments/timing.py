@@ -83,11 +83,11 @@ class Config(TimedSettings):
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
 
 
-QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7}
+QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 
 
-def measure(case: Config, begin: int = 0) -> Iterator[dict]:
-    """Rows of the rounds from one on: phases and whole steps as means over a sample's steps, and reorders."""
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: phases and whole steps as means over a sample's steps, and reorders."""
     kind = md.search.SEARCHES[case.search]
     if case.fused and not kind.fuses:
         return

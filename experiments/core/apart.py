@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import multiprocessing
 import pickle
 import signal
@@ -37,19 +36,29 @@ class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
     """A process was killed, for want of memory perhaps, with the case it was at."""
 
 
-def rounds_of(rows: Iterable[dict]) -> Iterator[Round]:
-    """The rows of a timed case round by round, and last those of no round, which may be none.
+def rounds_of(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
+    """The rounds of a timed case as they come, and last its rows of no round, which may be none.
 
     Args:
-        rows: in the order of their rounds, column `round`; rows that are no samples have None there, and come
-            after all rounds.
+        measured: what `measure` yields: a list of rows for each round, with the column `round`, and rows
+            alone that are no samples.
     """
-    for number, those in itertools.groupby(rows, key=lambda row: row.get("round")):
-        if number is None:
-            yield list(those), None
-            return
-        yield list(those), number
-    yield [], None
+    alone = []
+    for one in measured:
+        if isinstance(one, list):
+            yield one, one[0]["round"]
+        else:
+            alone.append(one)
+    yield alone, None
+
+
+def rows_of(measured: Iterable[list[dict] | dict]) -> list[dict]:
+    """All rows of a timed case, as one list.
+
+    Args:
+        measured: what `measure` yields.
+    """
+    return [row for rows, _ in rounds_of(measured) for row in rows]
 
 
 def measured_apart(

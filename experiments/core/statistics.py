@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.core.baselines import again, gain_over, is_again
+from experiments.core.baselines import gain_over, is_again, original
 
 CONFIDENCE = 0.95
 ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # told of one run, in place of an interval
@@ -109,8 +109,8 @@ def gains(
     """Gains of all cases over one, with what noise allows to be said of them.
 
     Args:
-        table: of `ratios`. Where `<baseline> again` is among the cases, what it differs by from the baseline
-            is the noise floor.
+        table: of `ratios`. Where a case is measured twice, under its name and `<name> again`, what the two
+            differ by is the noise floor of all.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         baseline: the case in the numerator.
@@ -118,8 +118,8 @@ def gains(
 
     Returns:
         A row for each case but the baseline and the second measurements: the columns of `over_runs` for
-        `gain`; `over`, the baseline; `noise_floor`, the factor by which the baseline measured twice differs
-        from itself in the worst of the runs (NaN if it was not measured twice); with several runs
+        `gain`; `over`, the baseline; `noise_floor`, the factor by which a case measured twice differs from
+        itself in the worst of the runs (NaN if none was); with several runs
         `difference`, one of "faster", "slower", "no difference": none where the interval holds 1 or the gain
         is within the noise floor.
     """
@@ -127,7 +127,7 @@ def gains(
     if every.empty:
         return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "gain", "noise_floor"])
     found = over_runs(every[~every[label].map(is_again)], [*by, label], "gain")
-    floors = noise_floors(every[every[label] == again(baseline)], by)
+    floors = noise_floors(table, by, label, value)
     found = found.merge(floors, on=by, how="left") if by else found.assign(noise_floor=_one(floors))
     found.insert(len(by) + 1, "over", baseline)
     if "gain" in found:
@@ -153,16 +153,27 @@ def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
     return found.drop(columns=["over", "runs", "rounds"]).rename(columns=told)
 
 
-def noise_floors(twins: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms") -> pd.DataFrame:
     """The noise floor of each group: the factor, at least 1, by which one case differs from itself.
 
     Args:
-        twins: rows of `ratios` of the cases measured a second time.
+        table: of `ratios`.
         by: columns of a group.
+        label: the column that names the cases.
+        value: the column of times.
+
+    Returns:
+        Columns `by` and `noise_floor`: the worst of the runs, each the median over its rounds. No row for
+        a group in which no case was measured twice.
     """
+    parts = []
+    for name in filter(is_again, table[label].unique()):
+        every = ratios(table[table[label].isin([name, original(name)])], by, label, original(name), value)
+        parts.append(every[every[label] == name])
+    twins = pd.concat(parts) if parts else table.iloc[:0]
     if twins.empty:
         return pd.DataFrame(columns=[*by, "noise_floor"]).astype({"noise_floor": float})
-    runs = twins.groupby([*by, "run"], sort=False, dropna=False)["gain"].median()
+    runs = twins.groupby([*by, label, "run"], sort=False, dropna=False)["gain"].median()
     worst = np.exp(np.abs(np.log(runs))).reset_index()
     if not by:
         return pd.DataFrame({"noise_floor": [worst["gain"].max()]})

@@ -43,8 +43,8 @@ class Entry(NamedTuple):
 
 def take_rounds(
     entries: Sequence[Entry], rounds: int, backend: Backend, *, seed: int, begin: int = 0, settle: int = 1
-) -> Iterator[dict]:
-    """Rows of all entries, round by round, in random order within a round.
+) -> Iterator[list[dict]]:
+    """The rows of each round, in which all entries are sampled in random order.
 
     Args:
         entries: what is compared.
@@ -75,6 +75,7 @@ def take_rounds(
             if settled + 1 >= settle and _made(backend) == before:
                 break
         for number in range(begin, rounds):
+            found = []
             for k in np.random.default_rng([seed, number]).permutation(len(every)):
                 entry = every[k]
                 for _ in range(TRIES):
@@ -90,8 +91,8 @@ def take_rounds(
                     common |= gpu.between(at, end)._asdict()
                 if number == rounds - 1:
                     common |= entry.at_end()
-                for row in rows:
-                    yield entry.columns | row | common
+                found += [entry.columns | row | common for row in rows]
+            yield found
 
 
 def whole_steps(simulation: md.Simulation, steps: int) -> float:

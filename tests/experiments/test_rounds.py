@@ -9,6 +9,7 @@ import pytest
 
 import md
 from experiments.core import reliability
+from experiments.core.apart import rows_of
 from experiments.measured.host_load import HostLoad
 from experiments.measured.rounds import Entry, take_rounds, whole_steps
 
@@ -31,7 +32,7 @@ def entry(name, seen, backend=CPU, records=()):
 
 def test_every_round_has_every_entry_once_in_an_order_of_its_own():
     seen = []
-    rows = list(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
+    rows = rows_of(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
     rounds = [tuple(row["ordering"] for row in rows if row["round"] == k) for k in range(20)]
     assert all(sorted(order) == list("abcd") for order in rounds)
     assert len(set(rounds)) > 10
@@ -40,37 +41,37 @@ def test_every_round_has_every_entry_once_in_an_order_of_its_own():
 
 
 def test_rounds_go_on_where_they_ended():
-    whole = list(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
-    later = list(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
+    whole = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
+    later = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
     told = [(row["round"], row["ordering"]) for row in whole]
     assert [(row["round"], row["ordering"]) for row in later] == told[12:]
-    assert not list(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
+    assert not rows_of(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
 
 
 def test_it_settles_until_nothing_is_recorded():
     backend = type(CPU)()
-    rows = list(take_rounds([entry("a", [], backend, records=(1, 2, 3))], 2, backend, seed=0))
+    rows = rows_of(take_rounds([entry("a", [], backend, records=(1, 2, 3))], 2, backend, seed=0))
     assert [row["taken"] for row in rows] == [5, 6]  # the fourth recorded nothing
     assert not any(row["recorded"] for row in rows)
 
 
 def test_a_sample_in_which_something_is_recorded_is_taken_again():
     backend = type(CPU)()
-    rows = list(take_rounds([entry("a", [], backend, records=(3, 4))], 3, backend, seed=0))
+    rows = rows_of(take_rounds([entry("a", [], backend, records=(3, 4))], 3, backend, seed=0))
     assert [row["taken"] for row in rows] == [2, 5, 6]
     assert not any(row["recorded"] for row in rows)
 
 
 def test_what_records_for_ever_is_told():
     backend = type(CPU)()
-    rows = list(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
+    rows = rows_of(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
     assert rows[0]["recorded"]
     assert reliability.holds_recording(pd.DataFrame(rows))
 
 
 def test_columns_of_the_last_round():
     last = entry("a", [])._replace(at_end=lambda: {"temperature_end": 3.0})
-    rows = list(take_rounds([last], 2, CPU, seed=0))
+    rows = rows_of(take_rounds([last], 2, CPU, seed=0))
     assert [row.get("temperature_end") for row in rows] == [None, 3.0]
 
 
@@ -102,7 +103,7 @@ def loaded(seconds):
             time.sleep(seconds)
             yield {"time_ms": 1.0, "sample_ms": 1e3 * seconds}
 
-        return pd.DataFrame(take_rounds([Entry({"ordering": "a"}, sample)], 1, CPU, seed=0))
+        return pd.DataFrame(rows_of(take_rounds([Entry({"ordering": "a"}, sample)], 1, CPU, seed=0)))
     finally:
         for process in spinning:
             process.kill()
@@ -126,7 +127,7 @@ class Quiet(HostLoad):
 
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr("experiments.measured.rounds.HostLoad", Quiet)
-    rows = pd.DataFrame(take_rounds([entry("a", [])], 3, CPU, seed=0))
+    rows = pd.DataFrame(rows_of(take_rounds([entry("a", [])], 3, CPU, seed=0)))
     assert not reliability.is_busy(rows)
     assert reliability.warned(rows)["warning"].eq("").all()
 

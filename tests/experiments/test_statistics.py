@@ -94,6 +94,12 @@ def test_verdicts(gain, low, high, floor, word):
     assert statistics.verdict(gain, low, high, floor) == word
 
 
+def test_the_noise_floor_of_one_case_holds_for_gains_over_all():
+    times = {"shuffled": [[4.0]], again("shuffled"): [[5.0]], "lattice": [[3.0]], "row": [[2.0]]}
+    found = statistics.gains(rows(times), BY, "ordering", "lattice")
+    assert found["noise_floor"].tolist() == pytest.approx([1.25, 1.25])
+
+
 def test_groups_have_noise_floors_of_their_own():
     quiet = rows({"shuffled": [[4.0]], again("shuffled"): [[4.0]], "row": [[2.0]]}, n=1)
     loud = rows({"shuffled": [[4.0]], again("shuffled"): [[8.0]], "row": [[2.0]]}, n=2)

@@ -1,0 +1,153 @@
+"""Experiments that time: rounds in the journal, runs in processes of their own, warnings for the user."""
+
+import json
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.core import main, reliability
+from experiments.core.apart import rounds_of, rows_of
+from experiments.core.record import JOURNAL, Record, read_table
+from tests.experiments import toy_timed
+from tests.processes import started
+
+
+def argv(*arguments) -> list[str]:
+    return ["--backend", "cpu", *map(str, arguments)]
+
+
+def run(*arguments) -> int:
+    """The toy's command line in this process; its exit status."""
+    try:
+        main(toy_timed.Config, toy_timed.measure, toy_timed.draw, {"size": (1,), "runs": 1}, argv(*arguments))
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+def only(results: Path) -> Path:
+    (folder,) = (results / "toy_timed").iterdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run of one process that nothing disturbed."""
+    results = tmp_path_factory.mktemp("whole")
+    assert run("--results", results, "--runs", 1, "--rounds", 6) == 0
+    return only(results)
+
+
+def test_rows_carry_run_and_round(whole):
+    table = read_table(whole)
+    assert list(table.columns[:3]) == ["case", "run", "size"]
+    timed = table.dropna(subset="time_ms")
+    assert timed.groupby(["size", "colour"])["round"].apply(list).tolist() == [list(range(6))] * 4
+    assert table["run"].eq(0).all()
+    assert table["round"].isna().sum() == 2  # a row a case that is no sample
+
+
+def test_rounds_end_with_the_rows_of_none():
+    measured = [[{"round": 0, "a": 1}, {"round": 0, "a": 2}], [{"round": 1}], {"a": 3}]
+    assert list(rounds_of(measured)) == [(measured[0], 0), (measured[1], 1), ([{"a": 3}], None)]
+    assert list(rounds_of(measured[:2])) == [(measured[0], 0), (measured[1], 1), ([], None)]
+    assert rows_of(measured) == [*measured[0], *measured[1], {"a": 3}]
+
+
+def test_each_run_has_a_process_and_a_seed_of_its_own(tmp_path):
+    log = tmp_path / "log"
+    assert run("--results", tmp_path, "--runs", 2, "--rounds", 2, "--size", 1, 2, "--log", log) == 0
+    told = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert [(size, seed, number) for size, seed, number, _ in told] == [
+        (size, seed, number) for seed in (0, 1) for size in (1, 2) for number in (0, 1)
+    ]
+    processes = {seed: {process for _, of, _, process in told if of == seed} for seed in (0, 1)}
+    assert [len(found) for found in processes.values()] == [1, 1]
+    assert processes[0] != processes[1]
+    assert sorted(read_table(only(tmp_path))["run"].unique()) == [0, 1]
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_breaks_keeps_the_rounds_before(tmp_path, capsys, runs):
+    assert run("--results", tmp_path, "--runs", runs, "--rounds", 3, "--size", 1, 13) == 1
+    folder, errors = only(tmp_path), capsys.readouterr().err
+    assert "size 13 breaks" in errors
+    assert f"--resume {folder} goes on" in errors
+    record = Record.taken_up(folder)
+    assert record.finished == {0}
+    assert record.begin(1) == 1
+
+
+def test_a_run_whose_process_is_killed_says_so(tmp_path, capsys):
+    assert run("--results", tmp_path, "--runs", 2, "--rounds", 3, "--size", 99) == 1
+    assert "the process of a run ended with -9" in capsys.readouterr().err
+    assert Record.taken_up(only(tmp_path)).begin(0) == 1
+
+
+def test_a_kill_loses_at_most_a_round(whole, tmp_path):
+    log = tmp_path / "log"
+    begin = argv("--results", tmp_path, "--runs", 1, "--rounds", 6, "--seconds", 0.03, "--log", log)
+    folder = None
+    for lines in (2, 5, 9):  # killed when so many rounds were measured in all
+        process, _ = started(toy_timed.run, begin if folder is None else argv("--resume", folder))
+        while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < lines):
+            time.sleep(0.002)
+        process.kill()
+        process.join()
+        folder = only(tmp_path)
+        kept = len((folder / JOURNAL).read_bytes().splitlines())
+        assert kept >= lines - 1 - (lines > 6)
+    process, _ = started(toy_timed.run, argv("--resume", folder))
+    process.join()
+    assert process.exitcode == 0
+    assert not (folder / JOURNAL).exists()
+    pd.testing.assert_frame_equal(read_table(folder), read_table(whole))
+    assert len(log.read_text().splitlines()) <= 12 + 3  # each kill loses at most the round it met
+
+
+def test_rounds_after_one_that_is_missing_are_measured_again(tmp_path):
+    assert run("--results", tmp_path, "--runs", 1, "--rounds", 4, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
+    (folder / JOURNAL).write_bytes(b"".join(lines[:1] + lines[2:]))  # case 0: rounds 0, 2, 3 and its end
+    record = Record.taken_up(folder)
+    assert record.finished == set()
+    assert record.begin(0) == 1
+    assert len(record.table) == 2 * 2  # round 0 of both cases
+
+
+def test_a_damaged_line_is_named(tmp_path, capsys):
+    assert run("--results", tmp_path, "--runs", 1, "--rounds", 4, "--size", 1, 13) == 1
+    folder = only(tmp_path)
+    journal = (folder / JOURNAL).read_bytes()
+    (folder / JOURNAL).write_bytes(journal.replace(b'"round": 2', b'"round": 3', 1))
+    assert run("--resume", folder) == 2
+    assert f"{folder / JOURNAL}, line 3, is damaged" in capsys.readouterr().err
+
+
+def test_warnings_reach_terminal_column_and_footer(tmp_path, capsys, monkeypatch):
+    footers = []
+    monkeypatch.setattr("experiments.core.style.use", lambda footer="": footers.append(footer))
+    assert run("--results", tmp_path, "--runs", 1, "--rounds", 2, "--apart", 1.3) == 0
+    folder = only(tmp_path)
+    assert f"warning: {reliability.PHASES} (every case)" in capsys.readouterr().err
+    assert read_table(folder)["warning"].eq(reliability.PHASES).all()
+    assert footers == [f"Warning: {reliability.PHASES}"]
+    assert run("--replot", folder) == 0
+    assert footers[1:] == footers[:1]
+
+
+def test_a_good_run_warns_of_nothing(whole, capsys):
+    assert read_table(whole)["warning"].eq("").all()
+    assert run("--replot", whole) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_quick_run_is_one_run_and_warns_that_it_is_small(tmp_path, capsys):
+    assert run("--quick", "--results", tmp_path) == 0
+    folder = only(tmp_path)
+    assert json.loads((folder / "provenance.json").read_text())["config"]["runs"] == 1
+    assert reliability.SMALL in capsys.readouterr().err
+    assert read_table(folder)["warning"].eq(reliability.SMALL).all()

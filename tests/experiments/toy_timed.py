@@ -1,0 +1,64 @@
+"""An experiment that times, for the tests of the core: what its rounds give is known."""
+
+import os
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import ClassVar
+
+from experiments.core import TimedSettings, main
+
+
+@dataclass(frozen=True)
+class Config(TimedSettings):
+    """A toy sweep; the toys of all colours are sampled in turns."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("colour",)
+
+    size: tuple[int, ...] = (1, 2)
+    """Size of the toy."""
+    colour: tuple[str, ...] = ("red", "blue")
+    """Colour of the toy."""
+    seconds: float = 0.0
+    """That a round takes."""
+    log: str = ""
+    """File that is told of every round measured."""
+    apart: float = 1.0
+    """Phases over whole steps."""
+
+
+def measure(case, begin=0):
+    """A row a colour in each round, then one that is no sample; size 13 breaks in round 1, 99 kills there."""
+    for number in range(begin, case.rounds):
+        time.sleep(case.seconds)
+        if number == 1 and case.size == 13:
+            raise ValueError("size 13 breaks")
+        if number == 1 and case.size == 99:
+            os.kill(os.getpid(), 9)
+        if case.log:
+            with open(case.log, "a") as file:
+                file.write(f"{case.size} {case.seed} {number} {os.getpid()}\n")
+        yield [
+            {
+                "colour": colour,
+                "round": number,
+                "time_ms": case.size + number / 8 + len(colour) / 64 + case.seed,
+                "sample_ms": 0.1,
+                "phases_over_step": case.apart,
+            }
+            for colour in case.colour
+        ]
+    yield {"colour": "all", "time_ms": None}
+
+
+def draw(table, out: Path) -> None:
+    """How many rows there are."""
+    (out / "toy.png").write_text(str(len(table)))
+
+
+def run(arguments: list[str], told: Connection) -> None:
+    """In a process of its own."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        main(Config, measure, draw, {"size": (1,), "runs": 1}, arguments)
