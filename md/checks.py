@@ -1,5 +1,9 @@
 """Checks of arguments of `md`: those of `sfc.checks`, and what only particles need."""
 
+import math
+from collections.abc import Iterable
+from typing import Any
+
 from sfc.checks import (
     array,
     flag,
@@ -29,6 +33,7 @@ __all__ = [
     "is_integer",
     "is_number",
     "number",
+    "number_or_word",
     "numbers",
     "refuse_class",
     "refuse_value",
@@ -37,3 +42,28 @@ __all__ = [
     "text",
     "word",
 ]
+
+
+def number_or_word(
+    name: str, value: object, words: Iterable[str], low: float = -math.inf, **bounds: Any
+) -> float | str:
+    """The value as a Python float, or one of the words that stand for a number to be found.
+
+    Args:
+        name: of the argument.
+        value: a number, or a str.
+        words: allowed, such as "auto".
+        low: lowest number allowed.
+        bounds: `high`, `above`, `below`, `finite`, `unit`, `remedy` of `number`.
+
+    Raises:
+        TypeError: neither a number nor a str.
+        ValueError: a number out of range, or another word.
+    """
+    words = tuple(words)
+    if isinstance(value, str) and value in words:
+        return str(value)
+    either, remedy = "or " + ", ".join(map(repr, words)), bounds.pop("remedy", "")
+    if isinstance(value, str):
+        raise refuse_value(name, value, f"a number, {either}", remedy)
+    return number(name, value, low, remedy="; ".join(filter(None, (either, remedy))), **bounds)

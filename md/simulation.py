@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
+from md import checks
 from md.backend import Backend, Timings
 from md.checkpoint import Saved, blamed_on, described
 from md.faults import post_mortem_folder
@@ -22,7 +23,7 @@ from md.lookout import Lookout
 from md.loop import Loop
 from md.outside import Outside
 from md.reorder import Reorder
-from md.reporter import Reporter, checked, next_report, report
+from md.reporter import Reporter, Reports, checked, next_report
 from md.search import Search, search
 from md.start import begin
 from md.state import Particles, State
@@ -90,8 +91,8 @@ class Simulation:
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
     ):
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
+        precision = checks.word("precision", precision, PRECISIONS)
+        fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
         check_together(law, chosen, mover, reorder, fused, surroundings)
         self.law, self.timings = law, Timings()
@@ -112,7 +113,7 @@ class Simulation:
         self._lookout = Lookout(self.search, self._watch, *kept)
         chain = self.search, self._integrator, self._reorder, self._lookout, fused, self.backend
         self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
-        self._begun = 0
+        self._begun, self._reports = 0, Reports()
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
             "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
@@ -139,29 +140,29 @@ class Simulation:
                 schedule that goes by them, the phases, or on a device pieces of fused steps.
             progress: show a progress bar.
             reporters: are called at steps that are multiples of their intervals (`md.reporter`), at step 0
-                too; their time is not in `timings`.
+                too; their time is not in `timings`. A report that Ctrl-C or another exception kept from being
+                made is made when the run goes on with the same object among its reporters.
 
         Raises:
-            ValueError: a negative number of steps, or a reporter's interval that is none.
+            TypeError: a number of steps or an interval that is no integer, or no reporter.
+            ValueError: a negative number of steps, or a reporter's interval below 1.
             OverlappingStart: the start overlaps deeply; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Whatever is asked of the simulation afterwards raises it again.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
-        checked(reporters)
+        steps, reporters = checks.integer("steps", steps, 0), checked(reporters)
+        phases, progress = checks.flag("phases", phases), checks.flag("progress", progress)
         self._loop.see()
         if steps and not self._watch.begun:
             self._begin_watch()
         first, last, taken, ms = self.step, self.step + steps, 0, 0.0
         with tqdm(total=steps, unit="step", disable=not progress) as bar:
-            if steps and self.step == 0:
-                report(reporters, self)
+            self._reports.begin(reporters, self, steps)
             try:
                 while self.step < last:
                     ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
                     taken = self.step - first
-                    report(reporters, self)
+                    self._reports.make(reporters, self)
             finally:
                 if taken:
                     self.timings.total.append((taken, ms))

@@ -12,8 +12,8 @@ import copy
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
-from md.counts import require_count
 from md.laws import PairLaw
 from md.laws.listing import Listing
 from md.laws.pair import is_reciprocal, kernel_law
@@ -64,8 +64,8 @@ class Reflexive(TreeSearch):
             that no contact is lost; `crowded` tells how many do.
 
     Raises:
-        ValueError: an unknown choice, choices that do not go together, or a number of steps or a room that is
-            no integer of at least 1.
+        TypeError: a choice that is no word, or a number of steps or a room that is no integer.
+        ValueError: an unknown choice, choices that do not go together, or a number below 1.
     """
 
     name = "reflexive"
@@ -85,8 +85,7 @@ class Reflexive(TreeSearch):
     ):
         chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data, "contacts": contacts}
         for name, value in chosen.items():
-            if value not in CHOICES[name]:
-                raise ValueError(f"Reflexive({name}={value!r}); allowed: {', '.join(CHOICES[name])}")
+            checks.word(f"{name} of Reflexive", value, CHOICES[name])
         if (met == "twice") != (atomics == "none"):
             raise ValueError(
                 f"Reflexive(met={met!r}, atomics={atomics!r}); allowed: met='twice' with atomics='none', for "
@@ -97,10 +96,10 @@ class Reflexive(TreeSearch):
                 f"Reflexive(contacts='listed', met={met!r}, atomics={atomics!r}, data={data!r}); allowed: "
                 "met='once', atomics='plain', data='sorted' or 'shadow'"
             )
-        require_count(f"Reflexive(rebuild_every={rebuild_every!r})", rebuild_every)
-        require_count(f"Reflexive(room={room!r})", room)
         self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
-        self.data, self.rebuild_every, self.contacts, self.room = data, rebuild_every, contacts, int(room)
+        self.data, self.contacts = data, contacts
+        self.rebuild_every = checks.integer("rebuild_every of Reflexive", rebuild_every, unit="steps")
+        self.room = checks.integer("room of Reflexive", room, unit="partners")
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 

@@ -234,18 +234,34 @@ def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, back
             {"atomics": "none"},
             r"met='once', atomics='none'\); allowed: .*'once' with 'plain' or 'aggregated'",
         ),
-        ({"contacts": "few"}, r"Reflexive\(contacts='few'\); allowed: walked, listed"),
+        ({"contacts": "few"}, r"unknown contacts of Reflexive 'few'; allowed: one of walked, listed"),
         (
             {"contacts": "listed", "data": "unsorted"},
             r"contacts='listed', .*data='unsorted'\); allowed: met='once', atomics='plain', data='sorted' or",
         ),
         ({"contacts": "listed", "atomics": "aggregated"}, "atomics='aggregated', .*allowed: met='once'"),
-        ({"room": 0}, r"Reflexive\(room=0\); allowed: an integer of at least 1"),
-        ({"rebuild_every": 0}, r"Reflexive\(rebuild_every=0\); allowed: an integer of at least 1"),
+        ({"room": 0}, r"room of Reflexive = 0; allowed: an integer of at least 1"),
+        ({"rebuild_every": 0}, r"rebuild_every of Reflexive = 0; allowed: an integer of at least 1"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
+        Reflexive(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"stack": None},
+            r"stack of Reflexive = None of class NoneType; allowed: one of local, shared, none",
+        ),
+        ({"room": 2.5}, r"room of Reflexive = 2\.5 of class float; allowed: an integer of at least 1"),
+        ({"rebuild_every": True}, r"rebuild_every of Reflexive = True of class bool; allowed: an integer"),
+    ],
+)
+def test_what_is_of_a_wrong_class_is_refused(options, message):
+    with pytest.raises(TypeError, match=message):
         Reflexive(**options)
 
 
