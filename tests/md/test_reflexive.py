@@ -225,10 +225,13 @@ def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, back
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stack": "global"}, r"Reflexive\(stack='global'\); allowed: local, shared, none"),
-        ({"met": "never"}, r"Reflexive\(met='never'\); allowed: once, twice"),
-        ({"atomics": "many"}, r"Reflexive\(atomics='many'\); allowed: plain, aggregated, none"),
-        ({"data": "copy"}, r"Reflexive\(data='copy'\); allowed: sorted, shadow, unsorted"),
+        ({"stack": "global"}, r"unknown stack of Reflexive 'global'; allowed: one of local, shared, none"),
+        ({"met": "never"}, r"unknown met of Reflexive 'never'; allowed: one of once, twice"),
+        (
+            {"atomics": "many"},
+            r"unknown atomics of Reflexive 'many'; allowed: one of plain, aggregated, none",
+        ),
+        ({"data": "copy"}, r"unknown data of Reflexive 'copy'; allowed: one of sorted, shadow, unsorted"),
         ({"met": "twice"}, r"met='twice', atomics='plain'\); allowed: met='twice' with atomics='none'"),
         (
             {"atomics": "none"},
