@@ -33,6 +33,7 @@ CHOICES = {
     "data": ("sorted", "shadow", "unsorted"),
     "contacts": ("walked", "listed"),
 }
+MOST_ROOM = 2**31 - 1  # a device counts partners by int32
 ROOM = 32  # of a list: partners whose leaves come later
 
 
@@ -65,7 +66,8 @@ class Reflexive(TreeSearch):
 
     Raises:
         TypeError: a choice that is no word, or a number of steps or a room that is no integer.
-        ValueError: an unknown choice, choices that do not go together, or a number below 1.
+        ValueError: an unknown choice, choices that do not go together, a number below 1, or (when bound)
+            lists that there is no memory for.
     """
 
     name = "reflexive"
@@ -99,7 +101,7 @@ class Reflexive(TreeSearch):
         self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
         self.data, self.contacts = data, contacts
         self.rebuild_every = checks.integer("rebuild_every of Reflexive", rebuild_every, unit="steps")
-        self.room = checks.integer("room of Reflexive", room, unit="partners")
+        self.room = checks.integer("room of Reflexive", room, 1, MOST_ROOM, unit="partners")
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 
@@ -115,6 +117,10 @@ class Reflexive(TreeSearch):
         self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
         listed = p.n if self.contacts == "listed" else 0
         self._met = backend.zeros(listed, np.int32)
+        if listed:
+            remedy = "take less room, fewer particles, or contacts='walked'"
+            needed = 4 * self.room * listed
+            checks.memory(f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy)
         self._listing = Listing(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)

@@ -329,3 +329,17 @@ def test_a_law_is_pushed_back_as_hard(backend):
     difference = np.abs(runs[1].forces() - runs[0].forces()).max()
     assert difference <= largest_difference(state, "float64")
     assert LAW.stiffness == law.stiffness
+
+
+@pytest.mark.parametrize("n", [1, 3, 300])
+def test_room_for_which_there_is_no_memory_is_refused_before_it_is_asked_for(n):
+    state = md.State(np.random.default_rng(1).random((n, 3)) * 9, np.zeros((n, 3)), md.Box((9, 9, 9)))
+    with pytest.raises(ValueError, match=r"room of Reflexive = 1099511627776; allowed: .*up to 2147483647"):
+        Reflexive(contacts="listed", room=2**40)
+    room, free = 2**31 - 1, 2**32
+    search = Reflexive(contacts="listed", room=room)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(md.checks, "host_memory", lambda: free)
+        message = rf"room = {room} for {n} particles: [\d,]+ bytes .*needed; allowed: up to .*take less room"
+        with pytest.raises(ValueError, match=message):
+            md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend="cpu")
