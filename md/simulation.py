@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +23,7 @@ from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
 from md.outside import Outside
-from md.reorder import Reorder
+from md.reorder import NotYetReordered, Reorder
 from md.reporter import Reporter, Reports, checked, next_report
 from md.search import Search, search
 from md.start import begin
@@ -167,6 +168,23 @@ class Simulation:
                 if taken:
                     self.timings.total.append((taken, ms))
 
+    def reorder(self) -> None:
+        """Order the particles, or the work on them, now, whatever the schedule of the reorder says.
+
+        The positions stay as they are, so the run goes on as without it but for the order in which forces are
+        summed. The schedule takes note of it, and it is in `timings` as a reorder before the next step.
+
+        Raises:
+            ValueError: the simulation has no reorder.
+            SimulationFault: the run has ended with it.
+        """
+        if self._reorder is None:
+            remedy = f"give search {self.search.name!r} its cell_order, by which it sorts at each build"
+            if not self.search.sorts_data:
+                remedy = 'make the simulation with reorder=md.Reorder("hilbert", md.Never()), say'
+            raise ValueError(f"reorder = None; allowed: an md.Reorder, which tells the order; {remedy}")
+        self._loop.reorder()
+
     @property
     def step(self) -> int:
         """Steps taken so far."""
@@ -228,8 +246,19 @@ class Simulation:
         A slot is a row of the arrays that it reads: of the particles in their present memory order, or under
         a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
         not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
+
+        Warns with `md.NotYetReordered` where a reorder was asked for and has not taken place yet: one takes
+        place in a step that its schedule names, or by `reorder`.
         """
         self._loop.see()
+        if self._reorder is not None and not self._reorder.is_applied:
+            warnings.warn(
+                f"step {self.step}: no reorder along {self._reorder.ordering!r} has taken place yet, and these "
+                "are the accesses in the memory order of the state; call sim.reorder() before sim.accesses(), "
+                "or run as many steps as the schedule waits for",
+                NotYetReordered,
+                stacklevel=2,
+            )
         self._loop.build()
         return self.search.accesses()
 
@@ -301,6 +330,7 @@ class Simulation:
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
             if choices.get("reorder") is not None and saved.holds("reorder", choices["reorder"]):
                 simulation._reorder.remember(saved.memory["reorder"])
+                simulation._reorder.is_applied = saved.step > 0
             simulation._integrator.remember(saved.memory["integrator"])
             if saved.holds("surroundings", choices.get("surroundings", ())):
                 remember(simulation.surroundings, saved.memory["surroundings"])

@@ -189,7 +189,7 @@ class TestBackend:
 
 class TestReorder:
     def test_with_an_unknown_mode(self):
-        with refused(r"mode 'thrds'; known: data"):
+        with refused(r"unknown mode of Reorder 'thrds'; allowed: one of data"):
             md.Reorder("row", md.Every(5), mode="thrds")
 
     @pytest.mark.parametrize("interval", [0, -3, 2.5, True])
