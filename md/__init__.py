@@ -22,7 +22,7 @@ from md.faults import (
 from md.frozen import FrozenPrecision
 from md.inflow import Inflow
 from md.observe import Observer, Profile
-from md.reorder import Reorder
+from md.reorder import NotYetReordered, Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
 from md.state import State
@@ -44,6 +44,7 @@ __all__ = [
     "Moved",
     "Never",
     "NonFiniteState",
+    "NotYetReordered",
     "Observer",
     "OverlappingStart",
     "ParticleEscaped",

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from md import checks
 from md.backend import Backend
 from md.backend.base import Array
+from md.backend.sort import MAX_PARTS
 from md.grid import Grid
 from md.state import Particles
 from sfc import Curve, covering
+
+RANKING = 24  # bytes of the host that finding the rank of a cell takes
+SORTING = 8  # bytes of the backend for rank and start of a cell, without what sorting counts in
 
 
 class CellSort:
@@ -28,11 +33,13 @@ class CellSort:
         order: (n,) int32; the slot that the particle of each place had before it was sorted.
 
     Raises:
-        ValueError: an unknown ordering, or one of another dimension.
+        ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
     """
 
     def __init__(self, order: str | Curve, n: int, grid: Grid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
+        grid.require_memory(RANKING, checks.host_memory())
+        grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory())
         ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
         self.rank = backend.upload(ranks)
         row_major = bool((ranks == np.arange(grid.size)).all())

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from md.counts import require_count
+from md import checks
 from md.foresight import Foresight
 from md.watching import Run, Watching
 
@@ -26,7 +26,8 @@ class Decayed(Watching):
         window: steps to average over; "auto" has no use for it.
 
     Raises:
-        ValueError: a loss that is not positive and finite nor "auto", or a window below 1.
+        TypeError: a loss that is no number nor "auto", or a window that is no integer.
+        ValueError: a loss that is not positive and finite, another word, or a window below 1.
 
     On a device the times become known when the faults are read: a loss is seen up to that many steps late. No
     two runs take the same times: none with it repeats another, and one that is loaded starts with a reorder.
@@ -35,10 +36,10 @@ class Decayed(Watching):
     times = True
 
     def __init__(self, loss: float | Literal["auto"] = "auto", window: int = 10):
-        if loss != "auto" and not (isinstance(loss, (int, float)) and 0 < loss < np.inf):
-            raise ValueError(f"Decayed({loss!r}); allowed: a positive share of the force phase, or 'auto'")
-        require_count(f"Decayed(window={window!r})", window)
-        self.loss, self.window = loss, window
+        self.loss = checks.number_or_word(
+            "loss of Decayed", loss, ("auto",), above=0, unit="share of the force phase"
+        )
+        self.window = checks.integer("window of Decayed", window, unit="steps")
 
     def __repr__(self) -> str:
         return f"Decayed(loss={self.loss!r}, window={self.window})"

@@ -64,7 +64,12 @@ class Foresight:
         self._sums = [held + steps * term for held, term in zip(self._sums, terms, strict=True)]
 
     def reordered(self, step: int) -> None:
-        """Take note of a reorder just before a step, and find the interval anew."""
+        """Take note of a reorder just before a step, and find the interval anew.
+
+        A second one before the same step teaches nothing.
+        """
+        if self._starts and self._starts[-1] == step:
+            return
         self._starts = [*self._starts[-64:], step]
         if self._first is None:
             self._first = step

@@ -8,6 +8,7 @@ import math
 import numba
 import numpy as np
 
+from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
@@ -55,8 +56,7 @@ class Grid:
     """
 
     def __init__(self, box: Box, cutoff: float, precision: np.dtype, backend: Backend):
-        if not (math.isfinite(cutoff) and cutoff > 0):
-            raise ValueError(f"cutoff {cutoff}; allowed: positive and finite, in d")
+        cutoff = checks.number("cutoff", cutoff, above=0, unit="d")
         for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
             if periodic and length < 2 * cutoff:
                 raise ValueError(
@@ -70,9 +70,9 @@ class Grid:
         self.size = math.prod(self.shape)
         if self.size > MAX_CELLS:
             raise ValueError(
-                f"{self.size} cells of side {cutoff} in a box of {box.lengths}; allowed: up to {MAX_CELLS} "
-                "(int32 "
-                f"cell numbers); take a smaller box"
+                f"{self.size} cells of side {cutoff} in a box of {box.lengths}, {4 * self.size:,} bytes or "
+                f"more; allowed: up to {MAX_CELLS} (int32 cell numbers); take a smaller box, or another unit "
+                "of length, in which particles are larger"
             )
         self.record = np.zeros(1, record_dtype(box.dim, precision))
         for axis, (length, periodic, count) in enumerate(
@@ -92,6 +92,21 @@ class Grid:
         other.backend = backend
         return other
 
+    def require_memory(self, each: int, free: int) -> None:
+        """Refuse cells that need more memory than there is: a box may be large and have few particles in it.
+
+        Args:
+            each: bytes of a cell.
+            free: bytes that there are.
+
+        Raises:
+            ValueError: they do.
+        """
+        remedy = (
+            "take a smaller box, or search='lbvh' without a reorder, which needs memory for particles alone"
+        )
+        checks.memory(f"{self.size} cells of a box of {self.box.lengths}", each * self.size, free, remedy)
+
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
         """Sort key of each particle: the table's entry for its cell.
 
@@ -110,12 +125,18 @@ def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
     exact. Else the product can round across a cell's face, so the cells must be wider than the cutoff by
     that rounding.
     """
-    count = max(1, math.floor(length / cutoff))
-    exact = math.frexp(cutoff)[0] == 0.5 and count * cutoff == length
-    slack = 4 * np.finfo(precision).eps * count
-    while count > 1 and not exact and length / count < cutoff * (1 + slack):
-        count -= 1
-    return count
+    most = length / cutoff
+    if math.isinf(most):
+        return MAX_CELLS + 1  # more than can be
+    count = max(1, math.floor(most))
+    if math.frexp(cutoff)[0] == 0.5 and count * cutoff == length:
+        return count
+    least = cutoff * (1 + 4 * np.finfo(precision).eps * count)
+    few, many = 1, count + 1  # the width of a cell never rises with their number: halve what is left
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if length / middle >= least else (few, middle)
+    return few
 
 
 @kernel(parallel=True)

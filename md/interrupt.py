@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 from contextlib import contextmanager
 
 
 @contextmanager
-def held_back():
+def held_back(presses: float = math.inf):
     """Holds an interrupt from the keyboard back until the block is done.
 
     Only Python's main thread gets interrupts; in any other this does nothing.
+
+    Args:
+        presses: so many are held back; one more interrupts the block.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     pressed = []
-    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
+
+    def press(*arguments) -> None:
+        pressed.append(arguments)
+        if len(pressed) > presses and callable(before):
+            pressed.clear()
+            before(*arguments)
+
+    signal.signal(signal.SIGINT, press)
     try:
         yield
     finally:

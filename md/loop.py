@@ -102,6 +102,12 @@ class Loop:
         """Look and act on it at once, for somebody who wants to know how things stand."""
         self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
 
+    def reorder(self) -> None:
+        """Reorder before the next step, whatever the schedule says; timed as a reorder of that step."""
+        self.see()
+        with held_back():
+            self._timed(True, "reorder", self._reorder.apply, self.step)
+
     def build(self) -> None:
         """Bring the search up to date with the positions as they are."""
         with self._lookout.overflows(self.step):

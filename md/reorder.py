@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from md import checks
 from md.backend import Backend, Cpu, Timings
 from md.cellsort import CellSort
 from md.grid import Grid
@@ -19,6 +20,11 @@ from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
 ROUTES = ("device", "host")
+SCHEDULED = "a function of the step"
+
+
+class NotYetReordered(UserWarning):
+    """A simulation with a reorder that has not taken place yet was asked what its force kernel reads."""
 
 
 @dataclass
@@ -46,7 +52,11 @@ class Reorder:
             host, sorted and gathered there on all cores, and copied back, as the thesis does. Under
             "threads" and "shadow" the positions alone go there, and the permutation comes back.
 
+    Attributes:
+        is_applied: of one that is bound, whether it has ordered the particles since, or gone on from a run.
+
     Raises:
+        TypeError: an ordering that is neither a name nor a curve, or a schedule that cannot be called.
         ValueError: an unknown mode or route, or (when bound to a grid) an unknown ordering.
     """
 
@@ -56,18 +66,19 @@ class Reorder:
     via: str = "device"
 
     def __post_init__(self):
-        if self.mode not in MODES:
-            raise ValueError(f"unknown reorder mode {self.mode!r}; known: {', '.join(MODES)}")
-        if self.via not in ROUTES:
-            raise ValueError(f"unknown reorder route via = {self.via!r}; known: {', '.join(ROUTES)}")
-        if not callable(self.schedule):
-            raise ValueError(
-                f"schedule = {self.schedule!r}; allowed: a function of the step, such as md.Every(500)"
-            )
+        checks.instance(
+            "ordering", self.ordering, (str, Curve), "a name of sfc.orderings(dim), or a sfc.Curve"
+        )
+        self.mode = checks.word("mode of Reorder", self.mode, MODES)
+        self.via = checks.word("via of Reorder", self.via, ROUTES)
+        if isinstance(self.schedule, type):
+            raise checks.refuse_class("schedule", self.schedule, SCHEDULED, "make one: md.Every(500)")
+        checks.function("schedule", self.schedule, SCHEDULED, "such as md.Every(500)")
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend, timings: Timings) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
+        bound.is_applied = False
         bound._particles, bound._grid, bound._backend = particles, grid, backend
         place = backend if self.via == "device" else Cpu()
         bound._place, bound._sort = place, CellSort(self.ordering, particles.n, grid, place)
@@ -129,6 +140,7 @@ class Reorder:
 
     def apply(self, step: int) -> None:
         """Sort by the rank of the cell; stable, so particles of one cell keep their order in memory."""
+        self.is_applied = True
         if self.mode == "data":
             self._move()
         else:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
+from md import checks
+from md.interrupt import held_back
 
 
 class Reporter(Protocol):
@@ -22,28 +23,79 @@ class Reporter(Protocol):
         """Look at an `md.Simulation` between two steps."""
 
 
-def checked(reporters: Sequence[Reporter]) -> None:
-    """Look at their intervals.
+def checked(reporters: Sequence[Reporter]) -> tuple[Reporter, ...]:
+    """The reporters as a tuple.
 
     Raises:
-        ValueError: one that is no whole number of at least 1.
+        TypeError: no sequence, one without `report`, or an interval that is no integer.
+        ValueError: an interval below 1.
     """
-    for reporter in reporters:
-        interval = reporter.interval
-        if isinstance(interval, bool) or not isinstance(interval, (int, np.integer)) or interval < 1:
-            raise ValueError(
-                f"interval = {interval!r} of {type(reporter).__name__}; allowed: an integer of at least 1, "
-                "in steps"
-            )
+    found = checks.sequence("reporters", reporters, "reporters", remedy="give one as [reporter]")
+    for k, reporter in enumerate(found):
+        name, remedy = f"reporters[{k}]", "such as md.Observer(interval=100)"
+        if not (hasattr(reporter, "interval") and callable(getattr(reporter, "report", None))):
+            raise checks.refuse_class(name, reporter, "an object with `interval` and `report`", remedy)
+        interval_of(reporter)
+    return found
+
+
+def interval_of(reporter: Reporter) -> int:
+    """The interval of a reporter as a Python integer, which no step makes wrap.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it is below 1.
+    """
+    return checks.integer(f"interval of {type(reporter).__name__}", reporter.interval, unit="steps")
 
 
 def next_report(reporters: Sequence[Reporter], step: int) -> float:
     """The first step after this one at which one of them is due; infinite if there are none."""
-    return min(((step // r.interval + 1) * r.interval for r in reporters), default=math.inf)
+    intervals = map(interval_of, reporters)
+    return min(((step // interval + 1) * interval for interval in intervals), default=math.inf)
 
 
-def report(reporters: Sequence[Reporter], simulation: Any) -> None:
-    """Call those that are due."""
-    for reporter in reporters:
-        if simulation.step % reporter.interval == 0:
-            reporter.report(simulation)
+class Reports:
+    """The reports of a simulation. Each is made once, one that was interrupted when the run goes on.
+
+    Ctrl-C waits until the reporter at work is done; a second one does not. A reporter that raises an
+    exception has not reported.
+    """
+
+    def __init__(self):
+        self._asked: Sequence[Reporter] = ()  # the reporters of the last run
+        self._step, self._made = -1, []  # the last step with reports, and the reporters that made theirs
+
+    def begin(self, reporters: Sequence[Reporter], simulation: Any, steps: int) -> None:
+        """Make the reports at the first step of a run that are not made yet.
+
+        At step 0 they are those of all reporters, if steps are to be taken. At another they are those that
+        the run before should have made, where the same object is a reporter again.
+
+        Args:
+            reporters: of the run.
+            simulation: at its first step.
+            steps: to be taken.
+        """
+        step = simulation.step
+        waiting = [r for r in reporters if _among(r, self._asked) or (steps and step == 0)]
+        self._asked = reporters
+        self.make(waiting, simulation)
+        if step:
+            self._made += [r for r in reporters if not _among(r, self._made)]  # due later for the first time
+
+    def make(self, reporters: Sequence[Reporter], simulation: Any) -> None:
+        """Make the reports that are due at this step and not made yet."""
+        step = simulation.step
+        if step != self._step:
+            self._step, self._made = step, []
+        for reporter in reporters:
+            if step % interval_of(reporter) == 0 and not _among(reporter, self._made):
+                with held_back(presses=1):
+                    reporter.report(simulation)
+                    self._made.append(reporter)
+
+
+def _among(reporter: Reporter, others: Sequence[Reporter]) -> bool:
+    """Whether it is one of them: the same object, for equal ones may have their own files."""
+    return any(reporter is other for other in others)

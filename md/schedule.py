@@ -12,8 +12,8 @@ from typing import Protocol
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.prelude import cell_number, home_cell, load
-from md.counts import require_count
 from md.decayed import Decayed
 from md.watching import Run, Watching
 from sfc.compile import kernel
@@ -46,13 +46,15 @@ class Every:
         interval: steps between reorders, at least 1.
 
     Raises:
-        ValueError: an interval below 1 or not an integer.
+        TypeError: an interval that is no integer.
+        ValueError: an interval below 1.
     """
 
     interval: int
 
     def __post_init__(self):
-        require_count(f"Every({self.interval!r})", self.interval)
+        interval = checks.integer("interval of Every", self.interval, unit="steps")
+        object.__setattr__(self, "interval", interval)
 
     def __call__(self, step: int) -> bool:
         """Whether the step is a multiple of the interval."""
@@ -68,14 +70,13 @@ class Moved(Watching):
             host waits for it.
 
     Raises:
+        TypeError: a fraction that is no number, or an interval that is no integer.
         ValueError: a fraction outside its range, or an interval below 1.
     """
 
     def __init__(self, fraction: float, interval: int = 10):
-        if not 0 < fraction <= 1:
-            raise ValueError(f"Moved({fraction!r}); allowed: 0 < fraction <= 1, of the particles")
-        require_count(f"Moved(interval={interval!r})", interval)
-        self.fraction, self.interval = fraction, interval
+        self.fraction = checks.number("fraction of Moved", fraction, above=0, high=1, unit="of the particles")
+        self.interval = checks.integer("interval of Moved", interval, unit="steps")
 
     def __repr__(self) -> str:
         return f"Moved(fraction={self.fraction}, interval={self.interval})"

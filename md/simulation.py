@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from md import backend as backends
+from md import checks
 from md.backend import Backend, Timings
 from md.checkpoint import Saved, blamed_on, described
 from md.faults import post_mortem_folder
@@ -21,8 +23,8 @@ from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
 from md.outside import Outside
-from md.reorder import Reorder
-from md.reporter import Reporter, checked, next_report, report
+from md.reorder import NotYetReordered, Reorder
+from md.reporter import Reporter, Reports, checked, next_report
 from md.search import Search, search
 from md.start import begin
 from md.state import Particles, State
@@ -90,8 +92,8 @@ class Simulation:
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
     ):
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision {precision!r}; allowed: {', '.join(PRECISIONS)}")
+        precision = checks.word("precision", precision, PRECISIONS)
+        fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
         check_together(law, chosen, mover, reorder, fused, surroundings)
         self.law, self.timings = law, Timings()
@@ -112,7 +114,7 @@ class Simulation:
         self._lookout = Lookout(self.search, self._watch, *kept)
         chain = self.search, self._integrator, self._reorder, self._lookout, fused, self.backend
         self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
-        self._begun = 0
+        self._begun, self._reports = 0, Reports()
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
             "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
@@ -139,32 +141,49 @@ class Simulation:
                 schedule that goes by them, the phases, or on a device pieces of fused steps.
             progress: show a progress bar.
             reporters: are called at steps that are multiples of their intervals (`md.reporter`), at step 0
-                too; their time is not in `timings`.
+                too; their time is not in `timings`. A report that Ctrl-C or another exception kept from being
+                made is made when the run goes on with the same object among its reporters.
 
         Raises:
-            ValueError: a negative number of steps, or a reporter's interval that is none.
+            TypeError: a number of steps or an interval that is no integer, or no reporter.
+            ValueError: a negative number of steps, or a reporter's interval below 1.
             OverlappingStart: the start overlaps deeply; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Whatever is asked of the simulation afterwards raises it again.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ValueError(f"steps = {steps!r}; allowed: an integer of at least 0")
-        checked(reporters)
+        steps, reporters = checks.integer("steps", steps, 0), checked(reporters)
+        phases, progress = checks.flag("phases", phases), checks.flag("progress", progress)
         self._loop.see()
         if steps and not self._watch.begun:
             self._begin_watch()
         first, last, taken, ms = self.step, self.step + steps, 0, 0.0
         with tqdm(total=steps, unit="step", disable=not progress) as bar:
-            if steps and self.step == 0:
-                report(reporters, self)
+            self._reports.begin(reporters, self, steps)
             try:
                 while self.step < last:
                     ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
                     taken = self.step - first
-                    report(reporters, self)
+                    self._reports.make(reporters, self)
             finally:
                 if taken:
                     self.timings.total.append((taken, ms))
+
+    def reorder(self) -> None:
+        """Order the particles, or the work on them, now, whatever the schedule of the reorder says.
+
+        The positions stay as they are, so the run goes on as without it but for the order in which forces are
+        summed. The schedule takes note of it, and it is in `timings` as a reorder before the next step.
+
+        Raises:
+            ValueError: the simulation has no reorder.
+            SimulationFault: the run has ended with it.
+        """
+        if self._reorder is None:
+            remedy = f"give search {self.search.name!r} its cell_order, by which it sorts at each build"
+            if not self.search.sorts_data:
+                remedy = 'make the simulation with reorder=md.Reorder("hilbert", md.Never()), say'
+            raise ValueError(f"reorder = None; allowed: an md.Reorder, which tells the order; {remedy}")
+        self._loop.reorder()
 
     @property
     def step(self) -> int:
@@ -227,8 +246,19 @@ class Simulation:
         A slot is a row of the arrays that it reads: of the particles in their present memory order, or under
         a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
         not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
+
+        Warns with `md.NotYetReordered` where a reorder was asked for and has not taken place yet: one takes
+        place in a step that its schedule names, or by `reorder`.
         """
         self._loop.see()
+        if self._reorder is not None and not self._reorder.is_applied:
+            warnings.warn(
+                f"step {self.step}: no reorder along {self._reorder.ordering!r} has taken place yet, and these "
+                "are the accesses in the memory order of the state; call sim.reorder() before sim.accesses(), "
+                "or run as many steps as the schedule waits for",
+                NotYetReordered,
+                stacklevel=2,
+            )
         self._loop.build()
         return self.search.accesses()
 
@@ -300,6 +330,7 @@ class Simulation:
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
             if choices.get("reorder") is not None and saved.holds("reorder", choices["reorder"]):
                 simulation._reorder.remember(saved.memory["reorder"])
+                simulation._reorder.is_applied = saved.step > 0
             simulation._integrator.remember(saved.memory["integrator"])
             if saved.holds("surroundings", choices.get("surroundings", ())):
                 remember(simulation.surroundings, saved.memory["surroundings"])

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from md import checks
 from md.grid import Grid
 from md.tuning import Tuner
 
@@ -21,16 +22,15 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
     """A choice of the skin.
 
     Raises:
-        ValueError: it is none.
+        TypeError: neither a number nor a word nor None.
+        ValueError: a number that is negative or not finite, or another word than "auto".
     """
-    if choice is None or (isinstance(choice, str) and choice == "auto"):
-        return choice
-    if isinstance(choice, str) or not (np.isfinite(choice) and choice >= 0):
-        raise ValueError(
-            f"skin = {choice}; allowed: 0 or more, finite, in d; None for what suits the box; 'auto' for one "
-            "that is tuned as the run goes on"
-        )
-    return choice
+    remedy = "None for what suits the box; 'auto' for one that is tuned as the run goes on"
+    return (
+        None
+        if choice is None
+        else checks.number_or_word("skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy)
+    )
 
 
 class Skin:

@@ -7,9 +7,15 @@ import numpy as np
 from md.backend import Backend
 from md.faults import OverlappingStart
 from md.grid import Grid
-from md.search import Scattered, Search
+from md.search import Reflexive, Scattered, Search
 from md.state import Particles
+from md.treesearch import TreeSearch
 from md.watch import Watch
+
+CELLS_EACH, MOST_CELLS = (
+    64,
+    2**20,
+)  # of a particle, and besides; where there are more, a tree does without them
 
 
 def begin(
@@ -30,6 +36,10 @@ def begin(
     """
     if reach is None:
         return watch.begin(np.empty((0, 2), np.int32))
-    finder = (Scattered() if search.sorts_data else search).bind(particles, grid, backend)
+    finder = search
+    if search.sorts_data:
+        sparse = isinstance(search, TreeSearch) and grid.size > MOST_CELLS + CELLS_EACH * particles.n
+        finder = Reflexive(met="twice", atomics="none", data="unsorted") if sparse else Scattered()
+    finder = finder.bind(particles, grid, backend)
     finder.build()
     return watch.begin(finder.touching(reach))

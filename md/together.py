@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from md import checks
 from md.integrate import Integrator
 from md.laws import PairLaw
 from md.laws.pair import require_law
@@ -83,6 +84,7 @@ def time_step(
         surroundings: what else they touch.
 
     Raises:
+        TypeError: a step that is no number.
         ValueError: a step that is not positive and finite, or none and no contact to derive it from.
     """
     if dt is None:
@@ -95,7 +97,5 @@ def time_step(
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
             )
         return contact_time / STEPS_PER_CONTACT
-    number = isinstance(dt, (int, float, np.number)) and not isinstance(dt, bool)
-    if not (number and np.isfinite(dt) and dt > 0):
-        raise ValueError(f"dt = {dt!r}; allowed: positive and finite, in time units")
-    return float(dt)
+    remedy = "None for a fiftieth of the contact time"
+    return checks.number("dt", dt, above=0, unit="time units", remedy=remedy)

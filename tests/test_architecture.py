@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
-    ("md.checks",),
-    ("md.airfoil", "md.box", "md.counts", "md.images", "md.interrupt", "md.reporter", "md.whole"),
+    ("md.checks", "md.interrupt"),
+    ("md.airfoil", "md.box", "md.images", "md.reporter", "md.whole"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),

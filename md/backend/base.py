@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from md import checks
 from sfc.cache import LAYOUTS
 
 Array = Any  # a numpy array on the host, a cupy array on a device
@@ -133,13 +134,18 @@ class Backend(ABC):
     recorded: int = 0
 
     def __init__(self, layout: str | None = None):
-        self.layout = self.default_layout if layout is None else layout
-        if self.layout not in LAYOUTS:
-            raise ValueError(f"unknown layout {layout!r}; known: {', '.join(LAYOUTS)}")
+        remedy = "None for what suits the device"
+        self.layout = (
+            self.default_layout if layout is None else checks.word("layout", layout, LAYOUTS, remedy)
+        )
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What computes: `device` (its name) and whatever else a reader of timings must know."""
+
+    def free_memory(self) -> int:
+        """Bytes that may still be asked for where the arrays live."""
+        return checks.host_memory()
 
     @abstractmethod
     def upload(self, array: np.ndarray) -> Array:

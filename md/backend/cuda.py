@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from md import checks
 from md.backend import radix
 from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
 from md.backend.launcher import THREADS, Launcher, asked_by, functor_of
@@ -50,7 +51,7 @@ class Cuda(Backend):
 
     def __init__(self, layout: str | None = None, fmad: bool = True):
         super().__init__(layout)
-        self.fmad = fmad
+        self.fmad = checks.flag("fmad", fmad)
         reason = why_not()
         if reason is not None:
             raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}")
@@ -84,6 +85,11 @@ class Cuda(Backend):
         """PCI bus id of the device, as nvidia-smi takes it."""
         runtime = self._cupy.cuda.runtime
         return runtime.deviceGetPCIBusId(runtime.getDevice())
+
+    def free_memory(self) -> int:
+        """Of the device, with what the memory pool has in store."""
+        free, _ = self._cupy.cuda.runtime.memGetInfo()
+        return int(free + self._cupy.get_default_memory_pool().free_bytes())
 
     def upload(self, array: np.ndarray):
         """A C-ordered copy on the device."""

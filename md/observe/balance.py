@@ -7,11 +7,11 @@ from dataclasses import replace
 import numba
 import numpy as np
 
+from md import checks
 from md.laws import SpringDashpot
 from md.laws.measure import Measure
 from md.observe.sums import total
 from md.outside import radius_of
-from md.reporter import checked
 from md.simulation import Simulation
 from sfc.compile import kernel
 
@@ -30,13 +30,13 @@ class EnergyBalance:
         interval: in steps, at least 1; a contact should be looked at ten times or more.
 
     Raises:
-        ValueError: an interval that is none; (by `report`) another law than `SpringDashpot`, or another
+        TypeError: an interval that is no integer.
+        ValueError: an interval below 1; (by `report`) another law than `SpringDashpot`, or another
             integrator than `velocity_verlet`, which alone has its forces where one looks.
     """
 
     def __init__(self, interval: int = 1):
-        self.interval = interval
-        checked([self])
+        self.interval = checks.integer("interval of EnergyBalance", interval, unit="steps")
         self._rows: list[dict[str, float]] = []
 
     def report(self, simulation: Simulation) -> None:

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
 from md.box import Box
 from md.inside import Inside
 from md.laws.virial import Virial
-from md.reporter import checked
+from md.observe.sums import cells_along, cells_of
 from md.simulation import Simulation
 from sfc.compile import kernel
 
@@ -47,7 +48,7 @@ class Field(NamedTuple):
     pressure: np.ndarray
 
 
-def field(simulation: Simulation, cells: Sequence[int]) -> Field:
+def field(simulation: Simulation, cells: int | Sequence[int]) -> Field:
     """The fields of a simulation now, without changing its run.
 
     Takes about as long as two steps. A particle out of an open side of the box is in no cell. Where a cell
@@ -56,14 +57,15 @@ def field(simulation: Simulation, cells: Sequence[int]) -> Field:
 
     Args:
         simulation: the simulation.
-        cells: along each axis, up to 2^24 in all.
+        cells: along each axis, or one number for all axes; up to 2^24 in all.
 
     Raises:
+        TypeError: no `md.Simulation`, or cells that are no integers.
         ValueError: cells that do not fit the box, particles of given radius, or a law that sums other things
             than forces.
         SimulationFault: the run has ended with it.
     """
-    inside = simulation.inside()
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
     return _field(inside.step, inside.time, _sums(inside, cells), 1, inside.particles.box)
 
 
@@ -73,10 +75,11 @@ def virial(simulation: Simulation) -> np.ndarray:
     In m d^2 / time^2; over dim times the area that a particle has (in 3D volume) it is the pressure on it.
 
     Raises:
+        TypeError: no `md.Simulation`.
         ValueError: particles of given radius, or a law that sums other things than forces.
         SimulationFault: the run has ended with it.
     """
-    inside = simulation.inside()
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
     law, slots = _pressed(inside)
     found, slots, id = map(inside.backend.download, (law.virial, slots, inside.particles.id))
     return found[np.argsort(id[slots] if len(slots) else id)]
@@ -90,12 +93,13 @@ class Fields:
         cells: as of `field`.
 
     Raises:
-        ValueError: an interval that is none.
+        TypeError: an interval or cells that are no integers.
+        ValueError: an interval below 1, or cells out of range.
     """
 
-    def __init__(self, interval: int, cells: Sequence[int]):
-        self.interval, self.cells = interval, tuple(cells)
-        checked([self])
+    def __init__(self, interval: int, cells: int | Sequence[int]):
+        self.interval = checks.integer("interval of Fields", interval, unit="steps")
+        self.cells = cells_of(cells, MOST_CELLS)
         self._looks, self._seen = 0, None
 
     def report(self, simulation: Simulation) -> None:
@@ -131,15 +135,10 @@ def _pressed(inside: Inside) -> tuple[Virial, Array]:
     return law, inside.search.slots
 
 
-def _sums(inside: Inside, cells: Sequence[int]) -> np.ndarray:
+def _sums(inside: Inside, cells: int | Sequence[int]) -> np.ndarray:
     """(cells of axis 0, ... of the last, 3 + dim) sums of 1, v^2, the virial and the velocity."""
     p, backend, box = inside.particles, inside.backend, inside.particles.box
-    whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1 for c in cells)
-    if not whole or len(cells) != box.dim or math.prod(cells) > MOST_CELLS:
-        raise ValueError(
-            f"cells = {cells!r}; allowed in this box: {box.dim} integers of at least 1, together at most "
-            f"{MOST_CELLS}"
-        )
+    cells = cells_along(cells, box.dim, MOST_CELLS)
     law, slots = _pressed(inside)
     record = inside.search.grid.record.copy()
     record["cells"][0] = (*cells, 1)[:3]

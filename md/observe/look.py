@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from md import checks
 from md.laws import PairLaw
 from md.laws.measure import Measure
-from md.observe.profile import Profile, Profiled, profiled, thermal_energy
-from md.observe.sums import MOST_BINS, binned, total
+from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
+from md.observe.sums import MOST_BINS, binned, cells_along, total
 from md.simulation import Simulation
 
 
@@ -74,12 +75,14 @@ def look(
             `temperature_about_local_mean` is about; at most 1000 in all. With 1 it is that of all particles.
 
     Raises:
+        TypeError: no `md.Simulation`, profiles that are none, or cells that are no integers.
         ValueError: a profile or cells that do not fit the box.
         SimulationFault: the run has ended with it.
     """
-    inside = simulation.inside()
+    profiles = profiles_of(profiles)
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
     box, n = inside.particles.box, inside.particles.n
-    cells, slices = _cells(cells, box.dim), [profile.along(box) for profile in profiles]
+    cells, slices = cells_along(cells, box.dim, MOST_BINS), [profile.along(box) for profile in profiles]
     sums = binned(inside, cells)
     sized = len(inside.particles.radius) > 0
     taken = tuple(
@@ -113,17 +116,6 @@ def look(
         mean_free_path_d=_ratio(mean_speed, rate),
         profiles=taken,
     )
-
-
-def _cells(cells: int | tuple[int, ...], dim: int) -> tuple[int, ...]:
-    given = (cells,) * dim if np.ndim(cells) == 0 else tuple(cells)
-    whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c >= 1 for c in given)
-    if not whole or len(given) != dim or math.prod(given) > MOST_BINS:
-        raise ValueError(
-            f"cells = {cells!r}; allowed in this box: an integer of at least 1, or {dim} of them; together "
-            f"at most {MOST_BINS} cells"
-        )
-    return tuple(int(c) for c in given)
 
 
 def _contact_time(law: PairLaw) -> float:

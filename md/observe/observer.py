@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from md import checks
 from md.observe.look import Observation, look
-from md.observe.profile import Profile
-from md.reporter import checked
+from md.observe.profile import Profile, profiles_of
+from md.observe.sums import MOST_BINS, cells_of
 from md.simulation import Simulation
 
 AXES = "xyz"
@@ -23,7 +24,8 @@ class Observer:
         cells: for `temperature_about_local_mean`; see `look`.
 
     Raises:
-        ValueError: an interval that is none.
+        TypeError: an interval or cells that are no integers, or profiles that are none.
+        ValueError: an interval below 1, or cells out of range.
 
     Attributes:
         observations: what was seen, an `Observation` for each look, in order.
@@ -35,9 +37,8 @@ class Observer:
         profiles: Profile | Sequence[Profile] = (),
         cells: int | tuple[int, ...] = 1,
     ):
-        self.interval, self.cells = interval, cells
-        checked([self])
-        self.profiles = (profiles,) if isinstance(profiles, Profile) else tuple(profiles)
+        self.interval = checks.integer("interval of Observer", interval, unit="steps")
+        self.profiles, self.cells = profiles_of(profiles), cells_of(cells, MOST_BINS)
         self.observations: list[Observation] = []
 
     def report(self, simulation: Simulation) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from md import checks
 from md.box import Box
 from md.observe.sums import MOST_BINS
 from md.state import sphere_volume
@@ -21,17 +22,17 @@ class Profile:
         bins: slices, 1 to 1000.
 
     Raises:
-        ValueError: a value outside its range.
+        TypeError: a value that is no integer.
+        ValueError: one outside its range.
     """
 
     axis: int
     bins: int = 20
 
     def __post_init__(self):
-        if not (_whole(self.axis) and 0 <= self.axis < 3):
-            raise ValueError(f"axis = {self.axis!r} of a profile; allowed: 0, 1, and 2 in a box that has it")
-        if not (_whole(self.bins) and 1 <= self.bins <= MOST_BINS):
-            raise ValueError(f"bins = {self.bins!r} of a profile; allowed: an integer from 1 to {MOST_BINS}")
+        for name, low, high in (("axis", 0, 2), ("bins", 1, MOST_BINS)):
+            whole = checks.integer(f"{name} of Profile", getattr(self, name), low, high)
+            object.__setattr__(self, name, whole)  # of Python's width: products of it are taken
 
     def along(self, box: Box) -> tuple[int, ...]:
         """Parts along each axis of a box.
@@ -44,6 +45,20 @@ class Profile:
                 f"axis = {self.axis} of a profile in a box of {box.dim} axes; allowed: less than {box.dim}"
             )
         return tuple(self.bins if axis == self.axis else 1 for axis in range(box.dim))
+
+
+def profiles_of(given: Any) -> tuple[Profile, ...]:
+    """One profile, or several, as a tuple.
+
+    Raises:
+        TypeError: something else.
+    """
+    if isinstance(given, Profile):
+        return (given,)
+    found = checks.sequence("profiles", given, "md.Profile, or one of them")
+    for k, profile in enumerate(found):
+        checks.instance(f"profiles[{k}]", profile, Profile, "an md.Profile")
+    return found
 
 
 class Profiled(NamedTuple):
@@ -102,7 +117,3 @@ def thermal_energy(sums: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         mean = sums[..., 2] / sums[..., 0]
     return np.maximum(mean - np.square(mean_velocity(sums)).sum(axis=-1), 0) / 2
-
-
-def _whole(value) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.base import Backend
 from md.backend.prelude import cell_number, home_cell, load
 from md.inside import Inside
@@ -15,6 +17,46 @@ from sfc.compile import kernel
 
 MOST_BINS = 1000  # as in sums.cu
 THREADS = 2**17  # of a device, in whole blocks; each takes a particle after the other
+
+
+def cells_of(cells: Any, most: int) -> int | tuple[int, ...]:
+    """Cells as Python integers, so that no product of them wraps: one an axis, or one for all axes.
+
+    Args:
+        cells: an integer, or a sequence of them, of any width.
+        most: in all.
+
+    Raises:
+        TypeError: something else.
+        ValueError: a number below 1, or more cells than allowed.
+    """
+    if checks.is_integer(cells):
+        return checks.integer("cells", cells, 1, most, unit="cells along each axis")
+    remedy = "or one integer for all axes"
+    found = checks.integers("cells", cells, 1, most, unit="cells along each axis", remedy=remedy)
+    if math.prod(found) > most:
+        raise checks.refuse_value("cells", cells, f"together at most {most} cells")
+    return found
+
+
+def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
+    """Cells along each axis of a box.
+
+    Args:
+        cells: as of `cells_of`.
+        dim: axes of the box.
+        most: in all.
+
+    Raises:
+        TypeError: as `cells_of`.
+        ValueError: likewise, or another number of them than axes.
+    """
+    found = cells_of(cells, most)
+    along = (found,) * dim if isinstance(found, int) else found
+    if len(along) != dim or math.prod(along) > most:
+        allowed = f"an integer of at least 1, or {dim} of them in this box; together at most {most} cells"
+        raise checks.refuse_value("cells", cells, allowed)
+    return along
 
 
 def binned(inside: Inside, bins: tuple[int, ...]) -> np.ndarray:

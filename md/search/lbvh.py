@@ -6,9 +6,9 @@ The particles are sorted along a curve, of which `md.tree` makes the tree.
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
 from md.backend.prelude import finish, load
-from md.counts import require_count
 from md.laws.pair import result
 from md.tree import Tree
 from md.treesearch import TreeSearch
@@ -33,14 +33,15 @@ class Lbvh(TreeSearch):
         rebuild_every: steps from one sort to the next; 1 for at each.
 
     Raises:
-        ValueError: a number of steps that is no integer of at least 1.
+        TypeError: a number of steps that is no integer.
+        ValueError: a number of steps below 1.
     """
 
     name = "lbvh"
 
     def __init__(self, cell_order: str | Curve = "morton", rebuild_every: int = REBUILD_EVERY):
-        require_count(f"Lbvh(rebuild_every={rebuild_every!r})", rebuild_every)
-        self.cell_order, self.rebuild_every = cell_order, rebuild_every
+        self.cell_order = cell_order
+        self.rebuild_every = checks.integer("rebuild_every of Lbvh", rebuild_every, unit="steps")
 
     def _allocate(self) -> None:
         grid, real = self.grid, self.grid.precision

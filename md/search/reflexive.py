@@ -12,8 +12,8 @@ import copy
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
-from md.counts import require_count
 from md.laws import PairLaw
 from md.laws.listing import Listing
 from md.laws.pair import is_reciprocal, kernel_law
@@ -33,6 +33,7 @@ CHOICES = {
     "data": ("sorted", "shadow", "unsorted"),
     "contacts": ("walked", "listed"),
 }
+MOST_ROOM = 2**31 - 1  # a device counts partners by int32
 ROOM = 32  # of a list: partners whose leaves come later
 
 
@@ -64,8 +65,9 @@ class Reflexive(TreeSearch):
             that no contact is lost; `crowded` tells how many do.
 
     Raises:
-        ValueError: an unknown choice, choices that do not go together, or a number of steps or a room that is
-            no integer of at least 1.
+        TypeError: a choice that is no word, or a number of steps or a room that is no integer.
+        ValueError: an unknown choice, choices that do not go together, a number below 1, or (when bound)
+            lists that there is no memory for.
     """
 
     name = "reflexive"
@@ -85,8 +87,7 @@ class Reflexive(TreeSearch):
     ):
         chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data, "contacts": contacts}
         for name, value in chosen.items():
-            if value not in CHOICES[name]:
-                raise ValueError(f"Reflexive({name}={value!r}); allowed: {', '.join(CHOICES[name])}")
+            checks.word(f"{name} of Reflexive", value, CHOICES[name])
         if (met == "twice") != (atomics == "none"):
             raise ValueError(
                 f"Reflexive(met={met!r}, atomics={atomics!r}); allowed: met='twice' with atomics='none', for "
@@ -97,10 +98,10 @@ class Reflexive(TreeSearch):
                 f"Reflexive(contacts='listed', met={met!r}, atomics={atomics!r}, data={data!r}); allowed: "
                 "met='once', atomics='plain', data='sorted' or 'shadow'"
             )
-        require_count(f"Reflexive(rebuild_every={rebuild_every!r})", rebuild_every)
-        require_count(f"Reflexive(room={room!r})", room)
         self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
-        self.data, self.rebuild_every, self.contacts, self.room = data, rebuild_every, contacts, int(room)
+        self.data, self.contacts = data, contacts
+        self.rebuild_every = checks.integer("rebuild_every of Reflexive", rebuild_every, unit="steps")
+        self.room = checks.integer("room of Reflexive", room, 1, MOST_ROOM, unit="partners")
         self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
         self.fuses = met == "twice" and data == "sorted"
 
@@ -116,6 +117,10 @@ class Reflexive(TreeSearch):
         self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
         listed = p.n if self.contacts == "listed" else 0
         self._met = backend.zeros(listed, np.int32)
+        if listed:
+            remedy = "take less room, fewer particles, or contacts='walked'"
+            needed = 4 * self.room * listed
+            checks.memory(f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy)
         self._listing = Listing(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)

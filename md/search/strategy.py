@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 import sfc
+from md import checks
 from md.backend.base import Array, Backend
 from md.grid import Grid
 from md.laws import PairLaw
@@ -241,7 +242,12 @@ class Search(ABC):
         offsets, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
         np.cumsum(self.backend.download(counts)[readers], out=offsets[1:])
         place[readers] = offsets[:-1]
-        partners = self.backend.empty(int(offsets[-1]), np.int32)
+        found, remedy = (
+            int(offsets[-1]),
+            "ask for a smaller distance, or take another search or fewer particles",
+        )
+        checks.memory(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
+        partners = self.backend.empty(found, np.int32)
         if len(partners):
             law = Collect(reach, radius, self.backend.upload(place), partners)
             self._fold(law, law, counts)

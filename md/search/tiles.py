@@ -10,6 +10,7 @@ Particle Simulation using CUDA, NVIDIA (2010).
 import numba
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
@@ -52,6 +53,7 @@ class Tiles(Search):
             as few tiles as that allows, of equal width but for the last.
 
     Raises:
+        TypeError: a width that is no integer.
         ValueError: a width outside its range.
     """
 
@@ -59,13 +61,13 @@ class Tiles(Search):
     sorts_data = True
 
     def __init__(self, cell_order: str | Curve = "row", width: int | None = None):
-        whole = isinstance(width, (int, np.integer)) and not isinstance(width, bool)
-        if width is not None and not (whole and 1 <= width <= WIDEST):
-            raise ValueError(
-                f"width = {width!r}; allowed: an integer from 1 to {WIDEST}, in cells; None for what suits "
-                "the density"
-            )
-        self.cell_order, self.width = cell_order, width
+        remedy = "None for what suits the density"
+        self.cell_order = cell_order
+        self.width = (
+            None
+            if width is None
+            else checks.integer("width of Tiles", width, 1, WIDEST, unit="cells", remedy=remedy)
+        )
 
     def _allocate(self) -> None:
         self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)

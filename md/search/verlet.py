@@ -203,10 +203,11 @@ class Verlet(Search):
             return False
         room = needed + needed // 4
         room += -room % (4 * max(1, self.particles.n))  # on a device lists stand side by side in fours
-        if room > MOST_ROOM:
+        most = min(MOST_ROOM, self.backend.free_memory() // self._partners.itemsize + len(self._partners))
+        if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
-            raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, MOST_ROOM)
+            raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, most)
         self._partners = self.backend.empty(room, np.int32)
         return True
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.observe import Fields, field
+from md.observe import Fields, field, virial
 from tests import tiers
 from tests.md.test_search import LAW, dense_cloud, separations
 
@@ -128,12 +128,34 @@ class TestField:
         for name in OF_CELLS:
             np.testing.assert_allclose(getattr(seen, name), getattr(expected, name), rtol=1e-9, err_msg=name)
 
-    @pytest.mark.parametrize(
-        "cells", [(0, 4), (4,), (4, 4, 4), (2.0, 4), (True, 4), (-1, 4), (2**13, 2**12), ()]
-    )
+    @pytest.mark.parametrize("cells", [(0, 4), (4,), (4, 4, 4), (-1, 4), (2**13, 2**12), ()])
     def test_of_cells_that_do_not_fit_is_refused(self, cells):
-        with pytest.raises(ValueError, match=r"cells = .*allowed.*2 integers of at least 1"):
+        with pytest.raises(ValueError, match=r"cells.* = .*allowed: "):
             field(simulated(cloud()), cells)
+
+    @pytest.mark.parametrize("cells", [(2.0, 4), (True, 4), "44", None, np.array([2, 3], "m8[s]")])
+    def test_of_cells_that_are_no_integers_is_refused(self, cells):
+        for make in (lambda: field(simulated(cloud()), cells), lambda: Fields(3, cells)):
+            with pytest.raises(TypeError, match=r"cells.* = .*allowed: "):
+                make()
+
+    @pytest.mark.parametrize(
+        "cells", [np.array([2**22, 2**22]), np.array([2**16] * 2, np.int32), (2**63, 2**63)]
+    )
+    def test_of_integers_whose_product_wraps_is_refused(self, cells):
+        for make in (lambda: field(simulated(cloud()), cells), lambda: Fields(3, cells)):
+            with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*16777216"):
+                make()
+
+    def test_of_narrow_integers_is_that_of_pythons(self):
+        seen, expected = (field(simulated(cloud()), cells) for cells in ((np.uint8(20),) * 2, (20, 20)))
+        np.testing.assert_array_equal(seen.particles, expected.particles)
+        assert seen.particles.shape == (20, 20)
+
+    def test_of_no_simulation_is_refused(self):
+        for see in (lambda: field(cloud(), (2, 2)), lambda: virial(None)):
+            with pytest.raises(TypeError, match=r"simulation = .*allowed: an md\.Simulation"):
+                see()
 
     def test_of_particles_of_given_radius_is_refused(self):
         state = md.State([[1.0, 1.0]], [[0.0, 0.0]], OPEN, radius=[0.4])

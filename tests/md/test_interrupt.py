@@ -1,7 +1,9 @@
 """Ctrl-C in the middle of a run: no step is half done, and the run can go on."""
 
+import itertools
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -75,3 +77,63 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
     ends = [run.state.by_id() for run in runs]
     np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-9)
     assert runs[1].step == 120
+
+
+def test_a_second_press_does_not_wait_where_one_is_held_back():
+    done = []
+
+    def work() -> None:
+        with held_back(presses=1):
+            press()
+            done.append(1)
+            press()
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Frames:
+    """A reporter with a list of the steps it was called at, longer before it has written than after."""
+
+    def __init__(self, interval: int):
+        self.interval, self.steps = interval, []
+
+    def report(self, simulation) -> None:
+        simulation.pairs()
+        self.steps.append(simulation.step)
+        len(self.steps)
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_no_report_is_lost_or_made_twice_wherever_a_run_is_interrupted(phases):
+    """Ctrl-C at the k-th line of Python that a run comes to, for many k."""
+    presses, k, interrupted = 0, 0, True
+    while interrupted:
+        k += 61
+        run = md.Simulation(md.scenes.shared_gas(8, 0.1), LAW, dt=DT, backend="cpu")
+        reporters = [Frames(2), Frames(3), Frames(2)]
+
+        lines = itertools.count(-k)
+
+        def traced(frame, event, argument, lines=lines):
+            if "/md/" not in frame.f_code.co_filename:
+                return None
+            if event == "line" and next(lines) == 0:
+                press()
+            return traced
+
+        sys.settrace(traced)
+        try:
+            run.run(6, phases=phases, reporters=reporters)
+            interrupted = next(lines) > 0  # by a press that came when the run was done
+        except KeyboardInterrupt:
+            presses += 1
+        finally:
+            sys.settrace(None)
+        run.run(6 - run.step, phases=phases, reporters=reporters)
+        run.run(6, phases=phases, reporters=reporters)
+        assert [r.steps for r in reporters] == [list(range(0, 13, r.interval)) for r in reporters], k
+    assert presses > 20

@@ -100,14 +100,11 @@ def test_in_a_box_of_few_cutoffs_each_pair_is_met_once_from_either_side(side, di
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rebuild_every": 0}, r"Lbvh\(rebuild_every=0\); allowed: an integer of at least 1"),
-    ],
+    ("steps", "error"), [(0, ValueError), (2.5, TypeError), (True, TypeError), ("16", TypeError)]
 )
-def test_what_cannot_be_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        md.search.Lbvh(**options)
+def test_a_number_of_steps_that_is_none_is_refused(steps, error):
+    with pytest.raises(error, match=r"rebuild_every of Lbvh = .*; allowed: an integer of at least 1"):
+        md.search.Lbvh(rebuild_every=steps)
 
 
 def test_an_order_that_does_not_halve_is_refused_with_those_that_do():

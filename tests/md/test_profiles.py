@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.observe import Profile, look
+from md.observe import Observer, Profile, look
 from tests import tiers
 from tests.md.test_observe import CASES, LAW, begun, crowd, plain, simulated
 
@@ -104,20 +104,64 @@ class TestProfiles:
         assert sheared.temperature > 1000 * local
         assert look(simulated(state, backend), cells=9).temperature_about_local_mean < local  # some are empty
 
-    @pytest.mark.parametrize("axis", [-1, 3, True, 0.0])
-    def test_an_axis_that_is_none_is_refused(self, axis):
-        with pytest.raises(ValueError, match=r"axis = .*allowed: 0, 1"):
+    @pytest.mark.parametrize(
+        ("axis", "error"), [(-1, ValueError), (3, ValueError), (True, TypeError), (0.0, TypeError)]
+    )
+    def test_an_axis_that_is_none_is_refused(self, axis, error):
+        with pytest.raises(error, match=r"axis of Profile = .*allowed: an integer of at least 0, up to 2"):
             Profile(axis)
 
-    @pytest.mark.parametrize("bins", [0, 1001, 2.0, True])
-    def test_a_number_of_slices_that_is_none_is_refused(self, bins):
-        with pytest.raises(ValueError, match=r"bins = .*allowed: an integer from 1 to 1000"):
+    @pytest.mark.parametrize(
+        ("bins", "error"),
+        [
+            (0, ValueError),
+            (1001, ValueError),
+            (2.0, TypeError),
+            (True, TypeError),
+            (np.timedelta64(3), TypeError),
+        ],
+    )
+    def test_a_number_of_slices_that_is_none_is_refused(self, bins, error):
+        with pytest.raises(error, match=r"bins of Profile = .*allowed: an integer of at least 1, up to 1000"):
             Profile(0, bins)
+
+    def test_narrow_integers_make_room_for_every_slice(self):
+        simulation = simulated(crowd(2, (True, True)), "cpu")
+        profile = Profile(np.int8(0), np.uint8(200))
+        assert (type(profile.axis), type(profile.bins)) == (int, int)
+        seen, expected = (look(simulation, [p]).profiles[0] for p in (profile, Profile(0, 200)))
+        np.testing.assert_array_equal(seen.particles, expected.particles)
+        observer = Observer(np.int8(1), Profile(1, np.uint8(100)), cells=np.array([3, 5], np.int8))
+        simulation.run(1, reporters=[observer])
+        assert len(observer.profile_table()["slice"]) == 200
+        assert (type(observer.interval), observer.cells) == (int, (3, 5))
+
+    @pytest.mark.parametrize(
+        "cells", [np.int16(256), np.array([2**22, 2**22]), np.array([2**16] * 2, np.int32)]
+    )
+    def test_narrow_integers_do_not_wrap_past_the_limit_of_cells(self, cells):
+        simulation = simulated(crowd(2, (True, True)), "cpu")
+        with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
+            look(simulation, [], cells)
+        if np.ndim(cells):
+            with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
+                Observer(1, cells=cells)
+
+    @pytest.mark.parametrize("profiles", [3, [Profile(0), "z"], {Profile(0): 1}, None])
+    def test_profiles_that_are_none_are_refused(self, profiles):
+        with pytest.raises(TypeError, match=r"profiles.* = .*allowed: .*md\.Profile"):
+            Observer(1, profiles)
 
     def test_what_does_not_fit_the_box_is_refused(self):
         simulation = simulated(crowd(2, (True, True)), "cpu")
         with pytest.raises(ValueError, match="axis = 2 of a profile in a box of 2 axes"):
             look(simulation, [Profile(2)])
-        for cells in (0, (2, 2, 2), (2, 0), (1001, 1), 32, 1.5):
-            with pytest.raises(ValueError, match="cells = "):
+        for cells in (0, (2, 2, 2), (2, 0), (1001, 1), 32, ()):
+            with pytest.raises(ValueError, match=r"cells.* = .*allowed"):
                 look(simulation, cells=cells)
+        for cells in (1.5, "32", None, (2, True), {2: 2}, np.timedelta64(2)):
+            with pytest.raises(TypeError, match=r"cells.* = .*allowed"):
+                look(simulation, cells=cells)
+        for none in (simulation.state, None):
+            with pytest.raises(TypeError, match=r"simulation = .*allowed: an md\.Simulation"):
+                look(none)

@@ -225,27 +225,46 @@ def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, back
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stack": "global"}, r"Reflexive\(stack='global'\); allowed: local, shared, none"),
-        ({"met": "never"}, r"Reflexive\(met='never'\); allowed: once, twice"),
-        ({"atomics": "many"}, r"Reflexive\(atomics='many'\); allowed: plain, aggregated, none"),
-        ({"data": "copy"}, r"Reflexive\(data='copy'\); allowed: sorted, shadow, unsorted"),
+        ({"stack": "global"}, r"unknown stack of Reflexive 'global'; allowed: one of local, shared, none"),
+        ({"met": "never"}, r"unknown met of Reflexive 'never'; allowed: one of once, twice"),
+        (
+            {"atomics": "many"},
+            r"unknown atomics of Reflexive 'many'; allowed: one of plain, aggregated, none",
+        ),
+        ({"data": "copy"}, r"unknown data of Reflexive 'copy'; allowed: one of sorted, shadow, unsorted"),
         ({"met": "twice"}, r"met='twice', atomics='plain'\); allowed: met='twice' with atomics='none'"),
         (
             {"atomics": "none"},
             r"met='once', atomics='none'\); allowed: .*'once' with 'plain' or 'aggregated'",
         ),
-        ({"contacts": "few"}, r"Reflexive\(contacts='few'\); allowed: walked, listed"),
+        ({"contacts": "few"}, r"unknown contacts of Reflexive 'few'; allowed: one of walked, listed"),
         (
             {"contacts": "listed", "data": "unsorted"},
             r"contacts='listed', .*data='unsorted'\); allowed: met='once', atomics='plain', data='sorted' or",
         ),
         ({"contacts": "listed", "atomics": "aggregated"}, "atomics='aggregated', .*allowed: met='once'"),
-        ({"room": 0}, r"Reflexive\(room=0\); allowed: an integer of at least 1"),
-        ({"rebuild_every": 0}, r"Reflexive\(rebuild_every=0\); allowed: an integer of at least 1"),
+        ({"room": 0}, r"room of Reflexive = 0; allowed: an integer of at least 1"),
+        ({"rebuild_every": 0}, r"rebuild_every of Reflexive = 0; allowed: an integer of at least 1"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
+        Reflexive(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"stack": None},
+            r"stack of Reflexive = None of class NoneType; allowed: one of local, shared, none",
+        ),
+        ({"room": 2.5}, r"room of Reflexive = 2\.5 of class float; allowed: an integer of at least 1"),
+        ({"rebuild_every": True}, r"rebuild_every of Reflexive = True of class bool; allowed: an integer"),
+    ],
+)
+def test_what_is_of_a_wrong_class_is_refused(options, message):
+    with pytest.raises(TypeError, match=message):
         Reflexive(**options)
 
 
@@ -310,3 +329,17 @@ def test_a_law_is_pushed_back_as_hard(backend):
     difference = np.abs(runs[1].forces() - runs[0].forces()).max()
     assert difference <= largest_difference(state, "float64")
     assert LAW.stiffness == law.stiffness
+
+
+@pytest.mark.parametrize("n", [1, 3, 300])
+def test_room_for_which_there_is_no_memory_is_refused_before_it_is_asked_for(n):
+    state = md.State(np.random.default_rng(1).random((n, 3)) * 9, np.zeros((n, 3)), md.Box((9, 9, 9)))
+    with pytest.raises(ValueError, match=r"room of Reflexive = 1099511627776; allowed: .*up to 2147483647"):
+        Reflexive(contacts="listed", room=2**40)
+    room, free = 2**31 - 1, 2**32
+    search = Reflexive(contacts="listed", room=room)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(md.checks, "host_memory", lambda: free)
+        message = rf"room = {room} for {n} particles: [\d,]+ bytes .*needed; allowed: up to .*take less room"
+        with pytest.raises(ValueError, match=message):
+            md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend="cpu")

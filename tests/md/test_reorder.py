@@ -166,3 +166,110 @@ def test_a_hilbert_reorder_raises_the_predicted_hits_of_shuffled_memory(backend)
     before, after = (sfc.cache.block(s.accesses(), 256).ratio for s in (shuffled, ordered))
     assert before < 0.1
     assert after > 0.5
+
+
+class TestAtOnce:
+    """`Simulation.reorder`."""
+
+    def simulated(self, backend, mode="data", schedule=None, ordering="hilbert", n=1000, **options):
+        state = md.scenes.shared_gas(n, 0.2, seed=3)
+        state = state.take(np.random.default_rng(5).permutation(len(state)))
+        schedule = md.Never() if schedule is None else schedule
+        options = {"search": "linked", "dt": md.scenes.SHARED_DT} | options
+        reorder = None if mode is None else md.Reorder(ordering, schedule, mode=mode)
+        return md.Simulation(state, md.scenes.SHARED_LAW, reorder=reorder, backend=backend, **options)
+
+    def hits(self, simulation) -> float:
+        return sfc.cache.lru(simulation.accesses()).hits(64).ratio
+
+    @pytest.mark.parametrize("mode", md.reorder.MODES)
+    @pytest.mark.parametrize("schedule", [md.Every(10), md.Never(), md.Moved(0.5), md.Decayed()], ids=repr)
+    def test_predicted_hits_are_those_of_the_order(self, mode, schedule, backend):
+        simulation, unordered = (self.simulated(backend, m, schedule) for m in (mode, None))
+        simulation.run(0)
+        with pytest.warns(
+            md.NotYetReordered, match=r"step 0: no reorder along 'hilbert' .*call sim\.reorder\(\)"
+        ):
+            before = self.hits(simulation)
+        assert before == self.hits(unordered)
+        simulation.reorder()
+        assert self.hits(simulation) > before + 0.4
+        assert simulation.timings.steps == {"reorder": [0]}
+        stepped = self.simulated(backend, mode, md.Every(10))
+        stepped.run(1)
+        assert self.hits(simulation) == pytest.approx(self.hits(stepped), abs=0.02)
+
+    @pytest.mark.parametrize("mode", md.reorder.MODES)
+    @pytest.mark.parametrize("search", ["naive", "linked", "scattered"])
+    @pytest.mark.parametrize("fused", [False, True])
+    @pytest.mark.parametrize("integrator", ["velocity_verlet", "position_verlet"])
+    def test_changes_the_order_of_sums_and_nothing_else(self, mode, search, fused, integrator, backend):
+        if fused and (mode == "shadow" or integrator != "velocity_verlet"):
+            pytest.skip("is not fused")
+        options = {"search": search, "fused": fused, "integrator": integrator}
+        ordered, plain = (self.simulated(backend, m, n=200, **options) for m in (mode, None))
+        for steps in (0, 1, 17, 30):
+            for run in (ordered, plain):
+                run.run(steps, phases=False)
+            ordered.reorder()
+            ends = [run.state.by_id() for run in (ordered, plain)]
+            np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-11)
+            np.testing.assert_allclose(ends[0].vel, ends[1].vel, atol=1e-8)
+            assert np.array_equal(ordered.pairs(), plain.pairs())
+        assert ordered.timings.steps["reorder"] == [0, 1, 18, 48]
+
+    def test_moves_whom_it_should(self, backend):
+        simulation = self.simulated(backend, ordering="row")
+        simulation.run(3)
+        simulation.reorder()
+        state = simulation.state
+        assert (np.diff(cell_ranks(state, "row", backend)) >= 0).all()
+        before = state.id
+        simulation.reorder()
+        assert np.array_equal(simulation.state.id, before)  # it is stable
+
+    def test_is_seen_by_the_schedule(self, backend):
+        class Due(md.schedule.Watching):
+            def _is_due(self, step):
+                return step >= self._last + 5
+
+        simulation = self.simulated(backend, schedule=Due())
+        simulation.run(3)
+        simulation.reorder()
+        simulation.run(10)
+        assert simulation.timings.steps["reorder"] == [0, 3, 8]
+        auto = self.simulated(backend, schedule=md.Decayed("auto"))
+        for _ in range(5):
+            auto.reorder()
+        assert auto._reorder.schedule._foresight.interval == 64
+        auto.run(5)
+        assert auto.timings.steps["reorder"] == [0]
+
+    def test_goes_with_the_run_that_is_saved(self, backend, tmp_path):
+        simulation = self.simulated(backend, "threads", search="scattered")
+        simulation.run(4)
+        simulation.reorder()
+        simulation.save(tmp_path / "run.npz")
+        loaded = md.Simulation.load(tmp_path / "run.npz")
+        assert self.hits(loaded) == self.hits(simulation)
+        for run in (simulation, loaded):
+            run.run(6)
+        assert np.array_equal(simulation.state.pos, loaded.state.pos)
+        another = md.Simulation.load(tmp_path / "run.npz", reorder=md.Reorder("row", md.Never()))
+        with pytest.warns(md.NotYetReordered, match="step 4: no reorder along 'row'"):
+            another.accesses()
+
+    def test_without_a_reorder_is_refused(self, backend):
+        message = r'reorder = None; allowed: an md\.Reorder.*reorder=md\.Reorder\("hilbert", '
+        with pytest.raises(ValueError, match=message):
+            self.simulated(backend, None).reorder()
+        with pytest.raises(ValueError, match=r"reorder = None; .*give search 'verlet' its cell_order"):
+            self.simulated(backend, None, search="verlet").reorder()
+
+    def test_after_a_fault_raises_it_again(self, backend):
+        state = md.State([[1.0, 1, 1]], [[50.0, 0, 0]], md.Box((5, 5, 5), False))
+        reorder = md.Reorder("row", md.Never())
+        simulation = md.Simulation(state, STILL, dt=0.01, reorder=reorder, backend=backend)
+        for act in (lambda: simulation.run(100), simulation.reorder):
+            with pytest.raises(md.ParticleEscaped):
+                act()

@@ -259,7 +259,9 @@ def test_a_cache_finds_what_neighbouring_work_has_read(backend):
 
 
 def test_an_unknown_mode_lists_those_known():
-    with pytest.raises(ValueError, match="unknown reorder mode 'moon'; known: data, threads, shadow"):
+    with pytest.raises(
+        ValueError, match="unknown mode of Reorder 'moon'; allowed: one of data, threads, shadow"
+    ):
         md.Reorder("row", md.Never(), mode="moon")
 
 

@@ -31,9 +31,78 @@ def test_reporters_are_called_at_multiples_of_their_intervals_and_change_nothing
     assert [steps for steps, _ in told.timings.total] == [20, 40]
 
 
-@pytest.mark.parametrize("interval", [0, -1, 2.5, True])
-def test_a_reporter_without_a_proper_interval_is_refused(interval):
-    simulation = md.Simulation(md.scenes.shared_gas(8, 0.1), md.scenes.SHARED_LAW, backend="cpu")
-    with pytest.raises(ValueError, match="interval"):
+def small() -> md.Simulation:
+    return md.Simulation(
+        md.scenes.shared_gas(8, 0.1), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("interval", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)]
+)
+def test_a_reporter_without_a_proper_interval_is_refused(interval, error):
+    simulation = small()
+    with pytest.raises(error, match=r"interval of Told = .*allowed: an integer of at least 1 \(steps\)"):
         simulation.run(5, reporters=[Told(interval)])
     assert simulation.step == 0
+
+
+@pytest.mark.parametrize("reporters", [Told(3), None, "Told", [3], [Told], {Told(3)}])
+def test_what_is_no_reporter_is_refused(reporters):
+    simulation = small()
+    with pytest.raises(TypeError, match=r"reporters.* = .*allowed: "):
+        simulation.run(5, reporters=reporters)
+    assert simulation.step == 0
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64])
+def test_an_interval_of_few_bits_does_not_wrap(kind):
+    told = Told(kind(100))
+    simulation = small()
+    simulation.run(350, reporters=[told])
+    assert [step for step, _ in told.steps] == [0, 100, 200, 300]
+
+
+@pytest.mark.parametrize(
+    "make", [md.Observer, md.observe.EnergyBalance, lambda interval: md.observe.Fields(interval, (2, 2, 2))]
+)
+def test_intervals_are_kept_as_pythons_integers(make):
+    assert type(make(np.uint8(100)).interval) is int
+    with pytest.raises(TypeError, match=r"interval of \w+ = 2\.5 of class float; allowed: an integer"):
+        make(2.5)
+
+
+class Broken:
+    """Raises in the midst of its k-th report, before it has made it."""
+
+    def __init__(self, interval, k, error):
+        self.interval, self.k, self.error, self.steps, self.calls = interval, k, error, [], 0
+
+    def report(self, simulation):
+        self.calls += 1
+        if self.calls == self.k:
+            raise self.error
+        self.steps.append(simulation.step)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("k", [1, 3, 5])  # the first is of step 0, the last of the last step
+def test_a_report_that_was_interrupted_is_made_when_the_run_goes_on(k, error):
+    simulation, reporters = small(), [Told(5), Broken(5, k, error), Told(5)]
+    with pytest.raises(error):
+        simulation.run(20, reporters=reporters)
+    assert simulation.step == 5 * (k - 1)
+    simulation.run(20 - simulation.step, reporters=reporters)
+    simulation.run(20, reporters=reporters)
+    for reporter in (reporters[0], reporters[2]):
+        assert [step for step, _ in reporter.steps] == list(range(0, 41, 5))
+    assert reporters[1].steps == list(range(0, 41, 5))
+
+
+def test_another_reporter_has_nothing_to_make_up_for():
+    simulation, other = small(), Told(5)
+    with pytest.raises(KeyboardInterrupt):
+        simulation.run(20, reporters=[Broken(5, 3, KeyboardInterrupt)])
+    simulation.run(0, reporters=[other])
+    simulation.run(10, reporters=[other])
+    assert [step for step, _ in other.steps] == [15, 20]

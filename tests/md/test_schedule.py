@@ -271,16 +271,62 @@ def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: md.Moved(0), r"Moved\(0\); allowed: 0 < fraction <= 1"),
-        (lambda: md.Moved(1.5), r"Moved\(1\.5\); allowed: 0 < fraction <= 1"),
-        (lambda: md.Moved(0.5, 0), r"Moved\(interval=0\); allowed: an integer of at least 1 step"),
-        (lambda: md.Decayed(0), r"Decayed\(0\); allowed: a positive share .* 'auto'"),
-        (lambda: md.Decayed("often"), r"Decayed\('often'\); allowed"),
-        (lambda: md.Decayed(np.inf), r"Decayed\(inf\); allowed"),
-        (lambda: md.Decayed(0.1, True), r"Decayed\(window=True\); allowed: an integer of at least 1 step"),
-        (lambda: md.Every(0), r"Every\(0\); allowed: an integer of at least 1 step"),
+        (lambda: md.Moved(0), r"fraction of Moved = 0; allowed: .*above 0, up to 1"),
+        (lambda: md.Moved(1.5), r"fraction of Moved = 1\.5; allowed: .*above 0, up to 1"),
+        (lambda: md.Moved(0.5, 0), r"interval of Moved = 0; allowed: an integer of at least 1 \(steps\)"),
+        (lambda: md.Decayed(0), r"loss of Decayed = 0; allowed: .*above 0 \(share .*'auto'"),
+        (lambda: md.Decayed("often"), r"loss of Decayed = 'often'; allowed: .*'auto'"),
+        (lambda: md.Decayed(np.inf), r"loss of Decayed = inf; allowed: a finite number"),
+        (lambda: md.Every(0), r"interval of Every = 0; allowed: an integer of at least 1 \(steps\)"),
     ],
 )
 def test_what_is_no_schedule_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: md.Moved("0.5"), r"fraction of Moved = '0\.5' of class str; allowed: "),
+        (lambda: md.Moved(0.5, 2.5), r"interval of Moved = 2\.5 of class float; allowed: an integer"),
+        (lambda: md.Moved(True), r"fraction of Moved = True of class bool; allowed"),
+        (lambda: md.Decayed(None), r"loss of Decayed = None of class NoneType; allowed: .*'auto'"),
+        (lambda: md.Decayed(0.1, True), r"window of Decayed = True of class bool; allowed: an integer"),
+        (lambda: md.Every(np.timedelta64(5)), r"interval of Every = .* of class timedelta64; allowed"),
+        (lambda: md.Every(2.5), r"interval of Every = 2\.5 of class float; allowed: an integer"),
+    ],
+)
+def test_what_is_of_no_class_of_a_schedule_is_refused(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: md.Every(np.uint8(100)),
+        lambda: md.Moved(np.float16(0.5), np.int8(50)),
+        lambda: md.Decayed(np.float32(0.5), np.int64(10)),
+        lambda: md.Decayed("auto", np.int8(10)),
+    ],
+)
+def test_narrow_numbers_are_kept_as_pythons_and_no_step_makes_them_wrap(make):
+    schedule = make()
+    assert {type(value) for value in vars(schedule).values()} <= {int, float, str}
+    simulation = drifting([0.125, 0.0], schedule, "cpu")
+    simulation._loop.begin_at(120)
+    simulation.run(20)
+    simulation._loop.begin_at(250)
+    simulation.run(20)
+    assert simulation.step == 270
+    if isinstance(schedule, md.Every):
+        assert simulation.timings.steps.get("reorder") is None
+        simulation._loop.begin_at(290)
+        assert reorders(simulation, 20) == [300]
+
+
+def test_a_longdouble_is_saved(tmp_path):
+    simulation = drifting([0.125, 0.0], md.Moved(np.longdouble(0.5), 1), "cpu")
+    simulation.run(3, reporters=[md.Checkpoint(tmp_path / "run.npz", 1)])
+    assert md.Simulation.load(tmp_path / "run.npz").step == 3

@@ -302,3 +302,44 @@ def test_the_access_stream_feeds_the_cache_model(search, backend):
     stream = simulation.accesses()
     ratios = [sfc.cache.block(stream, capacity).ratio for capacity in (10, 100, 1000)]
     assert 0 < ratios[0] < ratios[1] < ratios[2] == 1
+
+
+class TestFlags:
+    @pytest.mark.parametrize("name", ["fused", "allow_overlap"])
+    @pytest.mark.parametrize("value", [np.True_, np.False_, True, False])
+    def test_of_numpy_are_saved_and_loaded(self, name, value, tmp_path):
+        simulation = md.Simulation(
+            md.scenes.shared_gas(60, 0.2), md.scenes.SHARED_LAW, dt=4.4e-4, backend="cpu", **{name: value}
+        )
+        simulation.run(3)
+        simulation.save(tmp_path / "a.npz")
+        loaded = md.Simulation.load(tmp_path / "a.npz")
+        simulation.run(3)
+        loaded.run(3)
+        np.testing.assert_array_equal(simulation.state.pos, loaded.state.pos)
+
+    @pytest.mark.parametrize("name", ["fused", "allow_overlap"])
+    @pytest.mark.parametrize("value", [1, 0, None, "no", np.int8(1), np.array(True)])
+    def test_that_are_none_are_refused(self, name, value):
+        with pytest.raises(TypeError, match=rf"{name} = .* of class \w+; allowed: True or False"):
+            md.Simulation(
+                md.scenes.shared_gas(8, 0.2), md.scenes.SHARED_LAW, dt=4.4e-4, backend="cpu", **{name: value}
+            )
+
+    @pytest.mark.parametrize("name", ["phases", "progress"])
+    @pytest.mark.parametrize("value", [1, None, "no"])
+    def test_of_a_run_that_are_none_are_refused(self, name, value):
+        simulation = md.Simulation(md.scenes.shared_gas(8, 0.2), md.scenes.SHARED_LAW, backend="cpu")
+        with pytest.raises(TypeError, match=rf"{name} = .* of class \w+; allowed: True or False"):
+            simulation.run(1, **{name: value})
+        assert simulation.step == 0
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint8, np.uint64])
+def test_steps_of_few_bits_are_all_taken(kind):
+    simulation = md.Simulation(
+        md.scenes.shared_gas(8, 0.1), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+    )
+    for _ in range(3):
+        simulation.run(kind(100), phases=False)
+    assert (simulation.step, type(simulation.step)) == (300, int)

@@ -96,7 +96,9 @@ def test_runs_repeat_bit_for_bit(backend, fused, precision):
 
 @pytest.mark.parametrize("width", [0, -1, 95, 2.5, True, "3"])
 def test_a_width_out_of_range_is_refused(width):
-    with pytest.raises(ValueError, match=r"width = .*; allowed: an integer from 1 to 94, in cells"):
+    error = ValueError if type(width) is int else TypeError
+    allowed = r"width of Tiles = .*; allowed: an integer of at least 1, up to 94 \(cells\); None for"
+    with pytest.raises(error, match=allowed):
         md.search.Tiles(width=width)
 
 

@@ -1,0 +1,113 @@
+"""Cells of a box: as many as the cutoff allows, found at once, refused where memory does not hold them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import md
+from md.grid import MAX_CELLS, Grid, _cells_along
+
+LAW = md.laws.SpringDashpot(1e4, 5.0)
+SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
+
+
+def walked(length: float, cutoff: float, precision: np.dtype) -> int:
+    """The number of cells along an axis, by trying one after the other from the largest down."""
+    count = max(1, math.floor(length / cutoff))
+    exact = math.frexp(cutoff)[0] == 0.5 and count * cutoff == length
+    slack = 4 * np.finfo(precision).eps * count
+    while count > 1 and not exact and length / count < cutoff * (1 + slack):
+        count -= 1
+    return count
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+def test_cells_are_as_many_as_by_trying_one_after_the_other(precision):
+    chance = np.random.default_rng(1)
+    cutoffs = [1.0, 0.5, 2.0, 1.3, np.nextafter(1.0, 2), 1e-3, 1.5e-9, 3e4]
+    tried = set()
+    for _ in range(4000):
+        cutoff = float(chance.choice(cutoffs) if chance.random() < 0.7 else chance.uniform(0.01, 3))
+        whole = int(10 ** chance.uniform(0, 4)) * cutoff
+        near = [
+            whole,
+            np.nextafter(whole, 0),
+            np.nextafter(whole, np.inf),
+            whole * chance.uniform(1, 1 + 1e-5),
+        ]
+        length = float(chance.choice([*near, whole * chance.uniform(0.01, 2)]))
+        found = _cells_along(length, cutoff, precision)
+        assert found == walked(length, cutoff, precision), (length, cutoff)
+        assert type(found) is int
+        tried.add(found - max(1, math.floor(length / cutoff)))
+    assert {0, -1} <= tried  # both sides of the rule were seen
+
+
+@pytest.mark.parametrize(
+    ("length", "radius", "precision"),
+    [(1e8 + 0.5, None, "float32"), (6, 1e-9, "float32"), (1e15 + 0.5, None, "float64")],
+)
+def test_a_large_box_or_a_small_radius_is_refused_at_once(length, radius, precision):
+    state = md.State(
+        [[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((length,) * 3), radius=None if radius is None else [radius]
+    )
+    message = (
+        rf"cells of side .* bytes or more; allowed: up to {MAX_CELLS} \(int32 cell numbers\); take a smaller"
+    )
+    with pytest.raises(ValueError, match=message):
+        md.Simulation(state, LAW, dt=1e-3, precision=precision, backend="cpu")
+
+
+def test_no_box_is_too_large_to_count_its_cells():
+    for length in (1e300, 1.7e308):
+        with pytest.raises(ValueError, match=r"cells of side .*allowed: up to"):
+            Grid(md.Box((length, length)), 1e-9, DOUBLE, md.backend.Cpu())
+
+
+@pytest.mark.parametrize("length", [1e7 + 0.5, 3e6])
+def test_a_long_box_that_is_narrow_is_taken(length):
+    grid = Grid(md.Box((length, 2.0), (False, True)), 1.0, DOUBLE, md.backend.Cpu())
+    assert grid.shape == (walked(length, 1.0, DOUBLE), 2)
+
+
+@pytest.mark.parametrize(
+    "search", [name for name in sorted(md.search.SEARCHES) if name not in ("lbvh", "naive", "reflexive")]
+)
+def test_more_cells_than_there_is_memory_for_are_refused_before_they_are_asked_for(search, monkeypatch):
+    monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
+    state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((500,) * 3, False))
+    message = (
+        r"\d+ cells of a box of \(500\.0, .*: [\d,]+ bytes .*are needed; allowed: up to 268,435,456 .*'lbvh'"
+    )
+    with pytest.raises(ValueError, match=message):
+        md.Simulation(state, LAW, search=search, backend="cpu")
+
+
+def test_the_remedy_for_too_many_cells_is_one(monkeypatch):
+    monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
+    state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((500,) * 3, False))
+    md.Simulation(state, LAW, search="lbvh", backend="cpu").run(2)
+    with pytest.raises(ValueError, match=r"cells of a box .*bytes .*allowed: up to .*without a reorder"):
+        md.Simulation(
+            md.State(state.pos, state.vel, state.box),
+            LAW,
+            reorder=md.Reorder("row", md.Every(5)),
+            backend="cpu",
+        )
+
+
+def test_a_checkpoint_of_more_cells_than_there_is_memory_for_is_told(tmp_path, monkeypatch):
+    state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((100,) * 3, False))
+    md.Simulation(state, LAW, backend="cpu").save(tmp_path / "run.npz")
+    monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
+    with pytest.raises(
+        md.CheckpointError, match=r"run\.npz makes no simulation: 1000000 cells .*allowed: up to"
+    ):
+        md.Simulation.load(tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize("cutoff", [0, -1.0, np.nan, np.inf])
+def test_a_cutoff_out_of_range_is_refused(cutoff):
+    with pytest.raises(ValueError, match=r"cutoff = .*; allowed: a finite number above 0 \(d\)"):
+        Grid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
