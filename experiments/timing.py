@@ -255,7 +255,9 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         shown = [one for one in names if one != baseline]
         figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
         figures.noise_band(panel, found)
+        figures.whole_centres(panel, found, "gain")
         panel.set(xlabel="filling fraction", ylabel=f"gain of a step over {baseline} memory")
+        panel.set_xticks(sorted(found["filling_fraction"].unique()))
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
     for one in names:
         part = predicted[predicted["ordering"] == one].sort_values("filling_fraction")
@@ -289,6 +291,7 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
         panel.errorbar(names, whole["centre"], yerr=reach, **marks)
         panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
+        figures.whole_centres(panel, found[found["filling_fraction"] == fraction], "time_ms")
         panel.tick_params(axis="x", rotation=90 if len(names) > 8 else 45)
     figures.legend_outside(panels[0][-1], "phase")
     figure.suptitle(f"{title}\n{statistics.caption(found)}", fontsize=9)
@@ -305,7 +308,7 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     found = statistics.over_runs(whole, keys, "time_ms")
     for (a, b), panel in np.ndenumerate(panels):
         part = found[(found["search"] == searches[a]) & (found["filling_fraction"] == fractions[b])]
-        figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"])
+        figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"], log=True)
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
         panel.set(xlabel="particles", ylabel="time per particle and step (ns)")

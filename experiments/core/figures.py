@@ -9,12 +9,20 @@ import pandas as pd
 
 from experiments.core import statistics
 
+_ASIDE = 0.008  # of the axis: how far apart the points of two names stand
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def lines(
-    panel: Axes, summary: pd.DataFrame, x: str, value: str, look: dict, scale: pd.Series | float = 1.0
+    panel: Axes,
+    summary: pd.DataFrame,
+    x: str,
+    value: str,
+    look: dict,
+    scale: pd.Series | float = 1.0,
+    log: bool = False,
 ) -> None:
     """A line for each name, with the interval over runs (or the range over one run's rounds) as bars.
 
@@ -25,19 +33,31 @@ def lines(
         value: what was averaged.
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
         scale: by which values are multiplied, of each row or of all.
+        log: whether the horizontal axis is logarithmic; names stand a little apart, so that bars are told
+            apart.
     """
     ends = statistics.bounds(summary, value).mul(scale, axis=0)
-    for name in look["hue_order"]:
+    at_most = summary[x].max()
+    for place, name in enumerate(look["hue_order"]):
         rows = summary[summary[look["hue"]] == name].sort_values(x)
         if rows.empty:
             continue
         at = ends.loc[rows.index]
         reach = np.clip([at["centre"] - at["low"], at["high"] - at["centre"]], 0, None)
+        aside = _ASIDE * (place - (len(look["hue_order"]) - 1) / 2)
         panel.errorbar(
-            rows[x], at["centre"], yerr=reach, color=look["palette"][name], marker=look["markers"][name],
-            markersize=look.get("markersize", 5), capsize=2, linewidth=1.1, elinewidth=0.9, label=name,
+            rows[x] * (1 + 2 * aside) if log else rows[x] + aside * at_most,
+            at["centre"],
+            yerr=reach,
+            color=look["palette"][name],
+            marker=look["markers"][name],
+            markersize=look.get("markersize", 5),
+            capsize=2,
+            linewidth=1.1,
+            elinewidth=0.9,
+            label=name,
             linestyle=_dash(look, name),
-        )  # fmt: skip
+        )
 
 
 def _dash(look: dict, name: str):
@@ -48,6 +68,17 @@ def _dash(look: dict, name: str):
 def legend_outside(panel: Axes, title: str | None) -> None:
     """A legend to the right of a panel."""
     panel.legend(title=title, fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+
+
+def whole_centres(panel: Axes, summary: pd.DataFrame, value: str) -> None:
+    """Let a vertical axis from 0 end above all centres; wide intervals may leave the frame.
+
+    Args:
+        panel: where.
+        summary: rows of `statistics.over_runs` or `gains`.
+        value: what was averaged.
+    """
+    panel.set_ylim(0, 1.6 * statistics.bounds(summary, value)["centre"].max())
 
 
 def noise_band(panel: Axes, summary: pd.DataFrame) -> None:

@@ -55,7 +55,8 @@ def take_rounds(
         settle: untimed rounds at least before the first.
 
     Returns:
-        A row for each of an entry's, with its columns, and besides: `round`; `other_load_cores`,
+        For each round the rows of the entries in turn, with their columns, and besides: `round`; `turn`, the
+        place of the sample in the round; `other_load_cores`,
         `spare_cores`, `waited_share`, `involuntary_switches` of the host; on a GPU `clock_MHz`, `power_W`,
         `throttle`; `recorded`, whether something was compiled or recorded in the sample for all that.
     """
@@ -75,8 +76,8 @@ def take_rounds(
             if settled + 1 >= settle and _made(backend) == before:
                 break
         for number in range(begin, rounds):
-            found = []
-            for k in np.random.default_rng([seed, number]).permutation(len(every)):
+            found: list[list[dict]] = [[] for _ in every]
+            for turn, k in enumerate(np.random.default_rng([seed, number]).permutation(len(every))):
                 entry = every[k]
                 for _ in range(TRIES):
                     before, at = _made(backend), time.perf_counter()
@@ -86,13 +87,13 @@ def take_rounds(
                     recorded = _made(backend) != before
                     if not recorded:
                         break
-                common = {"round": number, **load._asdict(), **spare, "recorded": recorded}
+                common = {"round": number, "turn": turn, **load._asdict(), **spare, "recorded": recorded}
                 if gpu is not None:
                     common |= gpu.between(at, end)._asdict()
                 if number == rounds - 1:
                     common |= entry.at_end()
-                found += [entry.columns | row | common for row in rows]
-            yield found
+                found[k] = [entry.columns | row | common for row in rows]
+            yield [row for rows in found for row in rows]
 
 
 def whole_steps(simulation: md.Simulation, steps: int) -> float:

@@ -33,6 +33,8 @@ def entry(name, seen, backend=CPU, records=()):
 def test_every_round_has_every_entry_once_in_an_order_of_its_own():
     seen = []
     rows = rows_of(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
+    assert [row["ordering"] for row in rows] == list("abcd") * 20
+    rows.sort(key=lambda row: (row["round"], row["turn"]))
     rounds = [tuple(row["ordering"] for row in rows if row["round"] == k) for k in range(20)]
     assert all(sorted(order) == list("abcd") for order in rounds)
     assert len(set(rounds)) > 10
@@ -43,8 +45,8 @@ def test_every_round_has_every_entry_once_in_an_order_of_its_own():
 def test_rounds_go_on_where_they_ended():
     whole = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
     later = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
-    told = [(row["round"], row["ordering"]) for row in whole]
-    assert [(row["round"], row["ordering"]) for row in later] == told[12:]
+    told = [(row["round"], row["ordering"], row["turn"]) for row in whole]
+    assert [(row["round"], row["ordering"], row["turn"]) for row in later] == told[12:]
     assert not rows_of(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
 
 
