@@ -4,13 +4,13 @@ The gas starts in shuffled memory, or in the order of the lattice from which it 
 `ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. All orderings of a case are
 sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what those two
 differ by is noise. A sample begins with a reorder, timed as the phase `reorder`, and a step that is not
-timed; then `steps` steps are timed phase by phase, and `steps` as a whole. So an order is at most `age_steps`
-old. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's share, its cost over
-`reorder_every`. `first_reorder_ms` is that of particles in no order. The phases of a device are those of its
-work alone: it is given 25 steps before it begins the first. Under a search that sorts the particles itself
-(`coherent`, `tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are no baselines; one that
-it cannot have gives no row. Forces after one step, and the temperature before the first round, are checked
-against another search's before a case is timed.
+timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So a whole step is of an order at
+most `age_steps` old. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's
+share, its cost over `reorder_every`. `first_reorder_ms` is that of particles in no order. The phases of a
+device are those of its work alone: it is given 25 steps before it begins the first. Under a search that sorts
+the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are
+no baselines; one that it cannot have gives no row. Forces after one step, and the temperature before the
+first round, are checked against another search's before a case is timed.
 """
 
 from collections.abc import Iterator
@@ -78,6 +78,11 @@ class Config(TimedSettings):
         }
         self.check_known(known)
         self.check_least({"n": 2, "steps": 1, "reorder_every": 1, "cache": 1})
+        if self.steps > self.reorder_every:
+            raise ValueError(
+                f"--steps {self.steps} beside --reorder-every {self.reorder_every}; allowed: up to as many, "
+                "for a sample has no reorder inside"
+            )
         for phi in values(self.filling_fraction):
             if not 0 < phi <= 0.5:
                 raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
@@ -116,7 +121,7 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
         "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
         "reads_per_particle": len(stream.reads) / len(sim),
         "temperature_start": start,
-        "age_steps": 2 * case.steps + 1,
+        "age_steps": case.steps + 1,
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
     if first:
@@ -129,25 +134,33 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
 
 
 def _sample(case: Config, sim: md.Simulation, reorders: bool) -> Iterator[dict]:
-    """A reorder, a step that is not timed, steps phase by phase, and steps as a whole."""
-    cost = 0.0
-    if reorders:
-        sim.timings.clear()
-        sim.reorder()
-        (cost,) = sim.timings.milliseconds["reorder"]
-        yield {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
-    sim.run(1, phases=False)
+    """A reorder, a step that is not timed, steps as a whole, and steps phase by phase."""
+    costs = [_prepared(sim, reorders)]
+    whole = whole_steps(sim, case.steps)
+    if 2 * case.steps > case.reorder_every:  # phases of an order no older than that
+        costs.append(_prepared(sim, reorders))
     phases = phases_of(sim, case.steps)
     for phase in PHASES:
         if phase in phases:
             ms = sum(phases[phase])
             yield {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
-    whole = whole_steps(sim, case.steps)
-    agree = {"phases_over_step": sum(map(sum, phases.values())) / whole}
+    for cost in filter(None, costs):
+        yield {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
     bare = whole / case.steps
-    yield agree | {"phase": "step", "time_ms": bare, "sample_ms": whole}
-    shared = bare + cost / case.reorder_every
-    yield agree | {"phase": "step with reorder", "time_ms": shared, "sample_ms": whole}
+    common = {"phases_over_step": sum(map(sum, phases.values())) / whole, "sample_ms": whole}
+    yield common | {"phase": "step", "time_ms": bare}
+    yield common | {"phase": "step with reorder", "time_ms": bare + np.mean(costs) / case.reorder_every}
+
+
+def _prepared(sim: md.Simulation, reorders: bool) -> float:
+    """Milliseconds of a reorder, 0 where there is none, and a step that is not timed after it."""
+    cost = 0.0
+    if reorders:
+        sim.timings.clear()
+        sim.reorder()
+        (cost,) = sim.timings.milliseconds["reorder"]
+    sim.run(1, phases=False)
+    return cost
 
 
 def _sorts(case: Config) -> bool:

@@ -40,7 +40,7 @@ def catalogue():
 
 
 def run(tmp_path, *arguments):
-    small = ["--quick", "--n", "512", "--filling-fraction", "0.1", "--samples", "1"]
+    small = ["--quick", "--n", "512", "--filling-fraction", "0.1", "--rounds", "1"]
     given = ["--backend", "cpu", "--results", str(tmp_path / "results"), *small, *arguments]
     main(timing.Config, timing.measure, timing.draw, quick=timing.QUICK, arguments=given)
 

@@ -25,7 +25,7 @@ SMALLER = {
     "searches": "--n 1024 --search linked verlet --samples 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --samples 2 --steps 2 --precision float64",
-    "timing": "--n 1024 --ordering hilbert shuffled --samples 2",
+    "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
 }
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",
