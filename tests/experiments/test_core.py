@@ -95,7 +95,7 @@ def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tm
     assert origin["packages"]["numpy"]
     assert origin["machine"]["cpu"]
     assert origin["backend"]["threads"] >= 1
-    assert origin["code"] == provenance._commit(Path(provenance.__file__).parent)
+    assert origin["code"] == provenance.code_of(Path(provenance.__file__).parents[2])
     assert (folder / "toy.png").read_text() == "8"
     assert str(folder) in capsys.readouterr().out
     assert not list(folder.glob(".*"))
