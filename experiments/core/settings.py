@@ -236,7 +236,7 @@ def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
 
 def _many(count: float) -> str:
     """A number that may be too long to be read, or for a float."""
-    if count == math.inf or count < 1e15:
+    if not 1e15 <= count < math.inf:
         return f"{count:,.0f}"
     return f"about 10^{math.floor(math.log10(count))}"
 

@@ -95,7 +95,7 @@ def test_a_run_leaves_a_tidy_table_in_both_formats_with_provenance_and_figure(tm
     assert origin["packages"]["numpy"]
     assert origin["machine"]["cpu"]
     assert origin["backend"]["threads"] >= 1
-    assert origin["code"] == provenance._commit(Path(provenance.__file__).parent)
+    assert origin["code"] == provenance.code_of(Path(provenance.__file__).parents[2])
     assert (folder / "toy.png").read_text() == "8"
     assert str(folder) in capsys.readouterr().out
     assert not list(folder.glob(".*"))
@@ -205,6 +205,47 @@ def test_ctrl_c_in_the_middle_keeps_and_draws_the_finished_cases(tmp_path):
     assert origin["status"] == "interrupted"
     assert origin["finished"] == 2
     assert f"interrupted; the finished cases are in {folder}" in errors
+
+
+def interrupting(*arguments, **others):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("experiments.core.cli._register_curves", "interrupted; nothing was measured"),
+        ("experiments.core.cli.cases", "interrupted; nothing was measured"),
+        (
+            "experiments.core.sweep.cases",
+            "interrupted; the finished cases are in {run}; --resume {run} goes on",
+        ),
+        (
+            "experiments.core.cli.style.use",
+            "interrupted; the table is in {run}; --replot {run} draws its figures",
+        ),
+        ("experiments.core.record.Record.describe", "interrupted; the finished cases are in"),
+    ],
+)
+def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(place, interrupting)
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path)
+    assert ended.value.code == 130
+    folders = list(tmp_path.glob("test_core/*"))
+    assert f"error: {told.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+def test_ctrl_c_while_figures_are_drawn_again_ends_with_status_130(tmp_path, capsys, monkeypatch):
+    run(tmp_path)
+    folder = only_run(tmp_path)
+    monkeypatch.setattr("experiments.core.cli.read_table", interrupting)
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(folder))
+    assert ended.value.code == 130
+    assert f"interrupted; --replot {folder} draws again" in capsys.readouterr().err
 
 
 @pytest.mark.quick

@@ -1,5 +1,6 @@
 """Curves of one's own on the command line of an experiment: `--curve-file`."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import sfc
 from experiments import curves, timing
+from experiments.__main__ import listing
 from experiments.core import main
 
 GRAMMAR = """
@@ -120,6 +122,72 @@ def test_a_name_that_cannot_be_used_is_refused(name, message, tmp_path, capsys):
     path = tmp_path / "wrong.toml"
     path.write_text(GRAMMAR.format(name=name), encoding="utf-8")
     assert re.search(message, refusal(tmp_path, capsys, "--curve-file", str(path)))
+
+
+PLANE = 'name = "{name}"\ndim = 2\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"\n'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["shuffled", "lattice", "pancake", "butz"])
+@pytest.mark.parametrize("experiment", listing())
+def test_no_experiment_takes_a_plane_curve_with_the_name_of_another_order(name, experiment, tmp_path, capsys):
+    path = tmp_path / "plane.toml"
+    path.write_text(PLANE.format(name=name))
+    module = importlib.import_module(f"experiments.{experiment}")
+    with pytest.raises(SystemExit) as ended:
+        main(module.Config, module.measure, module.draw, module.QUICK, ["--curve-file", str(path)])
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert f"curve file {path}: curve {name!r} has the name of an ordering" in message
+    assert "choose another name in the file" in message
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, KeyError, OSError])
+def test_a_file_that_breaks_its_reader_is_named(error, tmp_path, capsys, monkeypatch):
+    def breaks(*arguments):
+        raise error("deep")
+
+    path = tmp_path / "deep.toml"
+    path.write_text(PLANE.format(name="coil"))
+    monkeypatch.setattr("sfc.read_curve", breaks)
+    message = refusal(tmp_path, capsys, "--curve-file", str(path))
+    assert re.match(
+        rf"error: curve file {re.escape(str(path))} cannot be read: \w+: .*deep.*allowed", message
+    )
+
+
+@pytest.mark.quick
+def test_a_nested_file_ends_with_status_2(tmp_path, capsys):
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 3000)
+    assert f"curve file {path}" in refusal(tmp_path, capsys, "--curve-file", str(path))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_what_is_no_file_is_not_read(path, tmp_path, capsys):
+    message = refusal(tmp_path, capsys, "--curve-file", path)
+    assert f"curve file {path} is a folder, a pipe or a device; allowed: a file" in message
+
+
+@pytest.mark.quick
+def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(tmp_path):
+    texts = [PLANE.format(name="coil"), GRAMMAR.format(name="coil")]
+    for dim, text in zip((2, 3), texts, strict=True):
+        (tmp_path / f"{dim}.toml").write_text(text, encoding="utf-8-sig")
+    flags = ["--curve-file", str(tmp_path / "2.toml"), str(tmp_path / "3.toml"), "--results", str(tmp_path)]
+    arguments = [*flags, "--ordering", "coil-2d", "coil-3d", "--size", "1"]
+    main(curves.Config, curves.measure, curves.draw, curves.QUICK, arguments)
+    (folder,) = (tmp_path / "curves").iterdir()
+    assert json.loads((folder / "provenance.json").read_text())["grammars"] == {
+        "coil": texts[0],
+        "coil-3d": texts[1],
+    }
+    sfc.catalogue._registered.clear()
+    assert replotted(folder, curves) == 0
+    assert "coil" in sfc.orderings(2)
+    assert "coil" in sfc.orderings(3)
 
 
 def replotted(folder: Path, module) -> int:

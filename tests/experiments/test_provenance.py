@@ -1,10 +1,11 @@
-"""The code a table came from can be found again, whatever state its checkout was in."""
+"""The code a table came from is told by its sources alone, whatever else is in its checkout."""
 
 import subprocess
+import time
 
 import pytest
 
-from experiments.core.provenance import _commit
+from experiments.core.provenance import code_of, sources_of
 
 pytestmark = pytest.mark.quick
 
@@ -19,38 +20,71 @@ def git(tmp_path):
         return done.stdout.decode().strip()
 
     run("init", "-q")
-    (tmp_path / "core").mkdir()
-    (tmp_path / "core" / "code.py").write_text("one\n")
-    (tmp_path / ".gitignore").write_text("results/\n")
+    for name in ("sfc/curve.py", "md/search/linked.cu", "md/state.cuh", "experiments/timing.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
     run("add", "-A")
     run("commit", "-qm", "one")
     return run
 
 
-def test_a_clean_checkout_has_the_tree_of_its_commit(git, tmp_path):
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "table.csv").write_text("1\n")
-    found = _commit(tmp_path / "core")
-    assert found == {
-        "commit": git("rev-parse", "HEAD"),
-        "dirty": False,
-        "tree": git("rev-parse", "HEAD^{tree}"),
-    }
+def test_a_clean_checkout_is_told_by_its_commit_and_its_sources(git, tmp_path):
+    found = code_of(tmp_path)
+    assert (found["commit"], found["dirty"]) == (git("rev-parse", "HEAD"), False)
+    assert len(found["sources"]) == 64
+    assert len(sources_of(tmp_path)) == 5
 
 
-def test_a_dirty_one_has_the_tree_of_the_commit_it_would_make(git, tmp_path):
-    (tmp_path / "core" / "code.py").write_text("two\n")
-    (tmp_path / "new.py").write_text("new\n")
-    before = git("status", "--porcelain"), sorted((tmp_path / ".git" / "objects").rglob("*"))
-    found = _commit(tmp_path / "core")
-    assert (found["commit"], found["dirty"]) == (git("rev-parse", "HEAD"), True)
-    assert (git("status", "--porcelain"), sorted((tmp_path / ".git" / "objects").rglob("*"))) == before
+def test_a_log_that_grows_a_notebook_and_a_table_change_nothing(git, tmp_path):
+    before = code_of(tmp_path)
+    for text in ("one step\n", "two steps\n"):
+        for name in ("nohup.out", "run.gsd", "md/log.txt", "notes.ipynb", "other.py", "README.md"):
+            with open(tmp_path / name, "a") as file:
+                file.write(text)
+        assert code_of(tmp_path) == before
+
+
+def test_a_large_file_beside_the_sources_is_not_read(git, tmp_path):
+    with open(tmp_path / "run.gsd", "wb") as file:
+        file.truncate(2**38)
+    begun = time.perf_counter()
+    code_of(tmp_path)
+    assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "name", ["sfc/curve.py", "md/search/linked.cu", "md/state.cuh", "experiments/new.py", "pyproject.toml"]
+)
+def test_a_changed_or_a_new_source_is_other_code_and_nothing_is_written(git, tmp_path, name):
+    before, places = code_of(tmp_path), sorted((tmp_path / ".git").rglob("*"))
+    (tmp_path / name).write_text("two\n")
+    after = code_of(tmp_path)
+    assert after["sources"] != before["sources"]
+    assert (after["commit"], after["dirty"]) == (before["commit"], True)
+    assert sorted((tmp_path / ".git").rglob("*")) == places
     git("add", "-A")
     git("commit", "-qm", "two")
-    assert found["tree"] == git("rev-parse", "HEAD^{tree}")
+    assert code_of(tmp_path) == after | {"commit": git("rev-parse", "HEAD"), "dirty": False}
 
 
-def test_code_outside_a_checkout_has_none(tmp_path, monkeypatch):
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    (tmp_path / "core").mkdir()
-    assert _commit(tmp_path / "core") == {"commit": None, "dirty": None, "tree": None}
+def test_a_source_that_moved_or_went_is_other_code(git, tmp_path):
+    before = code_of(tmp_path)["sources"]
+    (tmp_path / "sfc/curve.py").rename(tmp_path / "sfc/line.py")
+    moved = code_of(tmp_path)["sources"]
+    (tmp_path / "sfc/line.py").unlink()
+    assert len({before, moved, code_of(tmp_path)["sources"]}) == 3
+
+
+def test_code_outside_a_checkout_has_sources_alone(git, tmp_path, monkeypatch):
+    within = code_of(tmp_path)
+    (tmp_path / ".git").rename(tmp_path / "git")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert code_of(tmp_path) == {"sources": within["sources"], "commit": None, "dirty": None}
+
+
+def test_code_installed_within_another_project_has_no_commit_of_it(git, tmp_path):
+    installed = tmp_path / "lib"
+    (installed / "sfc").mkdir(parents=True)
+    (installed / "sfc" / "curve.py").write_text("one\n")
+    assert code_of(installed)["commit"] is None

@@ -251,14 +251,21 @@ def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
     assert "the experiment has changed since; take --from" in told
 
 
-def test_times_of_other_code_do_not_go_on(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ({"sources": "0" * 64}, "with sources of hash 000000000000, and these have"),
+        ({"tree": "0" * 40, "commit": "1"}, "was begun by older code, which kept no hash of its sources"),
+    ],
+)
+def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13, spreads=False) == 1
     folder = only(tmp_path)
-    told = provenance(folder)
-    told["code"]["tree"] = "0" * 40
-    (folder / "provenance.json").write_text(json.dumps(told))
+    (folder / "provenance.json").write_text(json.dumps(provenance(folder) | {"code": code}))
     assert run("--resume", folder, spreads=False) == 2
-    assert "times of two programs do not belong in one table" in capsys.readouterr().err
+    assert message in (told := capsys.readouterr().err)
+    assert "--from to measure all of it again" in told
+    assert run("--resume", folder) == 1  # predictions may
 
 
 @pytest.mark.filterwarnings("ignore:running on the CPU")

@@ -1,0 +1,138 @@
+"""What a Config takes: the classes of its annotations, ranges, and no more than there is room for."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import psutil
+import pytest
+
+import sfc
+from experiments.core import Settings
+from experiments.core.settings import MOST_CASES, UsageError, cases
+from tests.experiments.test_survival import run
+
+pytestmark = pytest.mark.quick
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """A toy sweep."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
+
+    size: tuple[int, ...] = (1, 2)
+    """Sizes."""
+    cache: tuple[int, ...] = (1, 2)
+    """Taken whole."""
+    weight: float = 0.5
+    """Weight."""
+    fused: tuple[bool, ...] = (False,)
+    """Flags."""
+    name: str = ""
+    """Name."""
+    others: list[str] = ()
+    """Names."""
+
+
+def test_numpy_values_become_plain_ones():
+    config = Config(
+        size=(np.uint8(200), np.int64(3)),
+        weight=np.float32(0.5),
+        fused=np.True_,
+        seed=np.int16(4),
+        others=["a"],
+    )
+    assert config.size == (200, 3)
+    found = [*config.size, config.weight, config.fused, config.seed, config.others]
+    assert [type(value) for value in found] == [int, int, float, bool, int, list]
+    assert type(Config(weight=1).weight) is float
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"size": ("1",)}, r"--size = '1' of class str; allowed: an integer"),
+        ({"size": 1.5}, r"--size = 1.5 of class float"),
+        ({"size": (True,)}, r"--size = True of class bool"),
+        ({"cache": 3}, r"--cache = 3 of class int; allowed: a sequence"),
+        ({"weight": None}, r"--weight = None of class NoneType; allowed: a finite number"),
+        ({"weight": "1"}, r"--weight = '1' of class str"),
+        ({"fused": 1}, r"--fused = 1 of class int; allowed: True or False"),
+        ({"name": 3}, r"--name = 3 of class int; allowed: text"),
+        ({"others": "lammps"}, r"--others = 'lammps' of class str; allowed: a sequence"),
+        ({"seed": 1.0}, r"--seed = 1.0 of class float"),
+        ({"backend": None}, r"--backend = None of class NoneType"),
+    ],
+)
+def test_a_value_of_a_wrong_class_is_refused_by_its_flag(change, told):
+    with pytest.raises(TypeError, match=told):
+        Config(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"weight": float("nan")}, r"--weight = nan; allowed: a finite number"),
+        ({"seed": -1}, r"--seed = -1; allowed: an integer of at least 0"),
+        ({"repeats": 0}, r"--repeats = 0; allowed: an integer of at least 1"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_its_flag(change, told):
+    with pytest.raises(ValueError, match=told):
+        Config(**change)
+
+
+def test_ranges_name_flag_value_and_what_is_allowed():
+    config = Config(size=(5, 2), weight=2.5)
+    config.check_least({"size": 2, "weight": 1})
+    config.check_above_zero({"weight": 2.5})
+    with pytest.raises(ValueError, match="--size = 2; allowed: an integer of at least 3"):
+        config.check_least({"size": 3})
+    with pytest.raises(ValueError, match=r"--weight = 2.5; allowed: a finite number above 0, up to 2"):
+        config.check_above_zero({"weight": 2.0})
+    with pytest.raises(ValueError, match=r"--weight = 2.5; allowed: a finite number below 2.5; less"):
+        config.check("weight", below=2.5, remedy="less")
+    with pytest.raises(ValueError, match="unknown name ''; allowed: one of a, b"):
+        config.check_known({"name": ("a", "b")})
+
+
+def test_too_many_cases_are_refused_before_one_is_made():
+    for config in (Config(repeats=10**30), Config(size=tuple(range(400)), cache=(1,), repeats=400)):
+        with pytest.raises(
+            UsageError, match=rf"of --repeats .* cases; allowed: up to {MOST_CASES:,}; take fewer"
+        ):
+            cases(config)
+    with pytest.raises(UsageError, match="400 of --repeats x 400 of --size: 160,000 cases"):
+        cases(Config(size=tuple(range(400)), repeats=400))
+    assert len(cases(Config(repeats=3))) == 6
+
+
+def test_too_many_repeats_end_with_status_2(tmp_path, capsys):
+    assert run("--results", tmp_path, "--repeats", "9" * 30) == 2
+    assert "cases; allowed: up to 100,000" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_seed_may_be_as_large_as_numpy_takes_it():
+    assert cases(Config(seed=10**30, repeats=2))[-1].config.seed == 10**30 + 1
+    np.random.default_rng(10**30)
+
+
+@pytest.mark.parametrize("count", [2**50, 10**400, 1e300, float("inf"), float("nan")])
+def test_more_than_the_machine_holds_is_refused_with_the_bytes(count):
+    total = psutil.virtual_memory().total
+    with pytest.raises(
+        UsageError, match=rf"--n 1: .* bytes; allowed: up to {total:,} bytes, the memory of this"
+    ):
+        Config().check_memory("--n 1", count, "particles")
+    Config().check_memory("--n 1", total // 100, "particles")
+
+
+@pytest.mark.parametrize("name", ["shuffled", "lattice"])
+def test_no_config_takes_a_curve_with_the_name_of_a_baseline(name, monkeypatch):
+    monkeypatch.setattr("sfc.catalogue._registered", {})
+    rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
+    sfc.register(sfc.curve_from_grammar(name, 2, "A", rules))
+    with pytest.raises(UsageError, match=rf"a curve named '{name}'.*allowed: any name but shuffled, lattice"):
+        Config()
