@@ -254,7 +254,7 @@ class Simulation:
         if self._reorder is not None and not self._reorder.is_applied:
             along = self._reorder.ordering
             warnings.warn(
-                f"step {self.step}: no reorder along {along!r} has taken place yet, and these are the accesses "
+                f"step {self.step}: no reorder along {along!r} has taken place yet, and these are accesses "
                 "in the memory order of the state; call sim.reorder() before sim.accesses(), or run as many "
                 "steps as the schedule waits for",
                 NotYetReordered,
