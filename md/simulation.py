@@ -252,10 +252,11 @@ class Simulation:
         """
         self._loop.see()
         if self._reorder is not None and not self._reorder.is_applied:
+            along = self._reorder.ordering
             warnings.warn(
-                f"step {self.step}: no reorder along {self._reorder.ordering!r} has taken place yet, and these "
-                "are the accesses in the memory order of the state; call sim.reorder() before sim.accesses(), "
-                "or run as many steps as the schedule waits for",
+                f"step {self.step}: no reorder along {along!r} has taken place yet, and these are accesses "
+                "in the memory order of the state; call sim.reorder() before sim.accesses(), or run as many "
+                "steps as the schedule waits for",
                 NotYetReordered,
                 stacklevel=2,
             )
