@@ -1,4 +1,4 @@
-"""Checks of arguments, each once: integers, flags, numbers, words, classes, arrays.
+"""Checks of arguments, each once: integers, flags, numbers, words, classes, paths, arrays, room in memory.
 
 Contract. A value of a wrong class is a TypeError, a value of the right class that is not allowed a
 ValueError; arrays of a wrong dtype or shape are a ValueError. Every message names the argument, the value,
@@ -8,13 +8,24 @@ Truth values, `timedelta64` and masked arrays are no integers.
 """
 
 import math
+import os
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
 SHOWN = 80  # characters of a value in a message
+INTEGERS = "any integer dtype"
+LONGEST = 2**20  # entries of a short sequence
+UNMASK = "fill it with .filled()"
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def shown(value: object) -> str:
@@ -104,6 +115,30 @@ def integers(
         integer(f"{name}[{k}]", value, low, high, unit=unit, remedy=remedy)
         for k, value in enumerate(sequence(name, values, "integers", count, remedy))
     )
+
+
+def per_axis(
+    name: str, value: object, axes: int, low: float = 1, high: float = math.inf, *, remedy: str = ""
+) -> tuple[int, ...]:
+    """One integer for all axes, or one for each, as a tuple of Python integers.
+
+    Args:
+        name: of the argument.
+        value: an integer, or a sequence or array of `axes` integers.
+        axes: how many are returned.
+        low: lowest allowed.
+        high: highest allowed.
+        remedy: what to do instead.
+
+    Raises:
+        TypeError: neither, or an entry that is no integer.
+        ValueError: another number of entries, or one out of range.
+    """
+    if is_integer(value):
+        return (integer(name, value, low, high, remedy=remedy),) * axes
+    if not isinstance(value, (list, tuple, range, np.ndarray)):
+        raise refuse_class(name, value, f"an integer{_range(low, high)}, or {axes} of them", remedy)
+    return integers(name, value, low, high, count=axes, remedy=remedy)
 
 
 def number(
@@ -229,6 +264,21 @@ def text(name: str, value: object, remedy: str = "") -> str:
     return str(value)
 
 
+def path(name: str, value: object, remedy: str = "") -> Path:
+    """The value as a path.
+
+    Raises:
+        TypeError: neither a str nor an `os.PathLike` that gives one; numbers, which open file descriptors.
+        ValueError: an empty one, or one with a zero byte.
+    """
+    found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(found, str):
+        raise refuse_class(name, value, "a path, as a str or a pathlib.Path", remedy)
+    if not found or "\0" in found:
+        raise refuse_value(name, value, "a path of at least one character, without a zero byte", remedy)
+    return Path(found)
+
+
 def instance(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str, remedy: str = "") -> Any:
     """The value itself, which must be an object of one of some classes.
 
@@ -261,37 +311,49 @@ def function(name: str, value: Any, allowed: str, remedy: str = "") -> Any:
 def sequence(
     name: str, values: object, what: str, count: int | None = None, remedy: str = ""
 ) -> tuple[Any, ...]:
-    """A finite sequence as a tuple; text, mappings and sets are none.
+    """A short sequence as a tuple; text, mappings and sets are none.
 
     Args:
         name: of the argument.
         values: a list, tuple, range or one-dimensional array.
         what: its entries in words.
-        count: how many there must be; None for any number.
+        count: how many there must be; None for any number up to `LONGEST`.
         remedy: what to do instead.
 
     Raises:
         TypeError: no such sequence.
-        ValueError: another number of entries.
+        ValueError: another number of entries, or a masked array.
     """
     allowed = f"a sequence of {'' if count is None else f'{count} '}{what}"
     if isinstance(values, np.ndarray):
         if isinstance(values, np.ma.MaskedArray):
-            raise ValueError(
-                _message(f"{name} is a masked array", allowed, remedy or "fill it with .filled()")
-            )
+            raise ValueError(_message(f"{name} is a masked array", allowed, remedy or UNMASK))
         if values.ndim != 1:
             raise ValueError(_message(f"{name} of shape {values.shape}", allowed, remedy))
-        values = tuple(values)
     elif not isinstance(values, (list, tuple, range)):
         raise refuse_class(name, values, allowed, remedy)
-    if count is not None and len(values) != count:
-        raise ValueError(_message(f"{name} = {shown(values)} has {len(values)} entries", allowed, remedy))
+    try:
+        found = len(values)
+    except OverflowError:  # of a range
+        found = math.inf
+    if count is not None and found != count:
+        raise ValueError(_message(f"{name} = {shown(values)} has {found} entries", allowed, remedy))
+    if found > LONGEST:
+        raise ValueError(_message(f"{name} has {found} entries", f"{allowed}, up to {LONGEST}", remedy))
     return tuple(values)
 
 
 def array(
-    name: str, values: object, kinds: str, allowed: str, shape: tuple[int | str, ...], remedy: str = ""
+    name: str,
+    values: object,
+    kinds: str,
+    allowed: str,
+    shape: tuple[int | str, ...],
+    remedy: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    outside: str = "",
 ) -> np.ndarray:
     """The values as an array of native byte order; a copy only where one is needed.
 
@@ -299,41 +361,110 @@ def array(
         name: of the argument.
         values: an array, or nested sequences that make one.
         kinds: letters of `numpy.dtype.kind` allowed: "iu", "fiu". An array without entries may be of floats
-            too, as numpy's own empty ones are.
+            too, as numpy's own empty ones are; it is returned as int64 where integers alone are allowed.
         allowed: the dtypes in words: "any integer dtype".
         shape: sides, each a number or a letter for any: ("n", 3).
         remedy: what to do where the dtype is wrong.
+        low: lowest value allowed; None for no bound. NaN is outside every bound.
+        high: highest value allowed; None for no bound.
+        outside: what to do where a value is out of range.
 
     Raises:
-        TypeError: objects that make no array.
-        ValueError: a masked array, another dtype, or another shape.
+        TypeError: text, and objects that make no array.
+        ValueError: a masked array, another dtype, another shape, or a value out of range; names the first.
     """
-    wanted = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(
-            _message(
-                f"{name} is a masked array", f"an array without a mask, {wanted}", "fill it with .filled()"
-            )
-        )
+    wanted = _shape(shape)
+    if _has_mask(values):
+        raise ValueError(_message(f"{name} is a masked array", f"an array without a mask, {wanted}", UNMASK))
     try:
         found = np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:  # ragged, say
+    except TypeError as error:
+        raise refuse_class(name, values, f"an array of {allowed}, shape {wanted}", remedy) from error
+    except (ValueError, OverflowError) as error:  # ragged, say
         raise ValueError(
             _message(
                 f"{name} = {shown(values)} makes no array: {error}", f"{allowed} of shape {wanted}", remedy
             )
         ) from error
-    if found.dtype == object and found.ndim == 0:
+    if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {wanted}", remedy)
-    empty = found.size == 0 and found.dtype.kind == "f"
-    if found.dtype.kind not in kinds and not empty:
-        raise ValueError(_message(f"{name} of dtype {found.dtype}", allowed, remedy))
-    same = found.ndim == len(shape) and all(
-        isinstance(side, str) or side == have for side, have in zip(shape, found.shape, strict=True)
-    )
-    if not same:
-        raise ValueError(_message(f"{name} of shape {found.shape}", wanted))
+    fits(name, found, kinds, allowed, shape, remedy)
+    if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
+        return found.astype(np.int64)
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    bounded = least > -math.inf or most < math.inf
+    if bounded and found.size and not least <= found.min().item() <= found.max().item() <= most:
+        bad = np.unravel_index(int(np.argmin((found >= least) & (found <= most))), found.shape)
+        place = ", ".join(str(int(k)) for k in bad)
+        value = f"{name}[{place}] = {found[bad].item()}"
+        raise ValueError(_message(value, f"values{_range(least, most)}", outside))
     return found.astype(found.dtype.newbyteorder("="), copy=False)
+
+
+def fits(
+    name: str, values: Any, kinds: str, allowed: str, shape: tuple[int | str, ...], remedy: str = ""
+) -> None:
+    """Check the dtype and the shape of an array that lives anywhere, also on a device.
+
+    Args:
+        name: of the argument.
+        values: an array with the attributes `dtype`, `shape` and `size`.
+        kinds: as those of `array`.
+        allowed: the dtypes in words.
+        shape: as that of `array`.
+        remedy: what to do where the dtype is wrong.
+
+    Raises:
+        ValueError: another dtype or another shape.
+    """
+    empty = values.size == 0 and values.dtype.kind == "f"
+    if values.dtype.kind not in kinds and not empty:
+        raise ValueError(_message(f"{name} of dtype {values.dtype}", allowed, remedy))
+    if len(values.shape) != len(shape) or any(
+        have != side for side, have in zip(shape, values.shape, strict=True) if not isinstance(side, str)
+    ):
+        flat = "flatten with .ravel()" if len(shape) == 1 else ""
+        raise ValueError(_message(f"{name} of shape {tuple(values.shape)}", _shape(shape), flat))
+
+
+def room(name: str, size: int, remedy: str) -> None:
+    """Check that an array fits the memory of this machine, before it is asked for.
+
+    Args:
+        name: what is to be allocated.
+        size: bytes of it.
+        remedy: what to do instead.
+
+    Raises:
+        ValueError: more bytes than `memory()`.
+    """
+    if size > (most := memory()):
+        allowed = f"up to {most:,} bytes, the memory that this process may have"
+        raise ValueError(_message(f"{name}: {size:,} bytes", allowed, remedy))
+
+
+def memory() -> int:
+    """Bytes that this process may have: of the machine, of its container, or of its address space."""
+    limits = [2**40]
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:
+        limits.append(int(CONTAINER.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        pass
+    if resource is not None:
+        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    return min(limit for limit in limits if limit > 0)
+
+
+def _has_mask(values: object) -> bool:
+    """Whether values are a masked array, or a sequence of such; numpy drops their masks."""
+    kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
+    return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
+
+
+def _shape(shape: tuple[int | str, ...]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def _range(low: float, high: float, above: float = -math.inf, below: float = math.inf) -> str:
