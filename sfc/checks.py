@@ -78,12 +78,11 @@ def integer(
         TypeError: a boolean, a float, or another class.
         ValueError: out of range.
     """
+    if is_integer(value) and low <= int(value) <= high:
+        return int(value)
     allowed = f"an integer{_range(low, high)}" + (f" ({unit})" if unit else "")
-    if not is_integer(value):
-        raise refuse_class(name, value, allowed, remedy)
-    if not low <= int(value) <= high:
-        raise refuse_value(name, value, allowed, remedy)
-    return int(value)
+    refuse = refuse_value if is_integer(value) else refuse_class
+    raise refuse(name, value, allowed, remedy)
 
 
 def integers(
@@ -373,32 +372,37 @@ def array(
         TypeError: text, and objects that make no array.
         ValueError: a masked array, another dtype, another shape, or a value out of range; names the first.
     """
-    wanted = _shape(shape)
     if _has_mask(values):
-        raise ValueError(_message(f"{name} is a masked array", f"an array without a mask, {wanted}", UNMASK))
+        unmasked = f"an array without a mask, {_shape(shape)}"
+        raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
     try:
         found = np.asarray(values)
     except TypeError as error:
-        raise refuse_class(name, values, f"an array of {allowed}, shape {wanted}", remedy) from error
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
     except (ValueError, OverflowError) as error:  # ragged, say
-        raise ValueError(
-            _message(
-                f"{name} = {shown(values)} makes no array: {error}", f"{allowed} of shape {wanted}", remedy
-            )
-        ) from error
+        makes = f"{name} = {shown(values)} makes no array: {error}"
+        raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
-        raise refuse_class(name, values, f"an array of {allowed}, shape {wanted}", remedy)
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
     fits(name, found, kinds, allowed, shape, remedy)
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
         return found.astype(np.int64)
-    least, most = -math.inf if low is None else low, math.inf if high is None else high
-    bounded = least > -math.inf or most < math.inf
-    if bounded and found.size and not least <= found.min().item() <= found.max().item() <= most:
-        bad = np.unravel_index(int(np.argmin((found >= least) & (found <= most))), found.shape)
-        place = ", ".join(str(int(k)) for k in bad)
-        value = f"{name}[{place}] = {found[bad].item()}"
-        raise ValueError(_message(value, f"values{_range(least, most)}", outside))
-    return found.astype(found.dtype.newbyteorder("="), copy=False)
+    if found.size and (low is not None or high is not None):
+        _require_between(name, found, low, high, outside)
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def _require_between(
+    name: str, values: np.ndarray, low: float | None, high: float | None, remedy: str
+) -> None:
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    if low <= values.min().item() <= values.max().item() <= high:
+        return
+    bad = np.unravel_index(int(np.argmin((values >= low) & (values <= high))), values.shape)
+    place = ", ".join(str(int(k)) for k in bad)
+    raise ValueError(
+        _message(f"{name}[{place}] = {values[bad].item()}", f"values{_range(low, high)}", remedy)
+    )
 
 
 def fits(
@@ -417,14 +421,15 @@ def fits(
     Raises:
         ValueError: another dtype or another shape.
     """
-    empty = values.size == 0 and values.dtype.kind == "f"
-    if values.dtype.kind not in kinds and not empty:
+    kind, found = values.dtype.kind, values.shape
+    if kind not in kinds and (kind != "f" or values.size):
         raise ValueError(_message(f"{name} of dtype {values.dtype}", allowed, remedy))
-    if len(values.shape) != len(shape) or any(
-        have != side for side, have in zip(shape, values.shape, strict=True) if not isinstance(side, str)
-    ):
+    same = len(found) == len(shape)
+    for side, have in zip(shape, found, strict=False):
+        same = same and (have == side or isinstance(side, str))
+    if not same:
         flat = "flatten with .ravel()" if len(shape) == 1 else ""
-        raise ValueError(_message(f"{name} of shape {tuple(values.shape)}", _shape(shape), flat))
+        raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
 
 def room(name: str, size: int, remedy: str) -> None:
@@ -459,8 +464,9 @@ def memory() -> int:
 
 def _has_mask(values: object) -> bool:
     """Whether values are a masked array, or a sequence of such; numpy drops their masks."""
-    kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
-    return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
+    if isinstance(values, (list, tuple)):
+        return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
+    return isinstance(values, np.ma.MaskedArray)
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:

@@ -4,6 +4,8 @@ Contract. Cells are (n, dim), indices and ranks (n,), of any integer dtype; an a
 of floats too, as numpy's own empty ones are. A negative number as a word lies above every bound.
 """
 
+from functools import lru_cache
+
 import numba
 import numpy as np
 
@@ -40,6 +42,7 @@ def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
     return checks.array(name, numbers, "iu", checks.INTEGERS, ("n",), along(count))
 
 
+@lru_cache(maxsize=256)
 def floored(shape: tuple[int, ...]) -> str:
     """How points become cells of a grid or box, as code."""
     alike = len(set(shape)) == 1
@@ -50,6 +53,7 @@ def floored(shape: tuple[int, ...]) -> str:
     )
 
 
+@lru_cache(maxsize=256)
 def along(count: int) -> str:
     """How fractions of an order's length become indices, as code."""
     return (

@@ -411,3 +411,33 @@ def test_any_automaton_is_walked_as_digit_by_digit_at_every_order(dim, base):
                 found = found * base**dim + int(curve.rank[state, digit])
                 state = curve.next[state, digit]
             assert found == position
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        (("hilbert",), {}, TypeError),
+        ((None,), {}, TypeError),
+        ((sfc.curve("hilbert", 2), 2.0), {}, TypeError),
+        ((sfc.curve("hilbert", 2), -1), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, "9"), {}, TypeError),
+        ((sfc.curve("hilbert", 2), 64, 2**60), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, 9, -1), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, 9), {"continuous": 1}, TypeError),
+        ((sfc.curve("hilbert", 2), 64, 9), {"closed": "no"}, TypeError),
+    ],
+)
+def test_a_check_of_no_curve_or_by_no_number_is_refused(arguments, options, error):
+    with pytest.raises(error, match="; allowed: "):
+        sfc.testing.check_curve(*arguments, **options)
+    sfc.testing.check_curve(
+        sfc.curve("hilbert", 2), np.int8(64), np.uint8(9), np.int16(0), continuous=np.True_, closed=np.False_
+    )
+
+
+@pytest.mark.parametrize("ordering", ["row", None, sfc.curve("hilbert", 2), (4, 4)])
+def test_a_check_of_no_ordering_is_refused(ordering):
+    with pytest.raises(
+        TypeError, match=r"ordering = .*; allowed: an sfc.Ordering; make one with sfc.ordering"
+    ):
+        sfc.testing.check_ordering(ordering)
