@@ -9,6 +9,7 @@ Truth values, `timedelta64` and masked arrays are no integers.
 
 import math
 import os
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +26,9 @@ SHOWN = 80  # characters of a value in a message
 INTEGERS = "any integer dtype"
 LONGEST = 2**20  # entries of a short sequence
 UNMASK = "fill it with .filled()"
-CONTAINER = Path("/sys/fs/cgroup/memory.max")
+SMALL = 2**24  # bytes
+PROCESS, HOST = Path("/proc/self/statm"), Path("/proc/meminfo")
+CONTAINERS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def shown(value: object) -> str:
@@ -432,34 +435,71 @@ def fits(
         raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
 
-def room(name: str, size: int, remedy: str) -> None:
-    """Check that an array fits the memory of this machine, before it is asked for.
+def room(name: str, needed: int, remedy: str) -> None:
+    """Refuse an array that the memory of the host does not hold, before it is asked for.
 
     Args:
-        name: what is to be allocated.
-        size: bytes of it.
+        name: what is to be allocated, in words.
+        needed: bytes of it; up to `SMALL` of them are allowed without a look.
         remedy: what to do instead.
 
     Raises:
-        ValueError: more bytes than `memory()`.
+        ValueError: more bytes than `host_memory()`.
     """
-    if size > (most := memory()):
-        allowed = f"up to {most:,} bytes, the memory that this process may have"
-        raise ValueError(_message(f"{name}: {size:,} bytes", allowed, remedy))
+    if needed > SMALL:
+        memory(name, needed, host_memory(), remedy)
 
 
-def memory() -> int:
-    """Bytes that this process may have: of the machine, of its container, or of its address space."""
-    limits = [2**40]
-    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+def memory(name: str, needed: int, free: int, remedy: str) -> None:
+    """Refuse to ask for more memory than there is, before it is asked for.
+
+    Args:
+        name: what needs it, in words.
+        needed: bytes.
+        free: bytes that there are: `host_memory`, or those of a device.
+        remedy: what to do instead.
+
+    Raises:
+        ValueError: more is needed than is free.
+    """
+    if needed > free:
+        found = f"{name}: {_bytes(needed)} are needed"
+        raise ValueError(_message(found, f"up to {_bytes(free)}, which are free", remedy))
+
+
+def host_memory() -> int:
+    """Bytes of memory that this process may still ask the host for.
+
+    What is free (of the whole, where the host does not say), or less where the address space of the process
+    or the memory of its container is limited.
+    """
+    page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**12
     try:
-        limits.append(int(CONTAINER.read_text()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        pass
-    if resource is not None:
-        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
-    return min(limit for limit in limits if limit > 0)
+        space, held = (page * int(pages) for pages in PROCESS.read_text().split()[:2])
+    except OSError:  # not Linux
+        space = held = 0
+    try:
+        found = re.search(r"^MemAvailable: *(\d+) kB", HOST.read_text(), re.MULTILINE)
+        free = 2**10 * int(found[1])
+    except (OSError, TypeError):
+        free = page * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**40
+    if (
+        resource is not None
+        and (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY
+    ):
+        free = min(free, limit - space)
+    for path in CONTAINERS:
+        try:
+            free = min(free, int(path.read_text()) - held)
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+    return max(free, 0)
+
+
+def _bytes(count: int) -> str:
+    if count >= 2**500:
+        return f"more than 2**{count.bit_length() - 1} bytes"
+    return f"{count:,} bytes ({count / 2**30:.3g} GiB)"
 
 
 def _has_mask(values: object) -> bool:

@@ -332,18 +332,20 @@ def test_an_argument_of_addresses_of_a_wrong_class_is_refused(arguments, message
 
 
 def test_what_no_memory_holds_is_refused_before_it_is_asked_for():
-    with pytest.raises(ValueError, match=r"1 rows of \d+ loads: \d[\d,]+ bytes; allowed: up to .*take fewer"):
+    with pytest.raises(
+        ValueError, match=r"1 rows of \d+ loads: \d[\d,]+ bytes .*; allowed: up to .*take fewer"
+    ):
         addresses([0], "soa", 2**42, 4, 1)
     with pytest.raises(
-        ValueError, match=rf"a cache of {2**40} lines: \d[\d,]+ bytes; allowed: .*longer lines"
+        ValueError, match=rf"a cache of {2**40} lines: \d[\d,]+ bytes .*; allowed: .*longer lines"
     ):
         set_associative([0], 2**40, 1, 1)
 
 
 def test_rows_that_this_machine_cannot_hold_are_refused(monkeypatch):
-    monkeypatch.setattr("sfc.checks.memory", lambda: 2**30)
+    monkeypatch.setattr("sfc.checks.host_memory", lambda: 2**30)
     with pytest.raises(
-        ValueError, match=r"1 rows of 4294967296 loads: 68,719,476,752 bytes; allowed: up to 1,"
+        ValueError, match=r"1 rows of 4294967296 loads: 68,719,476,752 bytes .*; allowed: up to 1,"
     ):
         addresses([0], "soa", 2**32, 1, 1)
     assert len(addresses([0], "soa", 2**16, 1, 1)) == 2**16

@@ -297,16 +297,6 @@ class TestSequences:
         refused(lambda: checks.sequence("ws", values, "words"), ValueError, message)
 
 
-@pytest.mark.quick
-def test_every_check_is_one_of_md_s_too():
-    """What `md.checks` names is what is here, not a copy."""
-    from md import checks as of_md
-
-    for name in of_md.__all__:
-        if hasattr(checks, name):
-            assert getattr(of_md, name) is getattr(checks, name), name
-
-
 def test_no_other_file_of_sfc_asks_for_a_class_by_itself():
     """General checks stand in `checks.py` alone."""
     folder = Path(checks.__file__).parent

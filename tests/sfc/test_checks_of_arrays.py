@@ -1,6 +1,7 @@
 """The checks of arrays, and of room in memory for them."""
 
 from pathlib import PurePath
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,34 +150,70 @@ class TestArrays:
 
 
 @pytest.mark.quick
-class TestRoom:
-    def test_what_fits_is_allowed_and_a_byte_more_is_refused_with_the_remedy(self, monkeypatch):
-        monkeypatch.setattr(checks, "memory", lambda: 1000)
-        checks.room("a table", 1000, "take a smaller one")
-        parts = ("a table: 1,001 bytes; allowed: up to 1,000 bytes, ", "; take a smaller one")
-        refused(lambda: checks.room("a table", 1001, "take a smaller one"), ValueError, *parts)
+class TestMemory:
+    def test_what_fits_is_allowed_and_a_byte_more_is_refused_with_the_remedy(self):
+        checks.memory("a table", 2**30, 2**30, "take a smaller one")
+        parts = (
+            "a table: 1,073,741,825 bytes (1 GiB) are needed; allowed: up to 1,073,741,824 bytes (1 GiB), ",
+        )
+        call = lambda: checks.memory("a table", 2**30 + 1, 2**30, "take a smaller one")  # noqa: E731
+        refused(call, ValueError, *parts, "which are free; take a smaller one")
 
-    def test_memory_is_that_of_the_machine_or_less(self):
-        assert 2**26 < checks.memory() <= 2**40
+    @pytest.mark.parametrize("power", [400, 4000, 40000])
+    def test_more_bytes_than_a_float_counts_are_told_too(self, power):
+        refused(
+            lambda: checks.memory("x", 2**power, 0, "less"),
+            ValueError,
+            "x: ",
+            " bytes",
+            "allowed: up to 0 bytes",
+        )
 
-    def test_the_limit_of_a_container_counts(self, monkeypatch, tmp_path):
-        whole = checks.memory()
-        monkeypatch.setattr(checks, "CONTAINER", tmp_path / "memory.max")
-        (tmp_path / "memory.max").write_text("1048576\n")
-        assert checks.memory() == 2**20
-        (tmp_path / "memory.max").write_text("max\n")
-        assert checks.memory() >= whole
+    def test_room_is_judged_by_the_memory_of_the_host_where_it_is_no_trifle(self, monkeypatch):
+        monkeypatch.setattr(checks, "host_memory", lambda: 2**25)
+        checks.room("a table", 2**25, "take a smaller one")
+        parts = ("a table: 33,554,433 bytes", "allowed: up to 33,554,432 bytes", "; take a smaller one")
+        refused(lambda: checks.room("a table", 2**25 + 1, "take a smaller one"), ValueError, *parts)
+        monkeypatch.setattr(checks, "host_memory", None)
+        checks.room("a table", checks.SMALL, "take a smaller one")
 
-    def test_the_limit_of_the_address_space_counts(self, monkeypatch):
-        if checks.resource is None:
-            pytest.skip("no limits here")
-        monkeypatch.setattr(checks.resource, "getrlimit", lambda kind: (2**20, -1))
-        assert checks.memory() == 2**20
-        monkeypatch.setattr(checks.resource, "getrlimit", lambda kind: (-1, -1))
-        assert checks.memory() > 2**20
 
-    def test_where_nothing_is_known_a_terabyte_is_allowed(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(checks, "CONTAINER", tmp_path / "none")
+@pytest.mark.quick
+class TestHostMemory:
+    @pytest.fixture(autouse=True)
+    def host(self, monkeypatch, tmp_path):
+        """A host with 2**30 bytes free, and a process that has 2**22 bytes and holds 2**20 of them."""
+        page = checks.os.sysconf("SC_PAGE_SIZE")
+        (tmp_path / "statm").write_text(f"{2**22 // page} {2**20 // page} 3 4 5 6 7\n")
+        (tmp_path / "meminfo").write_text("MemTotal:  9999999 kB\nMemAvailable:    1048576 kB\n")
+        monkeypatch.setattr(checks, "PROCESS", tmp_path / "statm")
+        monkeypatch.setattr(checks, "HOST", tmp_path / "meminfo")
+        monkeypatch.setattr(checks, "CONTAINERS", (tmp_path / "none", tmp_path / "max"))
         monkeypatch.setattr(checks, "resource", None)
-        monkeypatch.setattr(checks.os, "sysconf_names", {})
-        assert checks.memory() == 2**40
+        return tmp_path
+
+    def test_is_what_is_free(self):
+        assert checks.host_memory() == 2**30
+
+    @pytest.mark.parametrize(("told", "most"), [("max\n", 2**30), (f"{2**24}\n", 2**24 - 2**20), ("1\n", 0)])
+    def test_is_less_where_the_container_is_limited(self, host, told, most):
+        (host / "max").write_text(told)
+        assert checks.host_memory() == most
+
+    @pytest.mark.parametrize(("limit", "most"), [(-1, 2**30), (2**24, 2**24 - 2**22), (1, 0)])
+    def test_is_less_where_the_address_space_is_limited(self, monkeypatch, limit, most):
+        limits = SimpleNamespace(RLIMIT_AS=9, RLIM_INFINITY=-1, getrlimit=lambda kind: (limit, -1))
+        monkeypatch.setattr(checks, "resource", limits)
+        assert checks.host_memory() == most
+
+    def test_is_that_of_the_whole_host_where_this_does_not_say_what_is_free(self, host):
+        (host / "meminfo").unlink()
+        (host / "statm").unlink()
+        whole = checks.os.sysconf("SC_PAGE_SIZE") * checks.os.sysconf("SC_PHYS_PAGES")
+        assert checks.host_memory() == whole
+        (host / "meminfo").write_text("of another system\n")
+        assert checks.host_memory() == whole
+
+
+def test_the_memory_of_this_host_is_found():
+    assert 2**20 < checks.host_memory() < 2**50
