@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from sfc import checks
 from sfc.butz import butz
 from sfc.compact import compact
 from sfc.curve import Curve
@@ -13,7 +14,6 @@ from sfc.hilbert import hilbert
 from sfc.moore import moore
 from sfc.morton import morton
 from sfc.peano import peano
-from sfc.points import is_integer
 
 CURVES: dict[str, tuple[Callable[..., Curve], tuple[int, ...]]] = {
     "butz": (butz, (3,)),  # in 2D it is Hilbert's, in 4D `hilbert` is it
@@ -28,7 +28,13 @@ _registered: dict[tuple[str, int], Curve] = {}
 
 
 def curves(dim: int | None = None) -> tuple[str, ...]:
-    """Names of the curves, in alphabetical order; those known in `dim` dimensions where it is given."""
+    """Names of the curves, in alphabetical order; those known in `dim` dimensions where it is given.
+
+    Raises:
+        TypeError: a dim that is neither an integer nor None.
+        ValueError: a dim below 1.
+    """
+    dim = dim if dim is None else checks.integer("dim", dim)
     built_in = {name for name, (_, dims) in CURVES.items() if dim is None or dim in dims}
     return tuple(sorted(built_in | {name for name, its in _registered if dim is None or dim == its}))
 
@@ -45,11 +51,12 @@ def curve(name: str, dim: int, **options) -> Curve:
         The curve; the same object at every call.
 
     Raises:
-        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. A dim that
-            is no integer, or an option that the curve does not take.
+        TypeError: a name or an axiom that is no str, or a dim that is no integer.
+        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. An option
+            that the curve does not take.
     """
-    if not is_integer(dim):
-        raise ValueError(f"dim {dim!r} of curve {name!r}; allowed: an integer, 1 or more")
+    dim = checks.integer("dim", dim)
+    checks.instance("name", name, str, f"a name, one of {_list(dim)}")
     if name not in curves(dim):
         if name in curves():
             there = " and ".join(f"{d}D" for d in _dims(name))
@@ -62,9 +69,9 @@ def curve(name: str, dim: int, **options) -> Curve:
             f"curve {name!r} in {dim}D does not take {sorted(options)}; allowed: axiom, for 'hilbert' in "
             f"{' and '.join(f'{d}D' for d in HILBERT)} only"
         )
-    if not all(isinstance(value, str) for value in options.values()):
-        raise ValueError(f"axiom {options['axiom']!r} of {name!r}; allowed: {', '.join(HILBERT[dim])}")
-    return _registered.get((name, dim)) or _built(name, int(dim), **options)
+    for option, value in options.items():
+        checks.instance(option, value, str, f"one of {', '.join(HILBERT[dim])}")
+    return _registered.get((name, dim)) or _built(name, dim, **options)
 
 
 def register(curve: Curve) -> None:
@@ -74,16 +81,14 @@ def register(curve: Curve) -> None:
         curve: the curve; registering one with the same tables again changes nothing.
 
     Raises:
-        ValueError: what is no `Curve`; a name that another curve, or an ordering, of this dimension has, or
-            that could not be part of a file's name.
+        TypeError: what is no `Curve`.
+        ValueError: a name that a built-in curve or ordering of any dimension has, or another curve of this
+            one, or that could not be part of a file's name.
     """
-    from sfc.orderings import orderings
+    from sfc.orderings import SCANS, orderings
 
-    if not isinstance(curve, Curve):
-        raise ValueError(
-            f"{curve!r} to register; allowed: a Curve, as sfc.read_curve and sfc.curve_from_grammar make; "
-            f"built-in ones are known already"
-        )
+    remedy = "make one with sfc.read_curve or sfc.curve_from_grammar; built-in ones are known already"
+    checks.instance("curve", curve, Curve, "an sfc.Curve", remedy)
     if not re.fullmatch(r"\w[\w-]*", curve.name):
         raise ValueError(
             f"curve name {curve.name!r}; allowed: letters, digits, _ and -, for it becomes part of file names"
@@ -91,10 +96,10 @@ def register(curve: Curve) -> None:
     known = _registered.get((curve.name, curve.dim))
     if known is not None and _same(known, curve):
         return
-    if curve.name in orderings(curve.dim):
+    if curve.name in {*SCANS, *CURVES, *orderings(curve.dim)}:
+        taken = sorted({*SCANS, *CURVES, *orderings(curve.dim)})
         raise ValueError(
-            f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than "
-            f"{', '.join(orderings(curve.dim))}"
+            f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than {', '.join(taken)}"
         )
     _registered[curve.name, curve.dim] = curve
 

@@ -1,4 +1,4 @@
-"""Checks of arguments, each once: integers, flags, numbers, words, classes, arrays.
+"""Checks of arguments, each once: integers, flags, numbers, words, classes, paths, arrays, room in memory.
 
 Contract. A value of a wrong class is a TypeError, a value of the right class that is not allowed a
 ValueError; arrays of a wrong dtype or shape are a ValueError. Every message names the argument, the value,
@@ -8,13 +8,27 @@ Truth values, `timedelta64` and masked arrays are no integers.
 """
 
 import math
+import os
+import re
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
 SHOWN = 80  # characters of a value in a message
+INTEGERS = "any integer dtype"
+LONGEST = 2**20  # entries of a short sequence
+UNMASK = "fill it with .filled()"
+SMALL = 2**24  # bytes
+PROCESS, HOST = Path("/proc/self/statm"), Path("/proc/meminfo")
+CONTAINERS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def shown(value: object) -> str:
@@ -67,12 +81,11 @@ def integer(
         TypeError: a boolean, a float, or another class.
         ValueError: out of range.
     """
+    if is_integer(value) and low <= int(value) <= high:
+        return int(value)
     allowed = f"an integer{_range(low, high)}" + (f" ({unit})" if unit else "")
-    if not is_integer(value):
-        raise refuse_class(name, value, allowed, remedy)
-    if not low <= int(value) <= high:
-        raise refuse_value(name, value, allowed, remedy)
-    return int(value)
+    refuse = refuse_value if is_integer(value) else refuse_class
+    raise refuse(name, value, allowed, remedy)
 
 
 def integers(
@@ -104,6 +117,30 @@ def integers(
         integer(f"{name}[{k}]", value, low, high, unit=unit, remedy=remedy)
         for k, value in enumerate(sequence(name, values, "integers", count, remedy))
     )
+
+
+def per_axis(
+    name: str, value: object, axes: int, low: float = 1, high: float = math.inf, *, remedy: str = ""
+) -> tuple[int, ...]:
+    """One integer for all axes, or one for each, as a tuple of Python integers.
+
+    Args:
+        name: of the argument.
+        value: an integer, or a sequence or array of `axes` integers.
+        axes: how many are returned.
+        low: lowest allowed.
+        high: highest allowed.
+        remedy: what to do instead.
+
+    Raises:
+        TypeError: neither, or an entry that is no integer.
+        ValueError: another number of entries, or one out of range.
+    """
+    if is_integer(value):
+        return (integer(name, value, low, high, remedy=remedy),) * axes
+    if not isinstance(value, (list, tuple, range, np.ndarray)):
+        raise refuse_class(name, value, f"an integer{_range(low, high)}, or {axes} of them", remedy)
+    return integers(name, value, low, high, count=axes, remedy=remedy)
 
 
 def number(
@@ -229,6 +266,21 @@ def text(name: str, value: object, remedy: str = "") -> str:
     return str(value)
 
 
+def path(name: str, value: object, remedy: str = "") -> Path:
+    """The value as a path.
+
+    Raises:
+        TypeError: neither a str nor an `os.PathLike` that gives one; numbers, which open file descriptors.
+        ValueError: an empty one, or one with a zero byte.
+    """
+    found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(found, str):
+        raise refuse_class(name, value, "a path, as a str or a pathlib.Path", remedy)
+    if not found or "\0" in found:
+        raise refuse_value(name, value, "a path of at least one character, without a zero byte", remedy)
+    return Path(found)
+
+
 def instance(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str, remedy: str = "") -> Any:
     """The value itself, which must be an object of one of some classes.
 
@@ -261,37 +313,49 @@ def function(name: str, value: Any, allowed: str, remedy: str = "") -> Any:
 def sequence(
     name: str, values: object, what: str, count: int | None = None, remedy: str = ""
 ) -> tuple[Any, ...]:
-    """A finite sequence as a tuple; text, mappings and sets are none.
+    """A short sequence as a tuple; text, mappings and sets are none.
 
     Args:
         name: of the argument.
         values: a list, tuple, range or one-dimensional array.
         what: its entries in words.
-        count: how many there must be; None for any number.
+        count: how many there must be; None for any number up to `LONGEST`.
         remedy: what to do instead.
 
     Raises:
         TypeError: no such sequence.
-        ValueError: another number of entries.
+        ValueError: another number of entries, or a masked array.
     """
     allowed = f"a sequence of {'' if count is None else f'{count} '}{what}"
     if isinstance(values, np.ndarray):
         if isinstance(values, np.ma.MaskedArray):
-            raise ValueError(
-                _message(f"{name} is a masked array", allowed, remedy or "fill it with .filled()")
-            )
+            raise ValueError(_message(f"{name} is a masked array", allowed, remedy or UNMASK))
         if values.ndim != 1:
             raise ValueError(_message(f"{name} of shape {values.shape}", allowed, remedy))
-        values = tuple(values)
     elif not isinstance(values, (list, tuple, range)):
         raise refuse_class(name, values, allowed, remedy)
-    if count is not None and len(values) != count:
-        raise ValueError(_message(f"{name} = {shown(values)} has {len(values)} entries", allowed, remedy))
+    try:
+        found = len(values)
+    except OverflowError:  # of a range
+        found = math.inf
+    if count is not None and found != count:
+        raise ValueError(_message(f"{name} = {shown(values)} has {found} entries", allowed, remedy))
+    if found > LONGEST:
+        raise ValueError(_message(f"{name} has {found} entries", f"{allowed}, up to {LONGEST}", remedy))
     return tuple(values)
 
 
 def array(
-    name: str, values: object, kinds: str, allowed: str, shape: tuple[int | str, ...], remedy: str = ""
+    name: str,
+    values: object,
+    kinds: str,
+    allowed: str,
+    shape: tuple[int | str, ...],
+    remedy: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    outside: str = "",
 ) -> np.ndarray:
     """The values as an array of native byte order; a copy only where one is needed.
 
@@ -299,41 +363,154 @@ def array(
         name: of the argument.
         values: an array, or nested sequences that make one.
         kinds: letters of `numpy.dtype.kind` allowed: "iu", "fiu". An array without entries may be of floats
-            too, as numpy's own empty ones are.
+            too, as numpy's own empty ones are; it is returned as int64 where integers alone are allowed.
         allowed: the dtypes in words: "any integer dtype".
         shape: sides, each a number or a letter for any: ("n", 3).
         remedy: what to do where the dtype is wrong.
+        low: lowest value allowed; None for no bound. NaN is outside every bound.
+        high: highest value allowed; None for no bound.
+        outside: what to do where a value is out of range.
 
     Raises:
-        TypeError: objects that make no array.
-        ValueError: a masked array, another dtype, or another shape.
+        TypeError: text, and objects that make no array.
+        ValueError: a masked array, another dtype, another shape, or a value out of range; names the first.
     """
-    wanted = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(
-            _message(
-                f"{name} is a masked array", f"an array without a mask, {wanted}", "fill it with .filled()"
-            )
-        )
+    if _has_mask(values):
+        unmasked = f"an array without a mask, {_shape(shape)}"
+        raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
     try:
         found = np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:  # ragged, say
-        raise ValueError(
-            _message(
-                f"{name} = {shown(values)} makes no array: {error}", f"{allowed} of shape {wanted}", remedy
-            )
-        ) from error
-    if found.dtype == object and found.ndim == 0:
-        raise refuse_class(name, values, f"an array of {allowed}, shape {wanted}", remedy)
-    empty = found.size == 0 and found.dtype.kind == "f"
-    if found.dtype.kind not in kinds and not empty:
-        raise ValueError(_message(f"{name} of dtype {found.dtype}", allowed, remedy))
-    same = found.ndim == len(shape) and all(
-        isinstance(side, str) or side == have for side, have in zip(shape, found.shape, strict=True)
+    except TypeError as error:
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
+    except (ValueError, OverflowError) as error:  # ragged, say
+        makes = f"{name} = {shown(values)} makes no array: {error}"
+        raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
+    if found.ndim == 0 and found.dtype.kind in "OUS":
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
+    fits(name, found, kinds, allowed, shape, remedy)
+    if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
+        return found.astype(np.int64)
+    if found.size and (low is not None or high is not None):
+        _require_between(name, found, low, high, outside)
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def _require_between(
+    name: str, values: np.ndarray, low: float | None, high: float | None, remedy: str
+) -> None:
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    if low <= values.min().item() <= values.max().item() <= high:
+        return
+    bad = np.unravel_index(int(np.argmin((values >= low) & (values <= high))), values.shape)
+    place = ", ".join(str(int(k)) for k in bad)
+    raise ValueError(
+        _message(f"{name}[{place}] = {values[bad].item()}", f"values{_range(low, high)}", remedy)
     )
+
+
+def fits(
+    name: str, values: Any, kinds: str, allowed: str, shape: tuple[int | str, ...], remedy: str = ""
+) -> None:
+    """Check the dtype and the shape of an array that lives anywhere, also on a device.
+
+    Args:
+        name: of the argument.
+        values: an array with the attributes `dtype`, `shape` and `size`.
+        kinds: as those of `array`.
+        allowed: the dtypes in words.
+        shape: as that of `array`.
+        remedy: what to do where the dtype is wrong.
+
+    Raises:
+        ValueError: another dtype or another shape.
+    """
+    kind, found = values.dtype.kind, values.shape
+    if kind not in kinds and (kind != "f" or values.size):
+        raise ValueError(_message(f"{name} of dtype {values.dtype}", allowed, remedy))
+    same = len(found) == len(shape)
+    for side, have in zip(shape, found, strict=False):
+        same = same and (have == side or isinstance(side, str))
     if not same:
-        raise ValueError(_message(f"{name} of shape {found.shape}", wanted))
-    return found.astype(found.dtype.newbyteorder("="), copy=False)
+        flat = "flatten with .ravel()" if len(shape) == 1 else ""
+        raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
+
+
+def room(name: str, needed: int, remedy: str) -> None:
+    """Refuse an array that the memory of the host does not hold, before it is asked for.
+
+    Args:
+        name: what is to be allocated, in words.
+        needed: bytes of it; up to `SMALL` of them are allowed without a look.
+        remedy: what to do instead.
+
+    Raises:
+        ValueError: more bytes than `host_memory()`.
+    """
+    if needed > SMALL:
+        memory(name, needed, host_memory(), remedy)
+
+
+def memory(name: str, needed: int, free: int, remedy: str) -> None:
+    """Refuse to ask for more memory than there is, before it is asked for.
+
+    Args:
+        name: what needs it, in words.
+        needed: bytes.
+        free: bytes that there are: `host_memory`, or those of a device.
+        remedy: what to do instead.
+
+    Raises:
+        ValueError: more is needed than is free.
+    """
+    if needed > free:
+        found = f"{name}: {_bytes(needed)} are needed"
+        raise ValueError(_message(found, f"up to {_bytes(free)}, which are free", remedy))
+
+
+def host_memory() -> int:
+    """Bytes of memory that this process may still ask the host for.
+
+    What is free (of the whole, where the host does not say), or less where the address space of the process
+    or the memory of its container is limited.
+    """
+    page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**12
+    try:
+        space, held = (page * int(pages) for pages in PROCESS.read_text().split()[:2])
+    except OSError:  # not Linux
+        space = held = 0
+    try:
+        found = re.search(r"^MemAvailable: *(\d+) kB", HOST.read_text(), re.MULTILINE)
+        free = 2**10 * int(found[1])
+    except (OSError, TypeError):
+        free = page * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**40
+    if (
+        resource is not None
+        and (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY
+    ):
+        free = min(free, limit - space)
+    for path in CONTAINERS:
+        try:
+            free = min(free, int(path.read_text()) - held)
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+    return max(free, 0)
+
+
+def _bytes(count: int) -> str:
+    if count >= 2**500:
+        return f"more than 2**{count.bit_length() - 1} bytes"
+    return f"{count:,} bytes ({count / 2**30:.3g} GiB)"
+
+
+def _has_mask(values: object) -> bool:
+    """Whether values are a masked array, or a sequence of such; numpy drops their masks."""
+    if isinstance(values, (list, tuple)):
+        return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
+    return isinstance(values, np.ma.MaskedArray)
+
+
+def _shape(shape: tuple[int | str, ...]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def _range(low: float, high: float, above: float = -math.inf, below: float = math.inf) -> str:

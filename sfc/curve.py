@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfc import walk
-from sfc.points import as_words, checked_cells, checked_numbers, is_integer, require_room
+from sfc import checks, walk
+from sfc.points import as_words, cells_of, numbers_of
 from sfc.tables import tables
 
 CHUNK = 2**18  # cells of a traversal decoded at a time
@@ -52,6 +52,8 @@ class Curve:
         succ: (states, base**dim) uint16; state inside the sub-cube at each position.
 
     Raises:
+        TypeError: a name that is no str, a dim, base or start that is no integer, or a grammar of another
+            class.
         ValueError: tables that are no automaton of base**dim cells, naming the row at fault; a base over
             64, or more than 2**16 states or cells of a state.
 
@@ -61,8 +63,11 @@ class Curve:
     def __init__(
         self, name: str, dim: int, base: int, rank, next, start: int = 0, grammar: Grammar | None = None
     ):
-        made = tables(f"curve {name!r}", dim, base, rank, next, start)
-        self.name, self.grammar = name, grammar
+        self.name = checks.text("name", name, "it is what tables and figures call the curve")
+        self.grammar = checks.instance(
+            "grammar", grammar, (Grammar, type(None)), "an sfc.curve.Grammar, or None"
+        )
+        made = tables(f"curve {self.name!r}", dim, base, rank, next, start)
         self.dim, self.base, self.start = int(dim), int(base), int(start)
         self.rank, self.next, self.cell, self.succ = made
         self._merged_tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -85,16 +90,12 @@ class Curve:
         """Cells along each axis of the grid of an order: base**order.
 
         Raises:
-            ValueError: an order that is no integer, is negative, or whose index would not fit 64 bits.
+            TypeError: an order that is no integer.
+            ValueError: a negative order, or one whose index would not fit 64 bits.
         """
-        if not is_integer(order):
-            raise ValueError(f"order {order!r}; allowed: an integer from 0 to {self.max_order}")
-        if not 0 <= order <= self.max_order:
-            raise ValueError(
-                f"order {order} of {self.name} in {self.dim}D; allowed: 0 to {self.max_order}, "
-                f"so that an index fits 64 bits"
-            )
-        return self.base ** int(order)
+        where = f"order of {self.name} in {self.dim}D"
+        remedy = "take a lower order, so that an index fits 64 bits"
+        return self.base ** checks.integer(where, order, 0, self.max_order, remedy=remedy)
 
     def encode(self, cells, order: int) -> np.ndarray:
         """Index of each cell along the curve.
@@ -107,10 +108,11 @@ class Curve:
             (n,) uint64, in [0, base**(dim * order)).
 
         Raises:
+            TypeError: cells that make no array, or an order that is no integer.
             ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits.
         """
         side = self.side(order)
-        cells = checked_cells(cells, self.dim, f"{self.name} in {self.dim}D")
+        cells = cells_of(cells, (side,) * self.dim)
         index, bad = self.encode_words(as_words(cells), int(order))
         if bad < len(cells):
             raise ValueError(
@@ -144,10 +146,11 @@ class Curve:
             (n, dim) int64 cells.
 
         Raises:
+            TypeError: indices that make no array, or an order that is no integer.
             ValueError: wrong shape or dtype, an index past the end of the curve, or an order over 64 bits.
         """
         length = self.side(order) ** self.dim
-        order, index = int(order), checked_numbers("index", index)
+        order, index = int(order), numbers_of("index", index, length)
         cells = np.empty((len(index), self.dim), np.int64)
         levels, first, table = self._merged(order)
         words = as_words(index)
@@ -177,11 +180,12 @@ class Curve:
             (base**(dim * order), dim) int64 cells.
 
         Raises:
-            ValueError: an order whose index would not fit 64 bits, or more cells than can be listed.
+            TypeError: an order that is no integer.
+            ValueError: an order whose index would not fit 64 bits, or more cells than memory holds.
         """
         length = self.side(order) ** self.dim
-        where = f"traversal of {self.name} in {self.dim}D at order {order}"
-        require_room(where, length, self.dim, "stream them with sfc.ordering(...).chunks()")
+        where = f"traversal of {self.name} in {self.dim}D at order {order}, {length} cells"
+        checks.room(where, 8 * self.dim * length, "stream them with sfc.ordering(...).chunks()")
         cells = np.empty((length, self.dim), np.int64)
         for start in range(0, length, CHUNK):
             stop = min(start + CHUNK, length)

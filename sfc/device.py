@@ -5,13 +5,16 @@ cupy is imported when first called. `curve.cuh` holds the two walks for kernels 
 
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
 from sfc.ordering import Ordering
-from sfc.points import require_integers
+from sfc.points import along, floored
+from sfc.tables import cells_of_a_state
 
 THREADS = 256
 TABLE_CELLS = 2**31  # of a box, in a table of ranks
@@ -40,12 +43,11 @@ def encode(curve: Curve, cells, order: int):
         (n,) cupy uint64.
 
     Raises:
+        TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.encode`; finding it out waits for the device.
     """
-    side = curve.side(order)
-    if cells.ndim != 2 or cells.shape[1] != curve.dim:
-        raise ValueError(f"cells of shape {cells.shape}; {curve.name} in {curve.dim}D takes (n, {curve.dim})")
-    require_integers("cells", cells)
+    side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
+    _require_cells(cells, (side,) * curve.dim)
     import cupy
 
     index = cupy.empty(len(cells), np.uint64)
@@ -70,12 +72,12 @@ def decode(curve: Curve, index, order: int):
         (n, dim) cupy int64.
 
     Raises:
+        TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.decode`; finding it out waits for the device.
     """
-    length = curve.side(order) ** curve.dim
-    if index.ndim != 1:
-        raise ValueError(f"index of shape {index.shape}; allowed: (n,)")
-    require_integers("index", index)
+    length = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order) ** curve.dim
+    _require_on_device("index", index)
+    checks.fits("index", index, "iu", checks.INTEGERS, ("n",), along(length))
     import cupy
 
     cells = cupy.empty((len(index), curve.dim), np.int64)
@@ -102,13 +104,11 @@ def rank(ordering: Ordering, cells):
         (n,) cupy uint64, as `Ordering.rank`.
 
     Raises:
+        TypeError: no ordering, or cells that are no array of cupy.
         ValueError: as `Ordering.rank`, which waits for the device; a box too large for a table.
     """
-    if cells.ndim != 2 or cells.shape[1] != ordering.dim:
-        raise ValueError(
-            f"cells of shape {cells.shape}; an ordering of {ordering.shape} takes (n, {ordering.dim})"
-        )
-    require_integers("cells", cells)
+    checks.instance("ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering")
+    _require_cells(cells, ordering.shape)
     import cupy
 
     outside = cupy.zeros(len(cells), bool)
@@ -138,13 +138,30 @@ def rank(ordering: Ordering, cells):
 
 
 def source(dim: int, base: int, dtype: np.dtype) -> str:
-    """The CUDA source of both kernels for curves of a dim and base and arrays of an integer dtype."""
-    folder = Path(__file__).parent
-    integer = _C_INTEGERS[np.dtype(dtype).str[1:]]
+    """The CUDA source of both kernels for curves of a dim and base and arrays of an integer dtype.
+
+    Raises:
+        TypeError: a dim or base that is no integer, or a dtype that is none.
+        ValueError: a dim or base that no curve has, or no dtype of integers.
+    """
+    cells_of_a_state("source", dim, base)
+    folder, kind = Path(__file__).parent, np.dtype(dtype).str[1:]
+    integer = _C_INTEGERS[checks.word("dtype", kind, _C_INTEGERS)]
     head = f"#define DIM {dim}\n#define BASE {base}\n#define CELLS {base**dim}\ntypedef {integer} integer;\n"
     return head + "".join(
         f'#line 1 "sfc/{name}"\n{(folder / name).read_text()}' for name in ("curve.cuh", "device.cu")
     )
+
+
+def _require_cells(cells: Any, shape: tuple[int, ...]) -> None:
+    _require_on_device("cells", cells)
+    checks.fits("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
+
+
+def _require_on_device(name: str, values: Any) -> None:
+    if not hasattr(values, "__cuda_array_interface__"):
+        remedy = f"bring it to the device with cupy.asarray({name})"
+        raise checks.refuse_class(name, values, "an array of cupy", remedy)
 
 
 def _launch(kernel: str, curve: Curve, given, order: int, bound: int, tables, out) -> int:

@@ -16,13 +16,18 @@ Lindenmayer, J. Theor. Biol. 18 (1968) 280; turtle in space: Prusinkiewicz and L
 Beauty of Plants (1990), section 1.5.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve, Grammar
+from sfc.tables import cells_of_a_state
 
 FORWARD = "F#"
+MOST_ORDER = 64  # at which the index of any curve has 64 bits or more
+BYTES = 9  # that a command takes while it is put into a string
 # A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it
 # from the right, so its columns here are the new heading, left (, up) in terms of the old ones.
 _TURNS_2D = {
@@ -60,7 +65,20 @@ def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
 
     Returns:
         The commands, without symbols.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: an order below 0 or above `MOST_ORDER`, or commands that memory does not hold.
+        GrammarError: no rules, or a symbol of more than one character.
     """
+    checks.instance("axiom", axiom, str, "a str of symbols and commands")
+    rules = checked_rules("expand", rules)
+    order = checks.integer("order", order, 0, MOST_ORDER)
+    length = dict.fromkeys(rules, 1)
+    for _ in range(order):
+        length = {symbol: _length(pattern, length) for symbol, pattern in rules.items()}
+    characters = _length(axiom, length)
+    checks.room(f"{characters} commands of order {order}", BYTES * characters, "take a lower order")
     for _ in range(order):
         axiom = "".join(rules.get(character, character) for character in axiom)
     return "".join(character for character in axiom if character not in rules)
@@ -77,8 +95,11 @@ def walk(commands: str, dim: int) -> np.ndarray:
         (steps + 1, dim) int64, from the origin, heading along axis 0, with axis 1 to the left and axis 2 up.
 
     Raises:
-        GrammarError: an unknown command.
+        TypeError: commands that are no str, or a dim that is no integer.
+        GrammarError: an unknown command, or another dim.
     """
+    checks.instance("commands", commands, str, "a str of turtle commands")
+    dim = _checked_dim("walk", dim)
     frame, position = np.eye(dim, dtype=np.int64), np.zeros(dim, np.int64)
     visited = [position]
     for command in commands:
@@ -106,13 +127,16 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
         The curve, with the fewest states that describe it.
 
     Raises:
-        GrammarError: a pattern that does not cover its cube, does not step by one, or does not turn back; the
-            message names the rule.
+        TypeError: an argument of another class, or a rule that is not of str.
+        GrammarError: a dim other than 2 and 3, a symbol of more than one character, a pattern that does not
+            cover its cube, does not step by one, or does not turn back, or a base or a number of states over
+            those of a `Curve`; the message names the rule.
     """
-    if dim not in TURNS:
-        raise GrammarError(f"grammar of {name!r}: dim = {dim}; allowed: 2 or 3")
-    rules = dict(rules)
-    if not isinstance(axiom, str) or not any(symbol in axiom for symbol in rules):
+    checks.text("name", name)
+    dim = _checked_dim(f"grammar of {name!r}", dim)
+    checks.instance("axiom", axiom, str, "a str: a symbol, or a pattern of them")
+    rules = checked_rules(f"grammar of {name!r}", rules)
+    if not any(symbol in axiom for symbol in rules):
         raise GrammarError(
             f"grammar of {name!r}: axiom {axiom!r}; allowed: one of {', '.join(rules)} or a pattern of them"
         )
@@ -134,8 +158,11 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     mirror = np.diag(np.where(entry > 0, -1, 1))
     states, rank, next = _automaton(patterns, start, mirror, base, dim)
     rank, next, group = _minimised(rank, next)
-    curve = Curve(name, dim, base, rank, next, start=group[0], grammar=grammar)
-    jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
+    try:
+        curve = Curve(name, dim, base, rank, next, start=group[0], grammar=grammar)
+        jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
+    except ValueError as error:  # too many states
+        raise GrammarError(f"grammar of {name!r}: {error}") from error
     if jump is not None:
         state, position = jump
         symbol = states[state][0]
@@ -147,6 +174,40 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     return curve
 
 
+def checked_rules(where: str, rules: object) -> dict[str, str]:
+    """The rules of a grammar as a dict.
+
+    Args:
+        where: whose they are, to begin a message with.
+        rules: what was given.
+
+    Raises:
+        TypeError: no mapping, or one with anything but str.
+        GrammarError: no rule, or a symbol of more than one character.
+    """
+    checks.instance(f"{where}: rules", rules, Mapping, "a mapping of one character to its pattern")
+    for symbol, pattern in rules.items():
+        checks.instance(f"{where}: symbol", symbol, str, "a str of one character")
+        checks.instance(f"{where}: rule {checks.shown(symbol)}", pattern, str, "a str")
+        if len(symbol) != 1:
+            raise GrammarError(f"{where}: rule {checks.shown(symbol)}; allowed: one character = its pattern")
+    if not rules:
+        raise GrammarError(f"{where}: no rule; allowed: one character = its pattern, at least once")
+    return dict(rules)
+
+
+def _checked_dim(where: str, dim: object) -> int:
+    dim = checks.integer(f"{where}: dim", dim, -math.inf)
+    if dim not in TURNS:
+        raise GrammarError(f"{where}: dim = {checks.shown(dim)}; allowed: 2 or 3")
+    return dim
+
+
+def _length(text: str, length: Mapping[str, int]) -> int:
+    """Characters of a text once each symbol is rewritten into as many as given."""
+    return sum(length.get(character, 1) for character in text)
+
+
 def _base(name: str, dim: int, symbol: str, text: str, symbols: set[str]) -> int:
     count = sum(character in symbols for character in text)
     base = round(count ** (1 / dim))
@@ -155,6 +216,10 @@ def _base(name: str, dim: int, symbol: str, text: str, symbols: set[str]) -> int
             f"grammar of {name!r}, rule {symbol!r} -> {text!r}: {count} symbols; allowed: base**{dim} for a "
             f"base of 2 or more ({2**dim}, {3**dim}, ...), one symbol per sub-cube"
         )
+    try:
+        cells_of_a_state(f"grammar of {name!r}, rule {symbol!r}", dim, base)
+    except ValueError as error:
+        raise GrammarError(str(error)) from error
     return base
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from sfc import scans
+from sfc import checks, scans
 from sfc.curve import Curve
 from sfc.descent import cells_in_box
-from sfc.points import as_words, checked_cells, checked_numbers, first_outside, is_integer, require_room
+from sfc.points import as_words, cells_of, first_outside, numbers_of
 
 CHUNK = 2**20
+MOST_AXES = 64  # of an array of numpy
 
 
 class Ordering:
@@ -36,7 +37,8 @@ class Ordering:
         again: makes an equal one, for pickling where `rank` and `cells` cannot be; else None.
 
     Raises:
-        ValueError: a shape that is none.
+        TypeError: a name, shape, function, curve or ordering of another class.
+        ValueError: a shape that is none, or a curve or a larger box that does not hold this one.
 
     One made by `ordering` or `covering` can be pickled; another where `rank` and `cells` can.
     """
@@ -50,11 +52,19 @@ class Ordering:
         curve: tuple[Curve, int] | None = None,
         around: "Ordering | None" = None,
     ):
-        self.name, self.shape, self.curve = name, checked_shape(shape), curve
-        self._key, self._cells, self._around = rank, cells, around
+        self.name, self.shape = checks.text("name", name), checked_shape(shape)
+        self.curve = None if curve is None else _cube_around(self.shape, curve)
+        self._key = checks.function("rank", rank, "a function of (n, dim) cells")
+        self._cells = (
+            cells if cells is None else checks.function("cells", cells, "None, or a function of ranks")
+        )
+        self._around = around
+        if around is not None:
+            checks.instance("around", around, Ordering, "None, or the sfc.Ordering of a larger box")
+            _require_inside("around", self.shape, around.shape)
         self.dim, self.size, self.is_dense = len(self.shape), math.prod(self.shape), cells is not None
         self._sides = tuple(np.uint64(side) for side in self.shape)
-        self._is_cube = curve is not None and set(self.shape) == {curve[0].side(curve[1])}
+        self._is_cube = self.curve is not None and set(self.shape) == {self.curve[0].side(self.curve[1])}
         self.again: Callable[[], Ordering] | None = None
 
     def __reduce__(self):
@@ -75,9 +85,10 @@ class Ordering:
             (n,) uint64, unique per cell, increasing along the order.
 
         Raises:
+            TypeError: cells that make no array.
             ValueError: wrong shape or dtype, or a cell outside the box.
         """
-        cells = checked_cells(cells, self.dim, f"an ordering of {self.shape}")
+        cells = cells_of(cells, self.shape)
         words = as_words(cells)
         if self._is_cube:  # whose walk finds a cell outside by itself
             curve, order = self.curve
@@ -102,6 +113,7 @@ class Ordering:
             (n, dim) int64.
 
         Raises:
+            TypeError: ranks that make no array.
             ValueError: an order whose ranks have gaps, a wrong shape or dtype, or a rank past the end.
         """
         if self._cells is None and self.size >= 2**63:
@@ -114,7 +126,7 @@ class Ordering:
                 f"the ranks of {self!r} have gaps, so a rank need not be a cell's; take the curve's own "
                 f"cube, an ordering that fills the box, or `traversal`"
             )
-        ranks = checked_numbers("ranks", ranks)
+        ranks = numbers_of("ranks", ranks, self.size)
         words = as_words(ranks)
         if len(words) and words.max() >= self.size:
             bad = int((words >= self.size).argmax())
@@ -128,9 +140,11 @@ class Ordering:
         """Every cell of the box once, in order: (size, dim) int64.
 
         Raises:
-            ValueError: more cells than can be listed.
+            ValueError: more cells than memory holds.
         """
-        require_room(f"traversal of {self!r}", self.size, self.dim, "stream them with `chunks`")
+        checks.room(
+            f"traversal of {self!r}, {self.size} cells", 8 * self.dim * self.size, "stream them with `chunks`"
+        )
         cells, done = np.empty((self.size, self.dim), np.int64), 0
         for piece in self.chunks():
             cells[done : done + len(piece)] = piece
@@ -150,11 +164,12 @@ class Ordering:
             Iterator over (m, dim) int64 cells, 1 <= m <= length.
 
         Raises:
-            ValueError: a length that is no integer of at least 1.
+            TypeError: a length that is no integer.
+            ValueError: one below 1, or a piece of more bytes than memory holds.
         """
-        if not is_integer(length) or length < 1:
-            raise ValueError(f"length = {length!r}; allowed: an integer of at least 1")
-        return self._pieces(int(length))
+        length = min(checks.integer("length", length, 1, unit="cells"), self.size)
+        checks.room(f"a piece of {length} cells", 8 * self.dim * length, "take shorter pieces")
+        return self._pieces(length)
 
     def _pieces(self, length: int) -> Iterator[np.ndarray]:
         if self._cells is not None:
@@ -186,6 +201,8 @@ class Ordering:
                 f"{self.size} cells in {self.shape}; allowed: up to 2**32 in a dense table; rank the cells "
                 f"you need with `rank`, or take a smaller box"
             )
+        size = (12 if self.is_dense else 20) * self.size  # the ranks, 64 bits to sort them, and the table
+        checks.room(f"dense ranks of {self!r}", size, "rank the cells you need with `rank`")
         ranks = self.ranks()
         if self.is_dense:
             return ranks.astype(np.uint32)
@@ -197,9 +214,11 @@ class Ordering:
         """Rank of every cell, gaps and all, addressed by its row-major number: (size,) uint64.
 
         Raises:
-            ValueError: more cells than can be listed.
+            ValueError: more cells than memory holds.
         """
-        require_room(f"ranks of {self!r}", self.size, 1, "rank the cells you need with `rank`")
+        checks.room(
+            f"ranks of {self!r}, {self.size} cells", 8 * self.size, "rank the cells you need with `rank`"
+        )
         ranks = np.empty(self.size, np.uint64)
         for start in range(0, self.size, CHUNK):
             stop = min(start + CHUNK, self.size)
@@ -210,18 +229,29 @@ class Ordering:
         return np.column_stack(np.unravel_index(numbers, self.shape, order="F")).astype(np.int64, copy=False)
 
 
-def checked_shape(shape) -> tuple[int, ...]:
+def checked_shape(shape: object) -> tuple[int, ...]:
     """The shape of a box as Python's integers.
 
     Raises:
-        ValueError: what is no sequence of sides of at least one cell.
+        TypeError: no sequence of integers.
+        ValueError: a side below 1 or of 2**63 and more, no axis, or more than `MOST_AXES`.
     """
-    if not np.iterable(shape):
-        raise ValueError(f"shape {shape!r}; allowed: a sequence of integers of at least 1, one for each axis")
-    sides = tuple(shape)
-    for side in sides:
-        if not is_integer(side) or not 1 <= side < 2**63:
-            raise ValueError(f"shape {sides}: side {side!r}; allowed: integers of at least 1, below 2**63")
-    if not sides:
-        raise ValueError("shape (): allowed: at least one axis")
-    return tuple(int(side) for side in sides)
+    sides = checks.integers("shape", shape, 1, 2**63 - 1, unit="cells", remedy="one for each axis")
+    if not 1 <= len(sides) <= MOST_AXES:
+        raise ValueError(f"shape of {len(sides)} axes; allowed: 1 to {MOST_AXES} axes")
+    return sides
+
+
+def _cube_around(shape: tuple[int, ...], curve: object) -> tuple[Curve, int]:
+    """A curve and its order, whose cube must hold a box."""
+    allowed = "None, or a pair of an sfc.Curve and its order"
+    if not isinstance(curve, tuple) or len(curve) != 2:
+        raise checks.refuse_class("curve", curve, allowed)
+    side = checks.instance("curve[0]", curve[0], Curve, "an sfc.Curve").side(curve[1])
+    _require_inside("curve", shape, (side,) * curve[0].dim)
+    return curve[0], int(curve[1])
+
+
+def _require_inside(name: str, shape: tuple[int, ...], larger: tuple[int, ...]) -> None:
+    if len(larger) != len(shape) or any(side > most for side, most in zip(shape, larger, strict=True)):
+        raise ValueError(f"{name} of a box {larger}; allowed: one that holds the box {shape}")

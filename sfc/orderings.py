@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from sfc import pancake, scans
+from sfc import checks, pancake, scans
 from sfc.catalogue import curve, curves
 from sfc.curve import Curve
 from sfc.gilbert import gilbert
@@ -28,7 +28,12 @@ def orderings(dim: int | None = None) -> tuple[str, ...]:
     """Names of the orderings, in alphabetical order.
 
     Only those known for boxes of `dim` axes where it is given.
+
+    Raises:
+        TypeError: a dim that is neither an integer nor None.
+        ValueError: a dim below 1.
     """
+    dim = dim if dim is None else checks.integer("dim", dim)
     known = (name for name, (_, dims) in SCANS.items() if dim is None or dim in dims)
     return tuple(sorted({*known, *curves(dim)}))
 
@@ -45,12 +50,13 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
         The ordering.
 
     Raises:
+        TypeError: an order that is neither a name nor a curve, or a shape or an option of another class.
         ValueError: an unknown name (lists those known), a bad shape, one that the ordering cannot fill, an
             option the ordering does not take, or a box whose embedding cube needs more than 64 bits.
     """
     shape = checked_shape(shape)
-    if not isinstance(order, (str, Curve)):
-        raise ValueError(f"order {order!r}; allowed: a curve, or one of {', '.join(orderings(len(shape)))}")
+    allowed = f"an sfc.Curve, or one of {', '.join(orderings(len(shape)))}"
+    checks.instance("order", order, (str, Curve), allowed)
     if isinstance(order, str) and order not in orderings(len(shape)):
         known = ", ".join(orderings(len(shape)))
         raise ValueError(
@@ -97,6 +103,7 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
         The ordering; that of `ordering` where it fills the shape.
 
     Raises:
+        TypeError: as `ordering`.
         ValueError: as `ordering`, but for the shape it cannot fill.
     """
     shape = checked_shape(shape)

@@ -4,70 +4,62 @@ Contract. Cells are (n, dim), indices and ranks (n,), of any integer dtype; an a
 of floats too, as numpy's own empty ones are. A negative number as a word lies above every bound.
 """
 
-import math
+from functools import lru_cache
 
 import numba
 import numpy as np
 
+from sfc import checks
 from sfc.compile import kernel
 
-MOST_BYTES = 2**40  # of an array that lists every cell
 
+def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:
+    """The cells as an array, (n, dim) of integers; where they are is not looked at.
 
-def is_integer(value) -> bool:
-    """Whether a value is a whole number of Python's or numpy's, and no boolean."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def require_integers(what: str, values: np.ndarray) -> None:
-    """Refuse anything but an integer dtype; an empty array of floats passes.
+    Args:
+        cells: what was given.
+        shape: of the grid or box, for its number of axes and for the remedy.
 
     Raises:
-        ValueError: floats, booleans or objects, with the remedy.
+        TypeError: what makes no array.
+        ValueError: another shape or dtype; says how points are scaled and floored.
     """
-    if not (np.issubdtype(values.dtype, np.integer) or (values.size == 0 and values.dtype.kind == "f")):
-        raise ValueError(
-            f"{what} of dtype {values.dtype}; allowed: any integer dtype; convert with .astype(np.int64)"
-        )
+    return checks.array("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
 
 
-def checked_cells(cells, dim: int, taker: str) -> np.ndarray:
-    """The cells as an array, (n, dim) of integers.
+def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
+    """The indices or ranks as an array, (n,) of integers; how large they are is not looked at.
 
-    Raises:
-        ValueError: another shape or dtype; says who takes what.
-    """
-    cells = np.asarray(cells)
-    if cells.ndim != 2 or cells.shape[1] != dim:
-        raise ValueError(f"cells of shape {cells.shape}; {taker} takes (n, {dim})")
-    require_integers("cells", cells)
-    return cells
-
-
-def checked_numbers(what: str, numbers) -> np.ndarray:
-    """The indices or ranks as an array, (n,) of integers.
+    Args:
+        name: what they are, for the message.
+        numbers: what was given.
+        count: how many there are, for the remedy.
 
     Raises:
+        TypeError: what makes no array.
         ValueError: another shape or dtype.
     """
-    numbers = np.asarray(numbers)
-    if numbers.ndim != 1:
-        raise ValueError(f"{what} of shape {numbers.shape}; allowed: (n,); flatten with .ravel()")
-    require_integers(what, numbers)
-    return numbers
+    return checks.array(name, numbers, "iu", checks.INTEGERS, ("n",), along(count))
 
 
-def require_room(what: str, count: int, width: int, remedy: str) -> None:
-    """Refuse to list more than memory can be asked for.
+@lru_cache(maxsize=256)
+def floored(shape: tuple[int, ...]) -> str:
+    """How points become cells of a grid or box, as code."""
+    alike = len(set(shape)) == 1
+    sides, last = (shape[0], shape[0] - 1) if alike else (shape, tuple(side - 1 for side in shape))
+    return (
+        f"scale points to the grid and floor them: "
+        f"np.clip(np.floor((points - low) / (high - low) * {sides}), 0, {last}).astype(np.int64)"
+    )
 
-    Raises:
-        ValueError: `count` entries of `width` 64-bit words over `MOST_BYTES`.
-    """
-    if count * width * 8 > MOST_BYTES:
-        raise ValueError(
-            f"{what}: {count} cells of {width * 8} bytes each; allowed: up to 2**{math.log2(MOST_BYTES):.0f} "
-            f"bytes in all; {remedy}"
-        )
+
+@lru_cache(maxsize=256)
+def along(count: int) -> str:
+    """How fractions of an order's length become indices, as code."""
+    return (
+        f"scale fractions of the length and floor them: np.minimum(np.floor(fraction * {count})"
+        f".astype(np.uint64), {count - 1})"
+    )
 
 
 def as_words(values: np.ndarray) -> np.ndarray:

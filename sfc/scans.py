@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfc import checks
+
 MAX_RANDOM_CELLS = 2**31
 TILE = 4
 Rank = Callable[[np.ndarray], np.ndarray]
@@ -70,12 +72,11 @@ def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
         tile: cells of a tile along every axis, or along each; at least 1. Longer than the box is as long.
 
     Raises:
-        ValueError: a tile that is no integer of at least 1 along each axis.
+        TypeError: a tile that is neither an integer nor a sequence of them.
+        ValueError: a side below 1, or another number of sides than axes.
     """
-    sides = tuple(tile) if np.iterable(tile) else (tile,) * len(shape)
-    if len(sides) != len(shape) or not all(_is_integer_from(1, side) for side in sides):
-        raise ValueError(f"tile = {tile!r}; allowed: an integer of at least 1, or {len(shape)} of them")
-    sides = tuple(min(int(side), whole) for side, whole in zip(sides, shape, strict=True))
+    sides = checks.per_axis("tile", tile, len(shape))
+    sides = tuple(min(side, whole) for side, whole in zip(sides, shape, strict=True))
 
     def rank(cells):
         before = np.zeros(len(cells), np.int64)  # cells in the tiles that come first
@@ -116,15 +117,16 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
         seed: of numpy's default generator; at least 0.
 
     Raises:
-        ValueError: a seed that is no integer of at least 0, or too many cells to hold a permutation of.
+        TypeError: a seed that is no integer.
+        ValueError: a negative seed, or too many cells to hold a permutation of.
     """
-    if not _is_integer_from(0, seed):
-        raise ValueError(f"seed = {seed!r}; allowed: an integer of at least 0")
+    seed = checks.integer("seed", seed, 0)
     if math.prod(shape) > MAX_RANDOM_CELLS:
         raise ValueError(
             f"random order of {math.prod(shape)} cells; allowed: up to {MAX_RANDOM_CELLS}, because the "
             f"permutation is held in memory; take a smaller box or another ordering"
         )
+    checks.room(f"random order of {math.prod(shape)} cells", 8 * math.prod(shape), "take a smaller box")
     permutation = np.random.default_rng(seed).permutation(math.prod(shape)).view(np.uint64)
     linear = row(shape)
     inverse: list[np.ndarray] = []
@@ -135,10 +137,6 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
         return linear.cells(inverse[0][rank])
 
     return Scan(lambda cells: permutation[linear.rank(cells).astype(np.intp)], cells)
-
-
-def _is_integer_from(least: int, value) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
 
 
 def _digits(rank: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

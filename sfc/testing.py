@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
 from sfc.ordering import Ordering
 
@@ -30,7 +31,15 @@ def check_curve(
 
     Raises:
         AssertionError: what does not hold, at which order.
+        TypeError: an argument of another class.
+        ValueError: negative numbers of cells or samples, a negative seed, or more cells than memory holds.
     """
+    checks.instance("curve", curve, Curve, "an sfc.Curve", "make one with sfc.curve or sfc.Curve(...)")
+    cells, samples = checks.integer("cells", cells, 0), checks.integer("samples", samples, 0)
+    seed = checks.integer("seed", seed, 0)
+    continuous = continuous if continuous is None else checks.flag("continuous", continuous, "or None")
+    closed = closed if closed is None else checks.flag("closed", closed, "or None")
+    checks.room(f"{samples} samples", 8 * (curve.dim + 1) * samples, "take fewer")
     where = f"{curve.name} in {curve.dim}D"
     for promise, found, name in (
         (continuous, curve.is_continuous, "continuous"),
@@ -105,7 +114,10 @@ def check_ordering(ordering: Ordering) -> None:
 
     Raises:
         AssertionError: what does not hold.
+        TypeError: what is no ordering.
+        ValueError: more cells than memory holds.
     """
+    checks.instance("ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering")
     where = repr(ordering)
     path = ordering.traversal()
     _require(path.shape == (ordering.size, ordering.dim), where, f"a traversal of shape {path.shape}")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sfc.cache.checks import checked_integer, checked_integers
-from sfc.cache.stream import AccessStream
+from sfc import checks
+from sfc.cache.stream import MOST, AccessStream, whole_numbers
 
 LAYOUTS = ("soa", "aos", "aos4")
 
@@ -23,16 +23,26 @@ def addresses(slots: AccessStream | np.ndarray, layout: str, dim: int, itemsize:
         (m * loads of a row,) int64. The array starts at address 0: `addresses // line` are the lines.
 
     Raises:
-        ValueError: an unknown layout, a slot outside the array, or a row the layout cannot hold.
+        TypeError: slots that make no array, a layout that is no str, or a number that is no integer.
+        ValueError: an unknown layout, a slot outside the array, a row the layout cannot hold, or more
+            addresses than memory holds.
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"unknown layout {layout!r}; known: {', '.join(LAYOUTS)}")
-    dim, itemsize = checked_integer("dim", dim, "items"), checked_integer("itemsize", itemsize, "bytes")
+    layout = checks.word("layout", layout, LAYOUTS)
+    dim, itemsize = (
+        checks.integer("dim", dim, 1, MOST, unit="items of a row"),
+        checks.integer("itemsize", itemsize, 1, MOST, unit="bytes"),
+    )
     if layout == "aos4" and (dim > 4 or itemsize not in (4, 8, 16)):
         raise ValueError(f"rows of {dim} x {itemsize} bytes; aos4 allows 1 to 4 x 4, 8 or 16; else take aos")
     width = itemsize * (4 if layout == "aos4" else dim)
-    n = checked_integer("n", n, f"rows of {width} bytes", 0, (2**63 - 1) // width)
-    slots = checked_integers("slots", slots.reads if isinstance(slots, AccessStream) else slots, 0, n)
+    n = checks.integer("n", n, 0, MOST // width, unit=f"rows of {width} bytes")
+    slots = slots.reads if isinstance(slots, AccessStream) else slots
+    slots = whole_numbers("slots", slots, 0, n - 1, "let n be all rows of the array")
     loads = width // 16 if layout == "aos4" else dim
+    checks.room(
+        f"addresses of {len(slots)} rows of {loads} loads",
+        8 * (len(slots) + 1) * (loads + 1),
+        "take fewer slots at a time, or rows of fewer items",
+    )
     first, further = (itemsize, n * itemsize) if layout == "soa" else (width, width // loads)
     return (slots.astype(np.int64)[:, None] * first + np.arange(loads) * further).ravel()

@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 
-from sfc.cache.checks import checked_integer, words
-from sfc.cache.stream import AccessStream, HitRatio
+from sfc import checks
+from sfc.cache.stream import MOST, AccessStream, HitRatio, words
 from sfc.compile import kernel
 
 
@@ -21,7 +21,8 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
         The hit ratio. Seed 003, chapters 2 and 5.
 
     Raises:
-        ValueError: no stream, or a capacity that is no integer of at least 1.
+        TypeError: no stream, or a capacity that is no integer.
+        ValueError: a capacity below 1.
     """
     return HitRatio(int(block_hits(stream, capacity).sum()), len(stream.reads))
 
@@ -37,11 +38,12 @@ def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
         (n,) int64, in the order of the readers.
 
     Raises:
-        ValueError: as `block`.
+        TypeError, ValueError: as `block`.
     """
-    if not isinstance(stream, AccessStream):
-        raise ValueError(f"a stream of type {type(stream).__name__}; allowed: AccessStream(offsets, reads)")
-    capacity = min(checked_integer("cache capacity", capacity, "slots"), 2**63 - 1)  # no slot is above that
+    checks.instance(
+        "stream", stream, AccessStream, "an sfc.cache.AccessStream", "make AccessStream(offsets, reads)"
+    )
+    capacity = min(checks.integer("capacity", capacity, unit="slots of a block"), MOST)
     hits = np.empty(len(stream.readers), np.int64)
     _count(stream.offsets, words(stream.reads), words(stream.readers), capacity, hits)
     return hits

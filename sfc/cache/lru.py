@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfc.cache.checks import checked_integer, checked_integers, words
-from sfc.cache.stream import AccessStream, HitRatio
+from sfc import checks
+from sfc.cache.stream import AccessStream, HitRatio, whole_numbers, words
 from sfc.compile import kernel
 
 
@@ -18,11 +18,27 @@ class StackDistances:
             lines read since the last read of the same line. A cache of c lines serves those of d < c.
         cold: reads of a line never read before; no cache serves them.
         reads: all reads; histogram.sum() + cold.
+
+    Raises:
+        TypeError: a histogram that makes no array, or a number that is no integer.
+        ValueError: another shape or dtype, a negative number, or reads of another number.
     """
 
     histogram: np.ndarray
     cold: int
     reads: int
+
+    def __post_init__(self):
+        histogram = whole_numbers("histogram", self.histogram, 0).astype(np.int64, copy=False)
+        cold, reads = checks.integer("cold", self.cold, 0), checks.integer("reads", self.reads, 0)
+        if len(histogram) != cold or int(histogram.sum()) + cold != reads:
+            raise ValueError(
+                f"a histogram of {len(histogram)} distances and {int(histogram.sum())} reads, {cold} cold "
+                f"reads and {reads} in all; allowed: a distance for each cold read, and as many reads in all"
+            )
+        object.__setattr__(self, "histogram", histogram)
+        object.__setattr__(self, "cold", cold)
+        object.__setattr__(self, "reads", reads)
 
     @property
     def distinct(self) -> int:
@@ -30,8 +46,13 @@ class StackDistances:
         return self.cold
 
     def hits(self, capacity: int) -> HitRatio:
-        """What a cache of `capacity` lines serves; ValueError unless that is an integer of at least 1."""
-        served = self.histogram[: checked_integer("cache capacity", capacity, "lines")]
+        """What a cache of `capacity` lines serves.
+
+        Raises:
+            TypeError: a capacity that is no integer.
+            ValueError: one below 1.
+        """
+        served = self.histogram[: checks.integer("capacity", capacity, unit="lines of the cache")]
         return HitRatio(int(served.sum()), self.reads)
 
     def ratios(self, capacities: np.ndarray) -> np.ndarray:
@@ -44,9 +65,10 @@ class StackDistances:
             (m,) float64; NaN for an empty stream.
 
         Raises:
+            TypeError: capacities that make no array.
             ValueError: capacities that are not (m,) integers of at least 1.
         """
-        capacities = checked_integers("cache capacities", capacities, 1)
+        capacities = whole_numbers("capacities", capacities, 1)
         if not self.reads:
             return np.full(len(capacities), np.nan)
         served = np.concatenate([[0], np.cumsum(self.histogram)])
@@ -67,12 +89,13 @@ def lru(items: AccessStream | np.ndarray) -> StackDistances:
         The histogram of distances.
 
     Raises:
+        TypeError: items that make no array.
         ValueError: items that are not one-dimensional or not integers.
 
     The stack: Mattson, Gecsei, Slutz and Traiger (1970), doi:10.1147/sj.92.0078. A tree that counts marks at
     the times of last access: Bennett and Kruskal (1975), doi:10.1147/rd.194.0353; Olken (1981), LBL-12370.
     """
-    items = words(checked_integers("items", items.reads if isinstance(items, AccessStream) else items))
+    items = words(whole_numbers("items", items.reads if isinstance(items, AccessStream) else items))
     if not len(items):
         return StackDistances(np.zeros(0, np.int64), 0, 0)
     low = items.min()

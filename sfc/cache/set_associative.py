@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sfc.cache.checks import checked_integer, checked_integers, words
-from sfc.cache.stream import HitRatio
+from sfc import checks
+from sfc.cache.stream import HitRatio, whole_numbers, words
 from sfc.compile import kernel
 
 
@@ -15,7 +15,8 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
 
     Args:
         addresses: (n,) integers of at least 0, in bytes; each load lies within a line.
-        size: bytes of the cache, a multiple of line * ways, at most 2**40.
+        size: bytes of the cache, a multiple of line * ways, at most 2**40. The model takes eight bytes for
+            each line, and for each set.
         line: bytes of a line, a power of two.
         ways: lines of a set; 1 is a direct-mapped cache, size / line a fully associative one.
 
@@ -23,20 +24,25 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
         The hit ratio.
 
     Raises:
-        ValueError: addresses that are negative, not one-dimensional or not integers; an impossible cache.
+        TypeError: addresses that make no array, or a number that is no integer.
+        ValueError: addresses that are negative, not one-dimensional or not integers; an impossible cache, or
+            one of more lines than memory holds.
 
     Hill and Smith (1989), doi:10.1109/12.40842; Nethercote (2004), the simulation of cachegrind.
     """
-    addresses = checked_integers("addresses", addresses, 0)
-    size, line = (
-        checked_integer("cache size", size, "bytes", 1, 2**40),
-        checked_integer("cache line", line, "bytes"),
-    )
-    ways = checked_integer("cache associativity", ways, "lines a set")
+    addresses = whole_numbers("addresses", addresses, 0, outside="begin the array at address 0")
+    size = checks.integer("size", size, 1, 2**40, unit="bytes of the cache")
+    line = checks.integer("line", line, 1, size, unit="bytes of a line of the cache")
+    ways = checks.integer("ways", ways, 1, size, unit="lines of a set of the cache")
     if line & (line - 1):
-        raise ValueError(f"cache line {line} bytes; allowed: a power of two, as {1 << line.bit_length()}")
+        raise ValueError(f"line = {line} bytes; allowed: a power of two, as {1 << line.bit_length()}")
     if size % (line * ways):
-        raise ValueError(f"cache size {size} bytes; allowed: a multiple of line * ways = {line * ways} bytes")
+        raise ValueError(f"size = {size} bytes; allowed: a multiple of line * ways = {line * ways} bytes")
+    checks.room(
+        f"a cache of {size // line} lines",
+        8 * (size // line + 2 * (size // (line * ways))),
+        "take longer lines or a smaller cache",
+    )
     held = np.zeros((size // (line * ways), ways), np.uint64)
     hits = _set_hits(words(addresses), np.uint64(line.bit_length() - 1), held, np.zeros(len(held), np.int64))
     return HitRatio(int(hits), len(addresses))

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfc.cache.checks import checked_integers
+from sfc import checks
+
+MOST = 2**63 - 1  # the largest slot
+FLOORED = "floor floats first, with np.floor(values).astype(np.int64)"
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,7 @@ class AccessStream:
             the readers are the slots 0 .. n - 1 in turn.
 
     Raises:
+        TypeError: what makes no array.
         ValueError: offsets that do not rise from 0 to the number of reads, readers of another number, a
             negative slot, or what is not (n,) integers.
     """
@@ -29,8 +33,9 @@ class AccessStream:
     readers: np.ndarray | None = None
 
     def __post_init__(self):
-        reads = checked_integers("reads", self.reads, 0, 2**63)
-        offsets = checked_integers("offsets", self.offsets, 0, len(reads) + 1).astype(np.int64, copy=False)
+        reads = whole_numbers("reads", self.reads, 0, MOST, "number the slots from 0")
+        remedy = "end them with the number of reads"
+        offsets = whole_numbers("offsets", self.offsets, 0, len(reads), remedy).astype(np.int64, copy=False)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(reads):
             ends = offsets[[0, -1]].tolist() if len(offsets) else "none"
             raise ValueError(
@@ -41,9 +46,8 @@ class AccessStream:
             i = int(falls[0])
             raise ValueError(f"offsets[{i}:{i + 2}] = {offsets[i : i + 2].tolist()}; allowed: rising offsets")
         n = len(offsets) - 1
-        readers = checked_integers(
-            "readers", np.arange(n) if self.readers is None else self.readers, 0, 2**63
-        )
+        readers = np.arange(n) if self.readers is None else self.readers
+        readers = whole_numbers("readers", readers, 0, MOST, "number the slots from 0")
         if len(readers) != n:
             raise ValueError(f"{len(readers)} readers; allowed: {n}, one less than the offsets")
         object.__setattr__(self, "offsets", offsets)
@@ -58,10 +62,19 @@ class HitRatio:
     Attributes:
         hits: reads found in the cache.
         reads: all reads.
+
+    Raises:
+        TypeError: one that is no integer.
+        ValueError: a negative one, or more hits than reads.
     """
 
     hits: int
     reads: int
+
+    def __post_init__(self):
+        reads = checks.integer("reads", self.reads, 0)
+        object.__setattr__(self, "hits", checks.integer("hits", self.hits, 0, reads, unit="of the reads"))
+        object.__setattr__(self, "reads", reads)
 
     @property
     def ratio(self) -> float:
@@ -75,11 +88,39 @@ class HitRatio:
             miss_cost: time of a miss in units of a hit's; the thesis (5.4, 5.6) takes 100.
 
         Raises:
-            ValueError: a cost that is not positive and finite.
+            TypeError: a cost that is no number.
+            ValueError: one that is not positive and finite.
         """
-        if not 0 < miss_cost < float("inf"):
-            raise ValueError(f"miss cost {miss_cost!r} hits; allowed: positive and finite")
+        miss_cost = checks.number("miss_cost", miss_cost, above=0, unit="in hits")
         return miss_cost / (self.ratio + (1.0 - self.ratio) * miss_cost)
+
+
+def whole_numbers(
+    name: str, values: object, low: int | None = None, high: int | None = None, outside: str = ""
+) -> np.ndarray:
+    """The values as a contiguous array, (n,) integers of native byte order; a copy only where one is needed.
+
+    Args:
+        name: of the argument.
+        values: (n,) integers of any dtype.
+        low: lowest allowed; None for no bound.
+        high: highest allowed; None for no bound.
+        outside: what to do where a value is out of range.
+
+    Raises:
+        TypeError: what makes no array.
+        ValueError: not one-dimensional, not integers, or a value out of range.
+    """
+    bounds = {"low": low, "high": high, "outside": outside}
+    return np.ascontiguousarray(checks.array(name, values, "iu", checks.INTEGERS, ("n",), FLOORED, **bounds))
+
+
+def words(values: np.ndarray) -> np.ndarray:
+    """Checked integers as the int64 that kernels are compiled for; a copy where they are narrower.
+
+    Of uint64 the upper half is negative; each value stays one of its own.
+    """
+    return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
 
 
 def _narrow(slots: np.ndarray) -> np.ndarray:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfc import checks
 from sfc.ordering import Ordering
-from sfc.points import is_integer
 
 PAIR_CELLS = 2**14  # exact measures of all pairs: about 10**8 of them
 LISTED_CELLS = 2**24  # largest box whose cells are listed
 SAMPLES = 2**16  # drawn where no number is given
+WORDS = 4  # of 64 bits that a sample takes for each axis, at least
 
 
 @dataclass(frozen=True)
@@ -33,35 +34,33 @@ class Measure:
     samples: int
 
 
-def draws_for(samples: int | None, size: int, limit: int) -> int:
-    """How many to draw; 0 to look at everything, as always in a box of one cell.
+def draws_for(
+    ordering: Ordering, samples: int | None, seed: int, limit: int
+) -> tuple[int, np.random.Generator]:
+    """How many to draw, 0 to look at everything, as always in a box of one cell; and the generator.
 
     Raises:
-        ValueError: samples that are no integer of at least 1, or a box of more cells than can be drawn from.
+        TypeError: no ordering, or samples or a seed that are no integer.
+        ValueError: samples below 1 or of more bytes than memory holds, a negative seed, or a box of more
+            cells than can be drawn from.
     """
-    if samples is not None and (not is_integer(samples) or samples < 1):
-        raise ValueError(
-            f"samples {samples!r}; allowed: an integer of at least 1, or None for all up to {limit} cells"
-        )
+    checks.instance(
+        "ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering(order, shape)"
+    )
+    if samples is not None:
+        remedy = f"or None for all up to {limit} cells, and {SAMPLES} above"
+        samples = checks.integer("samples", samples, 1, remedy=remedy)
+        checks.room(f"{samples} samples", WORDS * 8 * ordering.dim * samples, "take fewer samples")
+    generator = np.random.default_rng(checks.integer("seed", seed, 0))
+    size = ordering.size
     if size >= 2**63:
         raise ValueError(
             f"a box of {size} cells; allowed: less than 2**63, as positions are signed 64-bit numbers; take "
             f"a smaller box"
         )
     if samples is None:
-        return 0 if size <= limit else SAMPLES
-    return int(samples) if size > 1 else 0
-
-
-def drawing(seed: int) -> np.random.Generator:
-    """The generator of a measure's draw.
-
-    Raises:
-        ValueError: a seed that is no integer of at least 0.
-    """
-    if not is_integer(seed) or seed < 0:
-        raise ValueError(f"seed {seed!r}; allowed: an integer of at least 0")
-    return np.random.default_rng(seed)
+        return 0 if size <= limit else SAMPLES, generator
+    return samples if size > 1 else 0, generator
 
 
 def exact_measure(totals: np.ndarray, largest: np.ndarray, count: int) -> Measure:

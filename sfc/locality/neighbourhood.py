@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sfc import checks
 from sfc.compile import kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     Measure,
-    drawing,
     draws_for,
     estimate,
     exact_measure,
     position_of,
 )
 from sfc.ordering import Ordering
-from sfc.points import is_integer
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,14 @@ def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: in
         The measure, with the number of windows of each number of clusters.
 
     Raises:
+        TypeError: no ordering, or a window, samples or a seed that are no integers.
         ValueError: a window that is empty, larger than the box or, sampled, too large to list; bad samples; a
-            sampled ordering with gaps that is too large to list.
+            sampled ordering with gaps that is too large to list; more places than memory holds.
 
     Moon, Jagadish, Faloutsos and Saltz, IEEE Trans. Knowledge and Data Engineering 13 (2001) 124.
     """
+    draws, rng = draws_for(ordering, samples, seed, LISTED_CELLS)
     sides = _checked_window(window, ordering.shape)
-    draws = draws_for(samples, ordering.size, LISTED_CELLS)
     places = np.array(ordering.shape) - sides + 1
     volume = math.prod(sides.tolist())
     if draws and volume > LISTED_CELLS:
@@ -85,9 +85,11 @@ def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: in
             f"take a smaller one"
         )
     if draws:
-        found = _draw_windows(ordering, sides, places, draws, seed)
+        found = _draw_windows(ordering, sides, places, draws, rng)
         mean, error = estimate(found)
     else:
+        count = math.prod((places + 1).tolist())
+        checks.room(f"{count} places of a window", 8 * count, "leave out axes of one cell")
         joined = np.zeros(tuple(places + 1), np.int64)
         strides = np.array(joined.strides) // joined.itemsize
         _add_steps(ordering.traversal(), sides, places, strides, joined.reshape(-1))
@@ -115,13 +117,14 @@ def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 
         The measure, in positions.
 
     Raises:
+        TypeError: no ordering, or samples or a seed that are no integer.
         ValueError: bad samples, or a sampled ordering with gaps that is too large to list.
 
     Mitchison and Durbin, SIAM J. Algebraic and Discrete Methods 7 (1986) 571, who ask for the order of least
     mean; its largest is the bandwidth of the grid under this order.
     """
-    draws = draws_for(samples, ordering.size, LISTED_CELLS)
-    pairs = _neighbours(ordering, draws, seed)
+    draws, rng = draws_for(ordering, samples, seed, LISTED_CELLS)
+    pairs = _neighbours(ordering, draws, rng)
     if draws:
         found = _stretches(*next(pairs))
         mean, error = estimate(found)
@@ -148,23 +151,23 @@ def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None
         The cut; its share is NaN in a box of one cell.
 
     Raises:
+        TypeError: no ordering, or pieces, samples or a seed that are no integer.
         ValueError: pieces out of range, bad samples, or a sampled ordering with gaps that is too large to
             list.
 
     Pilkington and Baden, IEEE Trans. Parallel and Distributed Systems 7 (1996) 288; Zumbusch, Z. Angew. Math.
     Mech. 81 (2001) S25, for the surface.
     """
-    if not is_integer(pieces) or not 1 <= pieces <= ordering.size:
-        raise ValueError(f"{pieces!r} pieces; allowed: an integer from 1 to the {ordering.size} cells")
-    draws = draws_for(samples, ordering.size, LISTED_CELLS)
-    short, longer = divmod(ordering.size, int(pieces))  # the first `longer` pieces have one cell more
+    draws, rng = draws_for(ordering, samples, seed, LISTED_CELLS)
+    pieces = checks.integer("pieces", pieces, 1, ordering.size, unit="at most the cells of the box")
+    short, longer = divmod(ordering.size, pieces)  # the first `longer` pieces have one cell more
     border = longer * (short + 1)
 
     def piece(rank: np.ndarray) -> np.ndarray:
         return np.where(rank < border, rank // (short + 1), longer + (rank - border) // short)
 
     edges, error = sum(_edges(ordering.shape)), 0.0
-    pairs = _neighbours(ordering, draws, seed)
+    pairs = _neighbours(ordering, draws, rng)
     cut = sum(int(np.count_nonzero(piece(a) != piece(b))) for a, b in pairs)
     share = cut / (draws or edges) if edges else math.nan
     if draws:
@@ -184,22 +187,18 @@ def _total_and_largest(values: np.ndarray) -> tuple[int, int]:
 
 
 def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
-    sides = tuple(window) if np.iterable(window) else (window,) * len(shape)
-    whole = all(is_integer(side) for side in sides)
-    fits = len(sides) == len(shape) and whole and all(1 <= w <= s for w, s in zip(sides, shape, strict=True))
-    if not fits:
-        raise ValueError(
-            f"window {window!r}; allowed: one integer or {len(shape)}, each of at least 1 and at most the "
-            f"side of the box, {shape}"
-        )
+    remedy = f"at most the side of the box, {shape}"
+    sides = checks.per_axis("window", window, len(shape), 1, max(shape), remedy=remedy)
+    if any(side > most for side, most in zip(sides, shape, strict=True)):
+        raise checks.refuse_value("window", window, f"{len(shape)} integers, each {remedy}")
     return np.array(sides, np.int64)
 
 
-def _draw_windows(ordering: Ordering, sides, places, draws: int, seed: int) -> np.ndarray:
+def _draw_windows(ordering: Ordering, sides, places, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Clusters in windows at random places: (draws,) int64."""
     position = position_of(ordering)
     inside = np.stack([axis.ravel() for axis in np.indices(tuple(sides))], axis=1)
-    corners = drawing(seed).integers(places, size=(draws, ordering.dim))
+    corners = rng.integers(places, size=(draws, ordering.dim))
     found = []
     parts = min(draws, math.ceil(draws * len(inside) / 2**22))  # bounds the memory
     for some in np.array_split(corners, parts):
@@ -214,10 +213,11 @@ def _edges(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape) // side * (side - 1) for side in shape]
 
 
-def _neighbours(ordering: Ordering, draws: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _neighbours(
+    ordering: Ordering, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions of the two cells of face-adjacent pairs: all, axis by axis, or one set of random ones."""
     if draws:
-        rng = drawing(seed)
         edges = _edges(ordering.shape)
         axes = rng.choice(ordering.dim, draws, p=np.array(edges, float) / sum(edges))
         step = np.eye(ordering.dim, dtype=np.int64)[axes]

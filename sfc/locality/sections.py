@@ -5,13 +5,13 @@ import math
 import numba
 import numpy as np
 
+from sfc import checks
 from sfc.compile import kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     PAIR_CELLS,
     Measure,
     cells_at,
-    drawing,
     draws_for,
     estimate,
     exact_measure,
@@ -36,20 +36,23 @@ def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None,
         The measure, a pure number: cells of volume per cell of length.
 
     Raises:
+        TypeError: no ordering, or a norm, samples or a seed that are no number.
         ValueError: another norm, bad samples, or a sampled ordering with gaps that is too large to list.
 
     Gotsman and Lindenbaum, IEEE Trans. Image Processing 5 (1996) 794; Niedermeier, Reinhardt and Sanders,
     Discrete Applied Mathematics 117 (2002) 211; Haverkort and van Walderveen, Computational Geometry 43
     (2010) 131.
     """
-    if isinstance(norm, bool) or norm not in (1, 2, math.inf):
-        raise ValueError(f"norm {norm!r}; allowed: 1, 2 or math.inf")
+    draws, rng = draws_for(ordering, samples, seed, PAIR_CELLS)
+    if not checks.is_number(norm):
+        raise checks.refuse_class("norm", norm, "1, 2 or math.inf")
+    if norm not in (1, 2, math.inf):
+        raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
     code = 0 if norm == math.inf else int(norm)
-    draws = draws_for(samples, ordering.size, PAIR_CELLS)
     if not draws:
         totals, largest = _all_dilations(ordering.traversal(), code)
         return exact_measure(totals, largest, math.comb(ordering.size, 2))
-    first, last, weight = _draw_pairs(ordering.size, draws, seed)
+    first, last, weight = _draw_pairs(ordering.size, draws, rng)
     cells = cells_at(ordering)
     values = _dilations(cells(first), cells(last), last - first, code)
     mean, error = estimate(values * weight)
@@ -72,11 +75,12 @@ def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 
         The measure, a pure number of at least 1.
 
     Raises:
+        TypeError: no ordering, or samples or a seed that are no integer.
         ValueError: bad samples, or a box too large to list.
 
     Haverkort and van Walderveen, Computational Geometry 43 (2010) 131.
     """
-    draws = draws_for(samples, ordering.size, PAIR_CELLS)
+    draws, rng = draws_for(ordering, samples, seed, PAIR_CELLS)
     if ordering.size > LISTED_CELLS:
         raise ValueError(
             f"bounding boxes of {ordering!r} with {ordering.size} cells; allowed: up to {LISTED_CELLS}, as "
@@ -86,7 +90,7 @@ def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 
     if not draws:
         totals, largest = _all_boxes(cells)
         return exact_measure(totals, largest, math.comb(ordering.size, 2))
-    first, last, weight = _draw_pairs(ordering.size, draws, seed)
+    first, last, weight = _draw_pairs(ordering.size, draws, rng)
     width = math.isqrt(ordering.size)
     starts = np.arange(0, ordering.size, width)
     low, high = np.minimum.reduceat(cells, starts), np.maximum.reduceat(cells, starts)
@@ -95,13 +99,12 @@ def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 
     return Measure(mean, float(values.max()), error, False, draws)
 
 
-def _draw_pairs(size: int, draws: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _draw_pairs(size: int, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions first < last, and weights that make a mean that of pairs drawn alike.
 
     One half is drawn alike, which bounds the weight by 2, the other with log-uniform lag: the balance
     heuristic of Veach and Guibas, SIGGRAPH (1995) 419.
     """
-    rng = drawing(seed)
     one, other = rng.integers(size, size=draws), rng.integers(size - 1, size=draws)
     other += other >= one
     short = np.minimum(float(size) ** rng.random(draws), size - 1).astype(np.int64)

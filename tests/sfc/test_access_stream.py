@@ -1,6 +1,7 @@
 """A stream of accesses is well formed, whatever the arrays it is made of; what comes of it is a ratio."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_a_slot_beyond_32_bits_is_kept():
 
 @pytest.mark.parametrize("reads", [[0.5], [-1], [[0]], [2**63]])
 def test_what_is_no_slot_is_refused(reads):
-    with pytest.raises(ValueError, match=r"reads .*allowed"):
+    with pytest.raises(ValueError, match=r"reads(\[0\])? .*allowed"):
         AccessStream(np.array([0, 1]), np.array(reads))
 
 
@@ -63,7 +64,7 @@ def test_what_are_no_readers_is_refused(readers):
 
 
 def test_offsets_that_are_no_integers_are_refused():
-    with pytest.raises(ValueError, match="offsets are float64 of shape"):
+    with pytest.raises(ValueError, match=r"offsets of dtype float64; allowed: any integer dtype; floor"):
         AccessStream(np.array([0.0, 1.0]), np.array([0]))
 
 
@@ -81,8 +82,36 @@ def test_speed_up_compares_with_a_cache_that_always_misses():
 
 @pytest.mark.parametrize("cost", [0, -1, np.inf, np.nan])
 def test_a_cost_of_a_miss_that_is_none_is_refused(cost):
-    with pytest.raises(ValueError, match=r"miss cost .* positive and finite"):
+    with pytest.raises(ValueError, match=rf"miss_cost = {cost}; allowed: a finite number above 0"):
         HitRatio(5, 10).speed_up(cost)
+
+
+@pytest.mark.parametrize("cost", [None, "3", True, 1j, np.timedelta64(3), [3], {}])
+def test_a_cost_of_a_miss_that_is_no_number_is_refused(cost):
+    with pytest.raises(TypeError, match=r"miss_cost = .* of class .*; allowed: a finite number above 0"):
+        HitRatio(5, 10).speed_up(cost)
+
+
+@pytest.mark.parametrize("cost", [np.float16(4), np.int8(4), np.uint64(4), Fraction(4)])
+def test_a_cost_of_a_miss_may_be_a_number_of_any_width(cost):
+    found = HitRatio(5, 10).speed_up(cost)
+    assert (found, type(found)) == (HitRatio(5, 10).speed_up(4.0), float)
+
+
+@pytest.mark.parametrize(
+    ("hits", "reads", "error"),
+    [
+        (1.0, 2, TypeError),
+        (1, None, TypeError),
+        (True, 2, TypeError),
+        (-1, 2, ValueError),
+        (3, 2, ValueError),
+    ],
+)
+def test_hits_that_are_not_of_the_reads_are_refused(hits, reads, error):
+    with pytest.raises(error, match=r"(hits|reads) = .*; allowed: an integer"):
+        HitRatio(hits, reads)
+    assert type(HitRatio(np.uint8(1), np.uint8(200)).reads) is int
 
 
 def test_nothing_read_is_nothing_hit():
@@ -93,5 +122,32 @@ def test_nothing_read_is_nothing_hit():
 
 
 def test_what_is_no_stream_is_refused():
-    with pytest.raises(ValueError, match=r"a stream of type ndarray; allowed: AccessStream"):
-        block(np.array([1, 2]), 3)
+    for wrong in (np.array([1, 2]), None, "reads", [0, 1]):
+        with pytest.raises(
+            TypeError, match=r"stream = .* of class .*; allowed: an sfc.cache.AccessStream; make"
+        ):
+            block(wrong, 3)
+
+
+@pytest.mark.parametrize("argument", ["offsets", "reads", "readers"])
+def test_durations_and_masks_are_no_slots(argument):
+    sound = {"offsets": [0, 1, 2], "reads": [0, 1], "readers": [0, 1]}
+    durations = np.array(sound[argument], "m8[s]")
+    with pytest.raises(
+        ValueError, match=rf"{argument} of dtype timedelta64\[s\]; allowed: any integer dtype"
+    ):
+        AccessStream(**sound | {argument: durations})
+    masked = np.ma.array(sound[argument], mask=[True] + [False] * (len(durations) - 1))
+    with pytest.raises(ValueError, match=rf"{argument} is a masked array; .*filled"):
+        AccessStream(**sound | {argument: masked})
+
+
+@pytest.mark.parametrize("wrong", [None, {}, "01", {0, 1}, object()])
+def test_what_is_no_array_is_no_stream(wrong):
+    for model in (
+        lru,
+        lambda items: set_associative(items, 64, 16, 2),
+        lambda items: AccessStream([0], items),
+    ):
+        with pytest.raises(TypeError, match=r"= .* of class .*; allowed: an array of any integer dtype"):
+            model(wrong)

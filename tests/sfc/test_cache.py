@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sfc.cache import AccessStream, HitRatio, addresses, block, lru, set_associative
+from sfc.cache import AccessStream, HitRatio, StackDistances, addresses, block, lru, set_associative
 from tests.strategies import INTEGER_DTYPES, access_streams
 
 NOTHING = np.zeros(0, np.int64)
@@ -232,22 +232,26 @@ def test_addresses_beyond_32_bits():
     assert addresses(slots, "aos4", 3, 8, 2**31).tolist() == [32 * (2**31 - 1), 32 * (2**31 - 1) + 16]
 
 
-@pytest.mark.parametrize("capacity", [0, -1, 2.0, True, np.True_, "3", None])
-def test_a_capacity_that_is_no_positive_number_of_lines_or_slots_is_refused(capacity):
-    message = "cache capacity {!r} {}; allowed: an integer of at least 1"
-    with pytest.raises(ValueError, match=re.escape(message.format(capacity, "lines"))):
+@pytest.mark.parametrize(
+    ("capacity", "error"),
+    [(0, ValueError), (-1, ValueError)]
+    + [(wrong, TypeError) for wrong in (2.0, True, np.True_, "3", None, np.timedelta64(3))],
+)
+def test_a_capacity_that_is_no_positive_number_of_lines_or_slots_is_refused(capacity, error):
+    message = f"capacity = {re.escape(repr(capacity))}.*; allowed: an integer of at least 1"
+    with pytest.raises(error, match=rf"{message} \(lines of the cache\)"):
         lru(np.array([1, 1])).hits(capacity)
-    with pytest.raises(ValueError, match=re.escape(message.format(capacity, "slots"))):
+    with pytest.raises(error, match=rf"{message} \(slots of a block\)"):
         block(AccessStream(np.array([0, 1]), np.array([0], np.int32)), capacity)
 
 
 @pytest.mark.parametrize(
     ("capacities", "message"),
     [
-        ([3, 0], "cache capacities hold 0; allowed: 1 <= value"),
-        ([1.0], r"cache capacities are float64 of shape \(1,\); allowed: integers of shape \(n,\)"),
-        ([True], "cache capacities are bool .* astype"),
-        (3, r"cache capacities are int64 of shape \(\); .* ravel"),
+        ([3, 0], r"capacities\[1\] = 0; allowed: values of at least 1"),
+        ([1.0], "capacities of dtype float64; allowed: any integer dtype; floor floats first, with np.floor"),
+        ([True], "capacities of dtype bool; allowed: any integer dtype"),
+        (3, r"capacities of shape \(\); allowed: \(n,\); .*ravel"),
     ],
 )
 def test_capacities_that_are_not_all_positive_are_refused(capacities, message):
@@ -266,38 +270,42 @@ def test_capacities_that_are_not_all_positive_are_refused(capacities, message):
     ],
 )
 def test_what_is_no_row_of_integers_is_refused(what, model, items):
-    with pytest.raises(ValueError, match=rf"{what} are {items.dtype} of shape .*allowed: integers of shape"):
+    with pytest.raises(
+        ValueError, match=rf"{what} of (dtype|shape) .*; allowed: (any integer dtype|\(n,\)); f"
+    ):
         model(items)
 
 
 @pytest.mark.parametrize(
-    ("geometry", "message"),
+    ("geometry", "error", "message"),
     [
-        ((96, 24, 1), "cache line 24 bytes; allowed: a power of two, as 32"),
-        ((100, 16, 2), r"cache size 100 bytes; allowed: a multiple of line \* ways = 32 bytes"),
-        ((0, 16, 2), "cache size 0 bytes; allowed: an integer from 1 to 1099511627776"),
-        ((64, 16, 0), "cache associativity 0 lines a set; allowed: an integer of at least 1"),
-        ((64, 16.0, 2), "cache line 16.0 bytes; allowed: an integer of at least 1"),
-        ((64, 16, True), "cache associativity True lines a set; allowed: an integer of at least 1"),
+        ((96, 24, 1), ValueError, "line = 24 bytes; allowed: a power of two, as 32"),
+        ((100, 16, 2), ValueError, r"size = 100 bytes; allowed: a multiple of line \* ways = 32 bytes"),
+        ((0, 16, 2), ValueError, "size = 0; allowed: an integer of at least 1, up to 1099511627776"),
+        ((2**41, 16, 2), ValueError, f"size = {2**41}; allowed: an integer of at least 1, up to {2**40}"),
+        ((64, 16, 0), ValueError, "ways = 0; allowed: an integer of at least 1"),
+        ((64, 16.0, 2), TypeError, r"line = 16\.0 of class float; allowed: an integer of at least 1"),
+        ((64, 16, True), TypeError, "ways = True of class bool; allowed: an integer of at least 1"),
+        ((None, 16, 2), TypeError, "size = None of class NoneType; allowed: an integer"),
     ],
 )
-def test_an_impossible_cache_or_address_is_refused(geometry, message):
-    with pytest.raises(ValueError, match=message):
+def test_an_impossible_cache_or_address_is_refused(geometry, error, message):
+    with pytest.raises(error, match=message):
         set_associative(np.array([0]), *geometry)
-    with pytest.raises(ValueError, match=r"addresses hold -16; allowed: 0 <= value"):
+    with pytest.raises(ValueError, match=r"addresses\[1\] = -16; allowed: values of at least 0; begin"):
         set_associative(np.array([3, -16]), 64, 16, 2)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0], "aos3", 3, 4, 1), "unknown layout 'aos3'; known: soa, aos, aos4"),
-        (([0, 5], "soa", 3, 4, 5), "slots hold 5; allowed: 0 <= value < 5"),
-        (([0, -1], "soa", 3, 4, 5), "slots hold -1; allowed: 0 <= value < 5"),
-        (([0], "soa", 0, 4, 5), "dim 0 items; allowed: an integer of at least 1"),
-        (([0], "aos", 3, 0, 5), "itemsize 0 bytes; allowed: an integer of at least 1"),
-        (([0], "aos", 3, 4, -1), "n -1 rows of 12 bytes; allowed: an integer from 0 to 7"),
-        (([0], "aos", 2, 4, 2**60), f"n {2**60} rows of 8 bytes; allowed: an integer from 0 to {2**60 - 1}"),
+        (([0], "aos3", 3, 4, 1), "unknown layout 'aos3'; allowed: one of soa, aos, aos4"),
+        (([0, 5], "soa", 3, 4, 5), r"slots\[1\] = 5; allowed: values of at least 0, up to 4; let n be"),
+        (([0, -1], "soa", 3, 4, 5), r"slots\[1\] = -1; allowed: values of at least 0, up to 4"),
+        (([0], "soa", 0, 4, 5), "dim = 0; allowed: an integer of at least 1"),
+        (([0], "aos", 3, 0, 5), "itemsize = 0; allowed: an integer of at least 1"),
+        (([0], "aos", 3, 4, -1), r"n = -1; allowed: an integer of at least 0, up to 7\d+ \(rows of 12 bytes"),
+        (([0], "aos", 2, 4, 2**60), f"n = {2**60}; allowed: an integer of at least 0, up to {2**60 - 1}"),
         (([0], "aos4", 5, 4, 9), "rows of 5 x 4 bytes; aos4 allows 1 to 4 x 4, 8 or 16; else take aos"),
         (([0], "aos4", 3, 2, 9), "rows of 3 x 2 bytes; aos4 allows"),
     ],
@@ -306,3 +314,59 @@ def test_addresses_that_no_array_has_are_refused(arguments, message):
     slots, *others = arguments
     with pytest.raises(ValueError, match=message):
         addresses(np.array(slots), *others)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0], None, 3, 4, 1), "layout = None of class NoneType; allowed: one of soa, aos, aos4"),
+        (([0], "soa", 3.0, 4, 1), r"dim = 3\.0 of class float; allowed: an integer"),
+        (([0], "soa", 3, "4", 1), "itemsize = '4' of class str; allowed: an integer"),
+        (([0], "soa", 3, 4, True), "n = True of class bool; allowed: an integer"),
+        ((None, "soa", 3, 4, 1), "slots = None of class NoneType; allowed: an array of any integer dtype"),
+    ],
+)
+def test_an_argument_of_addresses_of_a_wrong_class_is_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        addresses(*arguments)
+
+
+def test_what_no_memory_holds_is_refused_before_it_is_asked_for():
+    with pytest.raises(
+        ValueError, match=r"1 rows of \d+ loads: \d[\d,]+ bytes .*; allowed: up to .*take fewer"
+    ):
+        addresses([0], "soa", 2**42, 4, 1)
+    with pytest.raises(
+        ValueError, match=rf"a cache of {2**40} lines: \d[\d,]+ bytes .*; allowed: .*longer lines"
+    ):
+        set_associative([0], 2**40, 1, 1)
+
+
+def test_rows_that_this_machine_cannot_hold_are_refused(monkeypatch):
+    monkeypatch.setattr("sfc.checks.host_memory", lambda: 2**30)
+    with pytest.raises(
+        ValueError, match=r"1 rows of 4294967296 loads: 68,719,476,752 bytes .*; allowed: up to 1,"
+    ):
+        addresses([0], "soa", 2**32, 1, 1)
+    assert len(addresses([0], "soa", 2**16, 1, 1)) == 2**16
+
+
+@pytest.mark.parametrize(
+    ("histogram", "cold", "reads", "error"),
+    [
+        ([1, 0], 2, 3, None),
+        ([1, 0], 2, 4, ValueError),
+        ([1], 2, 3, ValueError),
+        ([-1, 2], 2, 3, ValueError),
+        ([1.0, 0.0], 2, 3, ValueError),
+        (None, 2, 3, TypeError),
+        ([1, 0], 2.0, 3, TypeError),
+        ([1, 0], 2, "3", TypeError),
+    ],
+)
+def test_distances_that_do_not_add_up_are_refused(histogram, cold, reads, error):
+    if error is None:
+        assert StackDistances(histogram, np.int8(cold), np.uint8(reads)).hits(1) == HitRatio(1, 3)
+        return
+    with pytest.raises(error, match="allowed: "):
+        StackDistances(histogram, cold, reads)

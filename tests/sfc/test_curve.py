@@ -157,7 +157,7 @@ class TestRefusals:
     @pytest.mark.parametrize("dtype", [float, nightly(np.float32), nightly(complex), bool, nightly(object)])
     def test_a_dtype_that_is_no_integer_is_refused_with_the_remedy(self, name, dim, dtype):
         curve = sfc.curve(name, dim)
-        expected = rf"dtype {np.dtype(dtype)}; allowed: any integer dtype; .*astype"
+        expected = rf"dtype {np.dtype(dtype)}; allowed: any integer dtype; scale .* and floor them: np\."
         with pytest.raises(ValueError, match=expected):
             curve.encode(np.zeros((1, dim), dtype), 2)
         with pytest.raises(ValueError, match=expected):
@@ -175,7 +175,7 @@ class TestRefusals:
         curve = sfc.curve(name, dim)
         assert curve.base ** (dim * curve.max_order) <= 2**64
         for wrong in (curve.max_order + 1, -1):
-            expected = rf"order {wrong} .*0 to {curve.max_order}.*64 bits"
+            expected = rf"order of {name} in {dim}D = {wrong};.* up to {curve.max_order}; .*64 bits"
             with pytest.raises(ValueError, match=expected):
                 curve.encode(np.zeros((1, dim), np.int64), wrong)
             with pytest.raises(ValueError, match=expected):
@@ -183,10 +183,13 @@ class TestRefusals:
             with pytest.raises(ValueError, match=expected):
                 curve.traversal(wrong)
 
-    @pytest.mark.parametrize("order", [1.5, True, "2"])
+    @pytest.mark.parametrize("order", [1.5, True, "2", nightly(None), np.timedelta64(2)])
     def test_an_order_that_is_no_integer_is_refused(self, name, dim, order):
-        with pytest.raises(ValueError, match=rf"order '?{order}'?.*integer"):
-            sfc.curve(name, dim).encode(np.zeros((1, dim), np.int64), order)
+        curve = sfc.curve(name, dim)
+        message = rf"order of {name} in {dim}D = .* of class {type(order).__name__}; allowed: an integer of"
+        for call in (curve.side, curve.traversal, lambda k: curve.encode(np.zeros((1, dim), np.int64), k)):
+            with pytest.raises(TypeError, match=message):
+                call(order)
 
 
 @pytest.mark.quick
@@ -282,8 +285,99 @@ def test_a_successor_that_is_no_state_is_refused():
 
 
 def test_tables_of_the_wrong_width_are_refused():
-    with pytest.raises(ValueError, match=r"\(1, 3\).*\(states, 4\)"):
+    with pytest.raises(ValueError, match=r"table `rank` of shape \(1, 3\); allowed: \(states, 4\)"):
         sfc.Curve("broken", 2, 2, [[0, 1, 2]], [[0, 0, 0]])
+
+
+def test_tables_of_different_length_are_refused():
+    with pytest.raises(ValueError, match=r"shape \(1, 4\) and \(2, 4\); allowed: both \(states, 4\)"):
+        sfc.Curve("broken", 2, 2, [[0, 1, 2, 3]], np.zeros((2, 4), int))
+
+
+@pytest.mark.parametrize("name", [None, 3, b"z", ["z"]])
+def test_a_name_that_is_no_text_is_refused(name):
+    with pytest.raises(TypeError, match=r"name = .* of class .*; allowed: a str; it is what tables"):
+        sfc.Curve(name, 2, 2, [[0, 1, 2, 3]], [[0] * 4])
+    with pytest.raises(ValueError, match="name = ''; allowed: a str of at least one character"):
+        sfc.Curve("", 2, 2, [[0, 1, 2, 3]], [[0] * 4])
+
+
+@pytest.mark.parametrize("grammar", ["A", {"A": "AFA"}, ("A", {})])
+def test_a_grammar_of_another_class_is_refused(grammar):
+    with pytest.raises(TypeError, match=r"grammar = .*; allowed: an sfc.curve.Grammar, or None"):
+        sfc.Curve("own", 2, 2, [[0, 1, 2, 3]], [[0] * 4], grammar=grammar)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_durations_are_no_indices_and_no_cells(unit):
+    curve = sfc.curve("hilbert", 2)
+    with pytest.raises(
+        ValueError, match=rf"index of dtype timedelta64\[{unit}\]; allowed: any integer dtype"
+    ):
+        curve.decode(np.array(["NaT"], f"m8[{unit}]"), 32)
+    with pytest.raises(
+        ValueError, match=rf"cells of dtype timedelta64\[{unit}\]; allowed: any integer dtype"
+    ):
+        curve.encode(np.array([[1, 2]], f"m8[{unit}]"), 3)
+    with pytest.raises(ValueError, match=r"table `next` of dtype timedelta64.*; allowed: any integer dtype"):
+        sfc.Curve("own", 2, 2, [[0, 1, 2, 3]], np.zeros((1, 4), f"m8[{unit}]"))
+    with pytest.raises(TypeError, match=r"order of hilbert in 2D = .*timedelta64.*; allowed: an integer"):
+        curve.side(np.timedelta64(2, unit))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("mask", [[[False, True]], False])
+def test_masks_are_not_lost(mask):
+    curve = sfc.curve("hilbert", 2)
+    masked = np.ma.array([[1, 2]], mask=mask)
+    for cells in (masked, list(masked)):
+        with pytest.raises(
+            ValueError, match=r"cells is a masked array; .*\(n, 2\); fill it with \.filled\(\)"
+        ):
+            curve.encode(cells, 3)
+    with pytest.raises(ValueError, match=r"index is a masked array; .*\(n,\); fill it"):
+        curve.decode(masked[0], 3)
+
+
+@pytest.mark.parametrize("cells", [None, "ab", b"ab", {}, {1, 2}, object(), iter([[1, 2]])])
+def test_what_makes_no_array_is_no_cells_and_no_index(cells):
+    curve = sfc.curve("hilbert", 2)
+    with pytest.raises(
+        TypeError, match=r"cells = .*; allowed: an array of any integer dtype, shape \(n, 2\)"
+    ):
+        curve.encode(cells, 3)
+    with pytest.raises(TypeError, match=r"index = .*; allowed: an array of any integer dtype, shape \(n,\)"):
+        curve.decode(cells, 3)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("name", "order"), [("hilbert", 3), ("peano", 2), ("hilbert", 0)])
+def test_the_remedy_for_points_makes_cells_of_them(name, order):
+    """What the message says is run as it stands."""
+    curve = sfc.curve(name, 2)
+    low, high = np.array([-1.0, 2.0]), np.array([1.0, 5.0])
+    points = low + (high - low) * np.array([[0.0, 1.0], [0.5, 0.999], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="scale points to the grid and floor them") as refusal:
+        curve.encode(points, order)
+    remedy = str(refusal.value).partition("floor them: ")[2]
+    cells = eval(remedy, {"np": np, "points": points, "low": low, "high": high})
+    last = curve.side(order) - 1
+    assert cells.tolist() == [[0, last], [curve.side(order) // 2, last], [last, 0]]
+    assert cells.dtype == np.int64
+    curve.encode(cells, order)
+
+
+@pytest.mark.parametrize("order", [3, 32])
+def test_the_remedy_for_fractions_makes_indices_of_them(order):
+    curve = sfc.curve("hilbert", 2)
+    fraction = np.array([0.0, 0.5, 1.0 - 2**-53])
+    with pytest.raises(ValueError, match="scale fractions of the length") as refusal:
+        curve.decode(fraction, order)
+    index = eval(str(refusal.value).partition("floor them: ")[2], {"np": np, "fraction": fraction})
+    assert index.dtype == np.uint64
+    assert index[:2].tolist() == [0, 4**order // 2]
+    curve.decode(index, order)
 
 
 @pytest.mark.parametrize("order", [3, 32])
@@ -317,3 +411,33 @@ def test_any_automaton_is_walked_as_digit_by_digit_at_every_order(dim, base):
                 found = found * base**dim + int(curve.rank[state, digit])
                 state = curve.next[state, digit]
             assert found == position
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error"),
+    [
+        (("hilbert",), {}, TypeError),
+        ((None,), {}, TypeError),
+        ((sfc.curve("hilbert", 2), 2.0), {}, TypeError),
+        ((sfc.curve("hilbert", 2), -1), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, "9"), {}, TypeError),
+        ((sfc.curve("hilbert", 2), 64, 2**60), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, 9, -1), {}, ValueError),
+        ((sfc.curve("hilbert", 2), 64, 9), {"continuous": 1}, TypeError),
+        ((sfc.curve("hilbert", 2), 64, 9), {"closed": "no"}, TypeError),
+    ],
+)
+def test_a_check_of_no_curve_or_by_no_number_is_refused(arguments, options, error):
+    with pytest.raises(error, match="; allowed: "):
+        sfc.testing.check_curve(*arguments, **options)
+    sfc.testing.check_curve(
+        sfc.curve("hilbert", 2), np.int8(64), np.uint8(9), np.int16(0), continuous=np.True_, closed=np.False_
+    )
+
+
+@pytest.mark.parametrize("ordering", ["row", None, sfc.curve("hilbert", 2), (4, 4)])
+def test_a_check_of_no_ordering_is_refused(ordering):
+    with pytest.raises(
+        TypeError, match=r"ordering = .*; allowed: an sfc.Ordering; make one with sfc.ordering"
+    ):
+        sfc.testing.check_ordering(ordering)

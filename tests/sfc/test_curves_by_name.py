@@ -239,15 +239,23 @@ def test_an_axiom_of_another_grammar_and_an_option_of_another_curve_are_refused(
 
 @pytest.mark.parametrize("axiom", [["A"], {}, None, 1])
 def test_an_axiom_that_is_no_text_is_refused(axiom):
-    with pytest.raises(ValueError, match=r"axiom .* of 'hilbert'; allowed: A, B$"):
+    with pytest.raises(TypeError, match=r"axiom = .* of class .*; allowed: one of A, B$"):
         sfc.curve("hilbert", 2, axiom=axiom)
 
 
 @pytest.mark.parametrize("dim", [3.0, "3", None, True])
 def test_a_dim_that_is_no_integer_is_refused(dim):
-    with pytest.raises(ValueError, match=rf"dim {dim!r} of curve 'hilbert'; allowed: an integer"):
+    with pytest.raises(TypeError, match=rf"dim = {dim!r} of class .*; allowed: an integer"):
         sfc.curve("hilbert", dim)
     assert sfc.curve("hilbert", np.uint8(3)) is sfc.curve("hilbert", 3)
+
+
+@pytest.mark.parametrize("name", [None, 3, ["hilbert"], b"hilbert"])
+def test_a_name_that_is_no_text_is_refused(name):
+    with pytest.raises(
+        TypeError, match=r"name = .* of class .*; allowed: a name, one of gray, hilbert, moore"
+    ):
+        sfc.curve(name, 2)
 
 
 @pytest.mark.parametrize("dim", [2, 3])

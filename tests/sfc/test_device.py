@@ -51,7 +51,7 @@ def test_what_the_host_refuses_is_refused_alike(cupy):
             call(where.asarray([0, -1]), 2)
     with pytest.raises(ValueError, match="dtype float64"):
         sfc.device.encode(curve, cupy.zeros((2, 2)), 2)
-    with pytest.raises(ValueError, match=r"takes \(n, 2\)"):
+    with pytest.raises(ValueError, match=r"cells of shape \(2, 3\); allowed: \(n, 2\)"):
         sfc.device.encode(curve, cupy.zeros((2, 3), int), 2)
 
 

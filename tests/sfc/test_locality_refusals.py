@@ -2,35 +2,92 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import sfc
 from sfc import locality
-from tests.sfc.test_locality import MEASURES, every_measure
+from tests.sfc.test_locality import MEASURES
+
+every_ordered = pytest.mark.parametrize(
+    "measure",
+    [*MEASURES.values(), lambda ordering, **more: locality.partition_cut(ordering, 4, **more)],
+    ids=[*MEASURES, "partition cut"],
+)
 
 
-@every_measure
-@pytest.mark.parametrize("samples", [0, -3, 2.0, True, "all"])
-def test_samples_that_are_no_count_are_refused(measure, samples):
-    with pytest.raises(ValueError, match=rf"samples {samples!r}; allowed: an integer of at least 1, or None"):
+@every_ordered
+@pytest.mark.parametrize("wrong", ["hilbert", None, (4, 4), sfc.curve("hilbert", 2), sfc.Ordering, 3])
+def test_what_is_no_ordering_is_refused(measure, wrong):
+    with pytest.raises(
+        TypeError, match=r"ordering = .* of class .*; allowed: an sfc.Ordering; make one with sfc"
+    ):
+        measure(wrong)
+
+
+@every_ordered
+@pytest.mark.parametrize(
+    ("samples", "error"),
+    [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError), ("all", TypeError)],
+)
+def test_samples_that_are_no_count_are_refused(measure, samples, error):
+    with pytest.raises(error, match=rf"samples = {samples!r}.*; allowed: an integer of at least 1; or None"):
         measure(sfc.ordering("row", (4, 4)), samples=samples)
 
 
-@pytest.mark.parametrize("norm", [0, 3, True, "2", math.nan, None])
-def test_another_norm_is_refused(norm):
-    with pytest.raises(ValueError, match=rf"norm {norm!r}; allowed: 1, 2 or math.inf"):
+@every_ordered
+def test_samples_that_no_memory_holds_are_refused_before_they_are_drawn(measure):
+    with pytest.raises(
+        ValueError, match=rf"{2**60} samples: [\d,]+ bytes .*; allowed: up to .*take fewer samples"
+    ):
+        measure(sfc.ordering("row", (4, 4)), samples=2**60)
+
+
+@pytest.mark.parametrize(
+    ("norm", "error"),
+    [(0, ValueError), (3, ValueError), (math.nan, ValueError), (1.5, ValueError)]
+    + [(wrong, TypeError) for wrong in (True, "2", None, 2j, [2], np.array([1, 2]), np.timedelta64(2))],
+)
+def test_another_norm_is_refused(norm, error):
+    with pytest.raises(error, match=r"norm = .*; allowed: 1, 2 or math.inf"):
         locality.dilation(sfc.ordering("row", (4, 4)), norm)
 
 
-@pytest.mark.parametrize("window", [0, 5, 2.0, True, (2, 5), (2, 0), (2,), (2, 2, 2), (), "ab"])
+@pytest.mark.parametrize("window", [0, 7, (2, 5), (2, 0), (2,), (2, 2, 2), ()])
 def test_a_window_that_does_not_fit_is_refused(window):
-    with pytest.raises(ValueError, match=r"window .*; allowed: one integer or 2, each .* the box, \(6, 4\)"):
+    with pytest.raises(ValueError, match=r"window.* = .*; allowed: .*at most the side of the box, \(6, 4\)"):
         locality.clusters(sfc.ordering("row", (6, 4)), window)
 
 
-@pytest.mark.parametrize("pieces", [0, -1, 17, 2.0, True])
-def test_more_pieces_than_cells_or_none_are_refused(pieces):
-    with pytest.raises(ValueError, match=rf"{pieces} pieces; allowed: an integer from 1 to the 16 cells"):
+@pytest.mark.parametrize("window", [5, np.int8(5)])
+def test_a_window_longer_than_one_side_is_refused(window):
+    with pytest.raises(
+        ValueError, match=r"window = .*5.*; allowed: 2 integers, each at most the side of the box"
+    ):
+        locality.clusters(sfc.ordering("row", (6, 4)), window)
+
+
+@pytest.mark.parametrize("window", [2.0, True, "ab", None, (2, 2.0), np.timedelta64(2), {2: 2}])
+def test_a_window_of_a_wrong_class_is_refused(window):
+    with pytest.raises(
+        TypeError, match=r"window(\[1\])? = .* of class .*; allowed: an integer of at least 1"
+    ):
+        locality.clusters(sfc.ordering("row", (6, 4)), window)
+
+
+def test_places_of_a_window_that_no_memory_holds_are_refused_before_they_are_made():
+    with pytest.raises(
+        ValueError, match=rf"{2**60} places of a window: {2**63:,} bytes .*; allowed: .*one cell"
+    ):
+        locality.clusters(sfc.ordering("row", (1,) * 60), 1)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "error"),
+    [(0, ValueError), (-1, ValueError), (17, ValueError), (2.0, TypeError), (True, TypeError)],
+)
+def test_more_pieces_than_cells_or_none_are_refused(pieces, error):
+    with pytest.raises(error, match=rf"pieces = {pieces}.*; allowed: an integer of at least 1, up to 16"):
         locality.partition_cut(sfc.ordering("row", (4, 4)), pieces)
 
 
@@ -60,8 +117,12 @@ def test_more_cells_than_positions_count_are_refused_with_the_remedy(side):
             measure(huge)
 
 
-@every_measure
-@pytest.mark.parametrize("seed", [-1, 1.5, None, True, "0"])
-def test_a_seed_that_is_none_is_refused(measure, seed):
-    with pytest.raises(ValueError, match=rf"seed {seed!r}; allowed: an integer of at least 0"):
-        measure(sfc.ordering("row", (4, 4)), samples=5, seed=seed)
+@every_ordered
+@pytest.mark.parametrize("samples", [None, 5])
+@pytest.mark.parametrize(
+    ("seed", "error"),
+    [(-1, ValueError), (1.5, TypeError), (None, TypeError), (True, TypeError), ("0", TypeError)],
+)
+def test_a_seed_that_is_none_is_refused(measure, seed, error, samples):
+    with pytest.raises(error, match=rf"seed = {seed!r}.*; allowed: an integer of at least 0"):
+        measure(sfc.ordering("row", (4, 4)), samples=samples, seed=seed)

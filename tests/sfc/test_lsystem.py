@@ -166,9 +166,71 @@ def test_a_dimension_without_a_turtle_is_refused(dim):
         curve_from_grammar("broken", dim, "A", {"A": "A"})
 
 
-@pytest.mark.parametrize("axiom", ["C", "", "FF", None])
+@pytest.mark.parametrize("axiom", ["C", "", "FF"])
 def test_an_axiom_without_a_symbol_is_refused_with_those_there_are(axiom):
     rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
     message = rf"axiom {axiom!r}; allowed: one of A, B or a pattern of them"
     with pytest.raises(sfc.GrammarError, match=message):
         curve_from_grammar("broken", 2, axiom, rules)
+
+
+COIL = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, 2, "A", COIL), "name = 3 of class int; allowed: a str"),
+        (("own", 2.0, "A", COIL), r"grammar of 'own': dim = 2\.0 of class float; allowed: an integer"),
+        (("own", True, "A", COIL), "grammar of 'own': dim = True of class bool; allowed: an integer"),
+        (("own", 2, None, COIL), "axiom = None of class NoneType; allowed: a str"),
+        (("own", 2, "A", [("A", "B")]), r"grammar of 'own': rules = .* of class list; allowed: a mapping"),
+        (("own", 2, "A", {"A": 3}), "grammar of 'own': rule 'A' = 3 of class int; allowed: a str"),
+        (("own", 2, "A", {3: "A"}), "grammar of 'own': symbol = 3 of class int; allowed: a str of one"),
+    ],
+)
+def test_a_grammar_of_a_wrong_class_is_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        curve_from_grammar(*arguments)
+
+
+@pytest.mark.parametrize("rules", [{}, {"AB": "A"}, {"": "A"}])
+def test_rules_of_no_character_are_refused(rules):
+    with pytest.raises(sfc.GrammarError, match="allowed: one character = its pattern"):
+        curve_from_grammar("own", 2, "A", rules)
+
+
+def serpentine(base: int) -> dict[str, str]:
+    """Rows to and fro over base x base sub-cubes: one symbol each, all turns undone at the end."""
+    row = "F".join("A" * base)
+    rows = [row + (">F>", "<F<")[k % 2] for k in range(base - 1)] + [row]
+    return {"A": "".join(rows) + ("" if base % 2 else "|")}
+
+
+@pytest.mark.parametrize("base", [65, 67])
+def test_a_base_over_64_is_a_grammar_error(base):
+    with pytest.raises(sfc.GrammarError, match=rf"rule 'A': base = {base}; allowed: an integer .* up to 64"):
+        curve_from_grammar("wide", 2, "A", serpentine(base))
+
+
+@pytest.mark.parametrize(
+    ("order", "error"), [(-1, ValueError), (65, ValueError), (2.0, TypeError), ("2", TypeError)]
+)
+def test_an_order_of_rewritings_that_is_none_is_refused(order, error):
+    with pytest.raises(error, match=r"order = .*; allowed: an integer of at least 0, up to 64"):
+        expand("A", COIL, order)
+
+
+def test_commands_that_no_memory_holds_are_refused_before_they_are_written():
+    with pytest.raises(
+        ValueError, match=r"\d+ commands of order 40: [\d,]+ bytes .*; allowed: up to .*lower order"
+    ):
+        expand("A", COIL, 40)
+
+
+@pytest.mark.parametrize(
+    ("commands", "dim", "error"), [(3, 2, TypeError), ("F", 2.0, TypeError), ("F", 5, ValueError)]
+)
+def test_a_walk_of_no_commands_or_in_no_dimension_is_refused(commands, dim, error):
+    with pytest.raises(error, match="allowed: "):
+        walk(commands, dim)

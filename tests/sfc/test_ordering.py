@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sfc
 from tests import tiers
-from tests.strategies import ORDERINGS, all_cells, shapes, shapes_filled_by
+from tests.strategies import INTEGER_DTYPES, ORDERINGS, all_cells, shapes, shapes_filled_by
 
 every_ordering = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
 
@@ -113,7 +113,7 @@ def test_a_cell_outside_the_box_is_refused(name):
     for wrong in ([3, 0], [0, 4], [-1, 0]):
         with pytest.raises(ValueError, match=rf"{wrong[0]}, {wrong[1]}\] in row 1.*0 <= cell < \(3, 4\)"):
             ordering.rank(np.array([[0, 0], wrong]))
-    with pytest.raises(ValueError, match=r"dtype float64; allowed: any integer dtype"):
+    with pytest.raises(ValueError, match=r"dtype float64; .* \* \(3, 4\)\), 0, \(2, 3\)\)\.astype"):
         ordering.rank(np.zeros((1, 2)))
     with pytest.raises(ValueError, match=r"shape \(1, 3\).*\(n, 2\)"):
         ordering.rank(np.zeros((1, 3), int))
@@ -125,34 +125,119 @@ def test_an_unknown_ordering_lists_those_known():
         sfc.ordering("hilbrt", (4, 4, 4))
 
 
-@pytest.mark.parametrize("shape", [(4, 0), (4, -1), (4, 2.5)])
-def test_a_side_below_one_or_no_integer_is_refused(shape):
-    with pytest.raises(ValueError, match=rf"side {shape[1]}; allowed: integers of at least 1"):
-        sfc.ordering("row", shape)
+@pytest.mark.parametrize("side", [0, -1, 2**63])
+def test_a_side_out_of_range_is_refused(side):
+    for make in (sfc.ordering, sfc.covering):
+        with pytest.raises(
+            ValueError, match=rf"shape\[1\] = {side}; allowed: an integer of at least 1, up to"
+        ):
+            make("row", (4, side))
+    with pytest.raises(ValueError, match=rf"shape\[1\] = {side}; allowed: an integer of at least 1, up to"):
+        sfc.Ordering("own", (3, side), lambda cells: cells[:, 0])
 
 
-@pytest.mark.parametrize("shape", [4, None, 2.5])
+@pytest.mark.parametrize("side", [2.5, True, "3", None, np.timedelta64(3)])
+def test_a_side_that_is_no_integer_is_refused(side):
+    with pytest.raises(TypeError, match=r"shape\[1\] = .* of class .*; allowed: an integer of at least 1"):
+        sfc.ordering("row", (4, side))
+
+
+@pytest.mark.parametrize("shape", [4, None, 2.5, "44", {4: 4}, {4}])
 def test_a_shape_that_is_no_sequence_is_refused(shape):
-    with pytest.raises(ValueError, match=rf"shape {shape}; allowed: a sequence of integers of at least 1"):
+    with pytest.raises(TypeError, match=r"shape = .* of class .*; allowed: a sequence of integers"):
         sfc.ordering("hilbert", shape)
 
 
-@pytest.mark.parametrize("shape", [(3, 0), (3, 2**63)])
-def test_an_ordering_of_one_s_own_checks_its_shape(shape):
-    with pytest.raises(ValueError, match=rf"side {shape[1]}; allowed: integers of at least 1, below"):
-        sfc.Ordering("own", shape, lambda cells: cells[:, 0])
+@pytest.mark.parametrize("shape", [(), (1,) * 65, range(1, 2**62), range(1, 2**70), np.ma.array([4, 4])])
+def test_a_shape_of_no_axes_of_too_many_or_of_masked_sides_is_refused(shape):
+    with pytest.raises(ValueError, match=r"shape .*; allowed: (1 to 64 axes|a sequence of integers)"):
+        sfc.ordering("row", shape)
+
+
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES, ids=str)
+def test_a_shape_of_any_integer_dtype_is_kept_as_python_s_integers(dtype):
+    ordering = sfc.ordering("row", np.array([100, 100, 2], dtype))
+    assert ordering.size == 20000
+    assert {type(side) for side in ordering.shape} == {int}
+
+
+class TestOwnOrderings:
+    """What an `Ordering` of one's own is made of."""
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"name": 3}, "name = 3 of class int; allowed: a str"),
+            ({"rank": None}, r"rank = None of class NoneType; allowed: a function of \(n, dim\) cells"),
+            ({"cells": 3}, "cells = 3 of class int; allowed: None, or a function of ranks"),
+            (
+                {"curve": "hilbert"},
+                "curve = 'hilbert' of class str; allowed: None, or a pair of an sfc.Curve",
+            ),
+            ({"curve": ("hilbert", 2)}, r"curve\[0\] = 'hilbert' of class str; allowed: an sfc.Curve"),
+            (
+                {"curve": (sfc.curve("hilbert", 2), 2.0)},
+                r"order of hilbert in 2D = 2\.0 of class float; allowed",
+            ),
+            ({"around": (4, 4)}, r"around = \(4, 4\) of class tuple; allowed: None, or the sfc.Ordering"),
+        ],
+    )
+    def test_an_argument_of_a_wrong_class_is_refused(self, given, message):
+        with pytest.raises(TypeError, match=message):
+            sfc.Ordering(**{"name": "own", "shape": (3, 4), "rank": lambda cells: cells[:, 0]} | given)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (
+                {"curve": (sfc.curve("hilbert", 2), 1)},
+                r"curve of a box \(2, 2\); allowed: one that holds the box",
+            ),
+            ({"curve": (sfc.curve("hilbert", 3), 2)}, r"curve of a box \(4, 4, 4\); allowed: one that holds"),
+            ({"around": sfc.ordering("row", (4, 3))}, r"around of a box \(4, 3\); allowed: one that holds"),
+        ],
+    )
+    def test_what_does_not_hold_the_box_is_refused(self, given, message):
+        with pytest.raises(ValueError, match=message):
+            sfc.Ordering(**{"name": "own", "shape": (3, 4), "rank": lambda cells: cells[:, 0]} | given)
 
 
 @pytest.mark.parametrize("order", [None, 3, ["row"]])
 def test_what_names_no_order_is_refused(order):
     for make in (sfc.ordering, sfc.covering):
-        with pytest.raises(ValueError, match=r"order .*; allowed: a curve, or one of gilbert, .*hilbert"):
+        with pytest.raises(
+            TypeError, match=r"order = .*; allowed: an sfc.Curve, or one of gilbert, .*hilbert"
+        ):
             make(order, (4, 4))
 
 
-@pytest.mark.parametrize("length", [2.5, 0, -1, True, None])
-def test_a_length_of_pieces_that_is_none_is_refused_at_once(length):
-    with pytest.raises(ValueError, match=rf"length = {length}; allowed: an integer of at least 1"):
+@pytest.mark.parametrize("dim", [2.0, "2", True, [2]])
+def test_a_dim_of_names_that_is_no_integer_is_refused(dim):
+    for names in (sfc.orderings, sfc.curves):
+        with pytest.raises(TypeError, match=r"dim = .* of class .*; allowed: an integer of at least 1"):
+            names(dim)
+    assert sfc.orderings(np.uint8(3)) == sfc.orderings(3)
+
+
+@pytest.mark.quick
+def test_durations_and_masks_are_no_cells_and_no_ranks():
+    ordering = sfc.ordering("row", (3, 4))
+    with pytest.raises(ValueError, match=r"cells of dtype timedelta64\[s\]; allowed: any integer dtype"):
+        ordering.rank(np.zeros((1, 2), "m8[s]"))
+    with pytest.raises(ValueError, match=r"ranks of dtype timedelta64\[s\]; allowed: any integer dtype"):
+        ordering.cells(np.zeros(1, "m8[s]"))
+    with pytest.raises(ValueError, match=r"cells is a masked array; .*filled"):
+        ordering.rank(np.ma.array([[0, 1]], mask=[[False, True]]))
+    with pytest.raises(ValueError, match=r"ranks is a masked array; .*filled"):
+        ordering.cells(np.ma.array([0, 1], mask=[False, True]))
+
+
+@pytest.mark.parametrize(
+    ("length", "error"),
+    [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError), (None, TypeError)],
+)
+def test_a_length_of_pieces_that_is_none_is_refused_at_once(length, error):
+    with pytest.raises(error, match=rf"length = {length}.*; allowed: an integer of at least 1 \(cells\)"):
         sfc.ordering("row", (3, 3)).chunks(length)
 
 
@@ -196,10 +281,36 @@ def test_a_table_of_more_cells_than_32_bits_count_is_refused():
 
 def test_what_no_memory_holds_is_refused_with_the_remedy():
     huge = sfc.ordering("row", (2**20, 2**20, 2))
-    with pytest.raises(ValueError, match=rf"traversal of .* {2**41} cells of 24 bytes.*2\*\*40.*`chunks`"):
+    with pytest.raises(
+        ValueError, match=rf"traversal of .* {2**41} cells: {3 * 2**44:,} bytes .*; allowed.*`chunks`"
+    ):
         huge.traversal()
-    with pytest.raises(ValueError, match=rf"ranks of .* {2**41} cells of 8 bytes.*2\*\*40.*`rank`"):
+    with pytest.raises(ValueError, match=rf"ranks of .* {2**41} cells: {2**44:,} bytes .*; allowed.*`rank`"):
         huge.ranks()
+    with pytest.raises(
+        ValueError, match=rf"piece of {2**41} cells: {3 * 2**44:,} bytes .*; allowed.* shorter"
+    ):
+        huge.chunks(2**62)
+
+
+@pytest.mark.quick
+def test_what_this_machine_cannot_hold_is_refused_before_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr("sfc.checks.SMALL", 0)
+    ordering = sfc.ordering("row", (2**8, 2**8))
+    for bytes_a_cell, list_cells in (
+        (16, ordering.traversal),
+        (16, sfc.curve("hilbert", 2).traversal),
+        (16, ordering.chunks),
+        (12, ordering.dense_ranks),
+        (8, ordering.ranks),
+        (8, lambda *_: sfc.ordering("random", (2**8, 2**8))),
+    ):
+        arguments = (8,) if getattr(list_cells, "__self__", None) is sfc.curve("hilbert", 2) else ()
+        monkeypatch.setattr("sfc.checks.host_memory", lambda size=bytes_a_cell * 2**16 - 1: size)
+        with pytest.raises(ValueError, match=rf": {bytes_a_cell * 2**16:,} bytes .*; allowed: up to "):
+            list_cells(*arguments)
+        monkeypatch.setattr("sfc.checks.host_memory", lambda size=bytes_a_cell * 2**16: size)
+        list_cells(*arguments)
 
 
 @pytest.mark.parametrize("side", [2**32, 2**32 - 1])

@@ -23,9 +23,17 @@ def test_tiled_is_row_major_over_tiles_and_inside_them(shape, tile):
     )
 
 
-@pytest.mark.parametrize("tile", [0, -1, 2.0, (2, 2, 2), True, (2, 0)])
+@pytest.mark.parametrize("tile", [0, -1, (2, 2, 2), (2, 0), ()])
 def test_a_tile_that_is_none_is_refused(tile):
-    with pytest.raises(ValueError, match=r"tile = .*allowed: an integer of at least 1, or 2 of them"):
+    with pytest.raises(
+        ValueError, match=r"tile(\[1\])? = .*; allowed: (an integer of at least 1|.* 2 integers)"
+    ):
+        sfc.ordering("tiled", (5, 5), tile=tile)
+
+
+@pytest.mark.parametrize("tile", [2.0, True, "22", None, {2: 2}, (2, 2.0), np.timedelta64(2)])
+def test_a_tile_of_a_wrong_class_is_refused(tile):
+    with pytest.raises(TypeError, match=r"tile(\[1\])? = .* of class .*; allowed: an integer of at least 1"):
         sfc.ordering("tiled", (5, 5), tile=tile)
 
 
@@ -52,9 +60,12 @@ def test_a_tile_may_be_any_sequence_of_integers(tile):
     assert np.array_equal(sfc.ordering("tiled", (5, 7), tile=tile).traversal(), expected)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, None, True, "1"])
-def test_a_seed_that_is_none_is_refused(seed):
-    with pytest.raises(ValueError, match=rf"seed = {seed!r}; allowed: an integer of at least 0"):
+@pytest.mark.parametrize(
+    ("seed", "error"),
+    [(-1, ValueError), (1.5, TypeError), (None, TypeError), (True, TypeError), ("1", TypeError)],
+)
+def test_a_seed_that_is_none_is_refused(seed, error):
+    with pytest.raises(error, match=rf"seed = {seed!r}.*; allowed: an integer of at least 0"):
         sfc.ordering("random", (4, 4), seed=seed)
 
 

@@ -15,26 +15,38 @@ ONE = [[0, 1, 2, 3]], [[0, 0, 0, 0]]  # Morton's tables in 2D
 @pytest.mark.parametrize(
     ("dim", "base", "tables", "start", "message"),
     [
-        (2, 1, ([[0]], [[0]]), 0, "base 1; allowed: an integer from 2 to 64"),
-        (2, 0, ([[0]], [[0]]), 0, "base 0; allowed: an integer from 2 to 64"),
-        (2, 2.0, ONE, 0, "base 2.0; allowed: an integer from 2 to 64"),
-        (0, 2, ([[0]], [[0]]), 0, "dim 0; allowed: an integer of at least 1"),
-        ("2", 2, ONE, 0, "dim '2'; allowed: an integer of at least 1"),
+        (2, 1, ([[0]], [[0]]), 0, "base = 1; allowed: an integer of at least 2, up to 64"),
+        (2, 0, ([[0]], [[0]]), 0, "base = 0; allowed: an integer of at least 2, up to 64"),
+        (0, 2, ([[0]], [[0]]), 0, "dim = 0; allowed: an integer of at least 1"),
         (10**9, 2, ONE, 0, r"base 2 in 1000000000D; allowed: base\*\*dim up to 65536; take a smaller base"),
-        (1, 257, ONE, 0, "base 257; allowed: an integer from 2 to 64"),
+        (1, 257, ONE, 0, "base = 257; allowed: an integer of at least 2, up to 64"),
         (3, 41, ONE, 0, r"base 41 in 3D; allowed: base\*\*dim up to 65536; take a smaller base"),
         (2, 2, (np.empty((0, 4), int),) * 2, 0, "0 states; allowed: 1 to 65536; merge"),
         (1, 2, (np.tile([0, 1], (MOST + 1, 1)),) * 2, 0, "65537 states; allowed: 1 to 65536; merge"),
         (2, 2, (np.array(ONE[0], float), ONE[1]), 0, "table `rank` of dtype float64; allowed: .*astype"),
         (2, 2, (ONE[0], np.array(ONE[1], float)), 0, "table `next` of dtype float64; allowed: .*astype"),
         (2, 2, (ONE[0], [[0, 0, 0, -1]]), 0, r"-1 in `next`, a state outside 0\.\.0; allowed: the row"),
-        (2, 2, ONE, 0.7, r"start 0\.7; allowed: an integer"),
-        (2, 2, ONE, True, "start True; allowed: an integer"),
-        (2, 2, ONE, 1, r"1 in `start`, a state outside 0\.\.0; allowed: the row numbers"),
+        (2, 2, ONE, 1, "start = 1; allowed: an integer of at least 0, up to 0; a state is a row"),
     ],
 )
 def test_what_is_no_automaton_is_refused(dim, base, tables, start, message):
     with pytest.raises(ValueError, match=f"curve 'broken': {message}"):
+        sfc.Curve("broken", dim, base, *tables, start)
+
+
+@pytest.mark.parametrize(
+    ("dim", "base", "tables", "start", "message"),
+    [
+        (2, 2.0, ONE, 0, r"base = 2\.0 of class float; allowed: an integer of at least 2, up to 64"),
+        ("2", 2, ONE, 0, "dim = '2' of class str; allowed: an integer of at least 1"),
+        (2, 2, ONE, 0.7, r"start = 0\.7 of class float; allowed: an integer"),
+        (2, 2, ONE, True, "start = True of class bool; allowed: an integer"),
+        (2, 2, (None, ONE[1]), 0, "table `rank` = None of class NoneType; allowed: an array of any integer"),
+        (2, 2, (ONE[0], {}), 0, "table `next` = {} of class dict; allowed: an array of any integer"),
+    ],
+)
+def test_a_wrong_class_is_refused(dim, base, tables, start, message):
+    with pytest.raises(TypeError, match=f"curve 'broken': {message}"):
         sfc.Curve("broken", dim, base, *tables, start)
 
 
