@@ -130,7 +130,10 @@ class State:
             ValueError: another dtype or shape, an index that is none, or one that repeats.
         """
         n = len(self)
-        if isinstance(order, (list, tuple, np.ndarray)) and np.asarray(order).dtype == bool:
+        listed = isinstance(order, (list, tuple)) and len(order) > 0
+        if (isinstance(order, np.ndarray) and order.dtype == bool) or (
+            listed and all(isinstance(one, bool) for one in order)
+        ):
             order = np.flatnonzero(checks.array("order", order, "b", "flags, one a particle", (n,)))
         order = checks.array("order", order, "iu", "integers, or flags", ("m",)).astype(np.intp)
         if len(order) and not 0 <= order.min() <= order.max() < n:

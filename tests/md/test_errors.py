@@ -109,7 +109,18 @@ class TestState:
 
     @pytest.mark.parametrize(
         "order",
-        [[0.5], [2], [-1], [0, 0], [[0]], [True], np.array([0], "m8[s]"), np.array([2**63], np.uint64)],
+        [
+            [0.5],
+            [2],
+            [-1],
+            [0, 0],
+            [[0]],
+            [True],
+            [True, 1, 0],
+            [[1, 0], [1]],
+            np.array([0], "m8[s]"),
+            np.array([2**63], np.uint64),
+        ],
     )
     def test_taken_in_an_order_that_is_none(self, order):
         with refused("order .*allowed: |id holds a repeated value"):
