@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from md import checks
+
 FARTHEST = 1000.0  # from an open side, in lengths of the box along that axis
 
 
@@ -17,6 +19,7 @@ class Box:
         open: likewise; particles go out at both ends of an open axis and on as they like, up to 1000 lengths.
 
     Raises:
+        TypeError: sides that are no numbers, or flags that are neither True nor False.
         ValueError: another number of axes, a side that is not positive and finite, flags that do not match,
             or an axis that is both periodic and open.
     """
@@ -26,11 +29,9 @@ class Box:
     open: tuple[bool, ...] = (False,)
 
     def __post_init__(self):
-        lengths = tuple(float(side) for side in np.atleast_1d(np.asarray(self.lengths, dtype=np.float64)))
+        lengths = checks.numbers("lengths", self.lengths, above=0, unit="particle diameters")
         if len(lengths) not in (2, 3):
-            raise ValueError(f"box lengths {lengths}; allowed: two or three axes")
-        if not all(np.isfinite(side) and side > 0 for side in lengths):
-            raise ValueError(f"box lengths {lengths}; allowed: positive and finite, in particle diameters")
+            raise checks.refuse_value("lengths", lengths, "two or three axes, in particle diameters")
         periodic = _flags("periodic", self.periodic, len(lengths))
         open_ = _flags("open", self.open, len(lengths))
         if any(both for both in map(all, zip(periodic, open_, strict=True))):
@@ -60,7 +61,12 @@ class Box:
 
         Returns:
             (n, dim), a copy; other axes as they were.
+
+        Raises:
+            TypeError: positions that make no array.
+            ValueError: another shape, or positions that are no numbers.
         """
+        pos = checks.array("pos", pos, "fiu", "real numbers", ("n", self.dim))
         pos = np.array(pos, dtype=np.result_type(pos, np.float32))
         for axis, (length, periodic) in enumerate(zip(self.lengths, self.periodic, strict=True)):
             if periodic:
@@ -98,8 +104,10 @@ class Box:
 
 
 def _flags(name: str, given, dim: int) -> tuple[bool, ...]:
-    flags = (given,) if isinstance(given, (bool, np.bool_)) else tuple(given)
-    flags = flags * dim if len(flags) == 1 else flags
-    if len(flags) != dim:
+    if isinstance(given, (bool, np.bool_)):
+        return (bool(given),) * dim
+    flags = checks.sequence(name, given, "flags, or one flag")
+    if len(flags) not in (1, dim):
         raise ValueError(f"{name} = {given} for {dim} axes; allowed: one flag, or one an axis")
-    return tuple(bool(flag) for flag in flags)
+    each = tuple(checks.flag(f"{name}[{k}]", flag) for k, flag in enumerate(flags))
+    return each * dim if len(each) == 1 else each

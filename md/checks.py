@@ -7,6 +7,7 @@ from typing import Any
 
 import psutil
 
+from sfc import Curve
 from sfc.checks import (
     array,
     flag,
@@ -40,6 +41,7 @@ __all__ = [
     "number",
     "number_or_word",
     "numbers",
+    "order_of_cells",
     "refuse_class",
     "refuse_value",
     "sequence",
@@ -91,6 +93,19 @@ def memory(name: str, needed: int, free: int, remedy: str) -> None:
             f"{name}: {needed:,} bytes ({needed / 2**30:.3g} GiB) are needed; allowed: up to {free:,} "
             f"({free / 2**30:.3g} GiB), which are free; {remedy}"
         )
+
+
+def order_of_cells(name: str, value: object) -> str | Curve:
+    """The order of cells itself; whether there is one of that name depends on the box.
+
+    Args:
+        name: of the argument.
+        value: a name of `sfc.orderings(dim)`, or a `sfc.Curve`.
+
+    Raises:
+        TypeError: neither.
+    """
+    return instance(name, value, (str, Curve), "a name of sfc.orderings(dim), or a sfc.Curve")
 
 
 def number_or_word(

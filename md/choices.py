@@ -54,6 +54,8 @@ def told(slot: str, choice: Any) -> Any:
             return {"name": name, "with": {p: told(p, getattr(choice, p)) for p in parameters}}
     if choice is None or isinstance(choice, str) or type(choice) in (bool, int, float):
         return choice
+    if isinstance(choice, np.longdouble):
+        choice = np.float64(choice)  # kernels take no more of it
     if isinstance(choice, np.generic) and choice.dtype.kind in NUMBERS:
         return {"number": choice.item(), "dtype": choice.dtype.str}
     if isinstance(choice, (tuple, list)):

@@ -13,6 +13,7 @@ from md import checks
 from md.foresight import Foresight
 from md.watching import Run, Watching
 
+LONGEST = 2**24  # window, whose times are kept
 LATEST = 5  # reorders, whose median is what one costs
 
 
@@ -23,7 +24,7 @@ class Decayed(Watching):
         loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
             is the best moment while the loss grows in proportion to the steps. It is foreseen from the
             cycles before (`md.foresight`), so the first few are not the best yet.
-        window: steps to average over; "auto" has no use for it.
+        window: steps to average over, up to 2^24; "auto" has no use for it.
 
     Raises:
         TypeError: a loss that is no number nor "auto", or a window that is no integer.
@@ -39,7 +40,7 @@ class Decayed(Watching):
         self.loss = checks.number_or_word(
             "loss of Decayed", loss, ("auto",), above=0, unit="share of the force phase"
         )
-        self.window = checks.integer("window of Decayed", window, unit="steps")
+        self.window = checks.integer("window of Decayed", window, 1, LONGEST, unit="steps")
 
     def __repr__(self) -> str:
         return f"Decayed(loss={self.loss!r}, window={self.window})"

@@ -1,11 +1,13 @@
 """What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from md.box import Box
+from md import checks
+from md.box import FARTHEST, Box
 from md.whole import write_whole
 
 
@@ -55,15 +57,18 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
     """The folder that faults are saved in, made if it is not there; None for none.
 
     Raises:
+        TypeError: neither a path nor None.
         ValueError: a folder that cannot be made.
     """
     if folder is None:
         return None
+    checks.instance("post_mortem", folder, (str, os.PathLike), "a path, as a str or a pathlib.Path, or None")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # of a path with a zero byte, say
+        told = getattr(error, "strerror", None) or error
         raise ValueError(
-            f"post_mortem = {str(folder)!r}: {error.strerror}; allowed: a folder that is there or can be made"
+            f"post_mortem = {str(folder)!r}: {told}; allowed: a folder that is there or can be made"
         ) from error
     return Path(folder)
 
@@ -117,13 +122,19 @@ class NonFiniteState(SimulationFault):
 
 
 class ParticleEscaped(SimulationFault):
-    """A particle left the box through a closed axis, or went a whole length past a periodic one."""
+    """A particle left the box through a closed axis, or went too far past another.
+
+    That is more than a length past a side on a periodic axis in one step, and more than 1000 lengths beyond
+    a side on an open one.
+    """
 
     def __init__(self, step: int, particle: int):
         super().__init__(
             f"step {step}: particle {particle} is outside the box; allowed in a step: at most one box length "
-            f"past a side on a periodic axis, nothing on any other; lower dt, make the axis periodic, or "
-            "give it walls that are stiff enough (a shorter contact_time)",
+            f"past a side on a periodic axis, and nothing past a side on a closed one; on an open axis up to "
+            f"{FARTHEST:g} box lengths past a side at any time; lower dt, make the axis periodic, or give it "
+            "walls that are stiff enough (a shorter contact_time); a particle that flies on out of an open "
+            "side ends the run there: make the box longer along that axis, or leave the particle out",
             step,
             particle,
         )

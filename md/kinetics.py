@@ -2,6 +2,7 @@
 
 import math
 
+from md import checks
 from md.state import sphere_volume
 
 
@@ -13,14 +14,13 @@ def contact_correlation(filling_fraction: float, dim: int = 3) -> float:
         dim: 2 or 3.
 
     Raises:
+        TypeError: a value that is no number, or a dimension that is no integer.
         ValueError: a value outside its range.
 
     Carnahan and Starling, J. Chem. Phys. 51 (1969) 635; in 2D Henderson, Mol. Phys. 30 (1975) 971.
     """
-    if not 0 <= filling_fraction < 1 or dim not in (2, 3):
-        raise ValueError(
-            f"filling_fraction = {filling_fraction}, dim = {dim}; allowed: 0 <= phi < 1, and 2 or 3"
-        )
+    filling_fraction = checks.number("filling_fraction", filling_fraction, 0, below=1)
+    dim = checks.integer("dim", dim, 2, 3)
     if dim == 2:
         return (1 - 7 * filling_fraction / 16) / (1 - filling_fraction) ** 2
     return (1 - filling_fraction / 2) / (1 - filling_fraction) ** 3
@@ -35,12 +35,14 @@ def collision_rate(filling_fraction: float, temperature: float, dim: int = 3) ->
         dim: 2 or 3.
 
     Raises:
+        TypeError: a value that is no number, or a dimension that is no integer.
         ValueError: a value outside its range.
 
     Chapman and Cowling, The Mathematical Theory of Non-uniform Gases (1970), ch. 16.
     """
-    if not temperature >= 0:
-        raise ValueError(f"temperature = {temperature}; allowed: 0 or more, in d^2 / time^2")
+    filling_fraction = checks.number("filling_fraction", filling_fraction, 0, below=1)
+    temperature = checks.number("temperature", temperature, 0, unit="d^2 / time^2")
+    dim = checks.integer("dim", dim, 2, 3)
     density = filling_fraction / sphere_volume(dim)
     aim = 2 if dim == 2 else 4  # of the surface of a sphere of radius d, over sqrt(pi)
     return aim * math.sqrt(math.pi * temperature) * density * contact_correlation(filling_fraction, dim)
@@ -54,13 +56,12 @@ def sonine_coefficient(restitution: float, dim: int = 3) -> float:
         dim: 2 or 3.
 
     Raises:
+        TypeError: a value that is no number, or a dimension that is no integer.
         ValueError: a value outside its range.
 
     Van Noije and Ernst, Granular Matter 1 (1998) 57.
     """
-    e = restitution
-    if not 0 < e <= 1 or dim not in (2, 3):
-        raise ValueError(f"restitution = {e}, dim = {dim}; allowed: 0 < e <= 1, and 2 or 3")
+    e, dim = checks.number("restitution", restitution, above=0, high=1), checks.integer("dim", dim, 2, 3)
     return 16 * (1 - e) * (1 - 2 * e**2) / (9 + 24 * dim + (8 * dim - 41) * e + 30 * e**2 * (1 - e))
 
 
@@ -74,10 +75,12 @@ def cooling_time(filling_fraction: float, temperature: float, restitution: float
         dim: 2 or 3.
 
     Raises:
+        TypeError: a value that is no number, or a dimension that is no integer.
         ValueError: a value outside its range.
 
     Haff, J. Fluid Mech. 134 (1983) 401; with the Sonine term, van Noije and Ernst (1998).
     """
+    restitution = checks.number("restitution", restitution, above=0, high=1)
     excess = 1 + 3 * sonine_coefficient(restitution, dim) / 16
     lost = (1 - restitution**2) * excess * collision_rate(filling_fraction, temperature, dim)
     return 2 * dim / lost if lost else math.inf
@@ -91,6 +94,7 @@ def mean_free_path(filling_fraction: float, dim: int = 3) -> float:
         dim: 2 or 3.
 
     Raises:
+        TypeError: a value that is no number, or a dimension that is no integer.
         ValueError: a value outside its range.
 
     Chapman and Cowling (1970).

@@ -29,7 +29,7 @@ from md.search import Search, search
 from md.start import begin
 from md.state import Particles, State
 from md.surrounding import Surrounding, memories, remember
-from md.together import check_together, time_step
+from md.together import check_classes, check_together, time_step
 from md.trajectory import append_frame
 from md.watch import Watch
 from sfc.cache import AccessStream
@@ -68,9 +68,10 @@ class Simulation:
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
     Raises:
+        TypeError: an argument of another class than described, or a law whose class has no pair function.
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
-            choices that do not go together (`md.together`), or a folder that cannot be made.
-        TypeError: a law whose class has no pair function.
+            choices that do not go together (`md.together`), more cells than there is memory for, or a folder
+            that cannot be made.
         BackendUnavailableError: CUDA asked for where there is none, or for a law without a `.cuh`.
     """
 
@@ -92,6 +93,7 @@ class Simulation:
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
     ):
+        state, walls, reorder, surroundings = check_classes(state, walls, reorder, surroundings)
         precision = checks.word("precision", precision, PRECISIONS)
         fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
@@ -118,7 +120,7 @@ class Simulation:
         self._choices = {
             "law": law, "search": chosen, "integrator": mover, "dt": self.dt, "reorder": reorder,
             "walls": walls, "gravity": None if gravity is None else tuple(map(float, gravity)),
-            "surroundings": tuple(surroundings), "backend": self.backend, "precision": precision,
+            "surroundings": surroundings, "backend": self.backend, "precision": precision,
             "fused": fused, "allow_overlap": allow_overlap,
         }  # fmt: skip
 
@@ -232,10 +234,14 @@ class Simulation:
                 for the touching pairs: closer than the cutoff times the sum of their radii.
 
         Raises:
+            TypeError: a distance that is no number.
             ValueError: a distance the search cannot see.
         """
-        if distance is not None and not (most := self._grid.cutoff) >= distance > 0:
-            raise ValueError(f"distance = {distance}; allowed: 0 < distance <= {most}, the law's cutoff")
+        if distance is not None:
+            remedy = "the most is the law's cutoff times the largest diameter"
+            distance = checks.number(
+                "distance", distance, high=self._grid.cutoff, above=0, unit="d", remedy=remedy
+            )
         self._loop.see()
         self._loop.build()
         return self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
@@ -280,6 +286,7 @@ class Simulation:
 
         The run that goes on from here and the one that `load` makes are the same, where the search repeats on
         the backend (`Search.repeats_on`) and nothing goes by the times of steps (`Decayed`, a skin "auto").
+        On the CPU `md.search.Reflexive` needs the same number of threads too: each sums forces of its own.
 
         Args:
             path: of the file, usually `.npz`. What is there stays until the new one is whole.
@@ -308,6 +315,8 @@ class Simulation:
         **instead: Any,
     ) -> Self:
         """The simulation that was saved, at the step at which it was; its timings begin anew.
+
+        It goes on to the last bit as `save` says: with the search `reflexive` on as many threads alone.
 
         Args:
             path: of the file, which runs no code.

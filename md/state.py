@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
+from md import checks
 from md.backend import Backend
 from md.box import Box
 from sfc.compile import kernel
@@ -68,14 +69,15 @@ class State:
         radius: as given; None where all are a half, and of no particles.
 
     Raises:
-        ValueError: shapes that do not match, a value that is not finite, a particle outside the box, ids
-            that repeat, a radius outside its range, or more particles than int32 counts.
+        TypeError: no `md.Box`, or what makes no array.
+        ValueError: shapes that do not match, a dtype that is none of numbers, a masked array, a value that is
+            not finite, a particle outside the box, ids that repeat, a radius outside its range, or more
+            particles than int32 counts.
     """
 
     def __init__(self, pos, vel, box: Box, id=None, radius=None):
-        pos, vel = _floats("pos", pos), _floats("vel", vel)
-        if pos.ndim != 2 or pos.shape[1] != box.dim:
-            raise ValueError(f"pos of shape {pos.shape}; allowed in this box: (n, {box.dim})")
+        checks.instance("box", box, Box, "an md.Box", "such as md.Box((10, 10, 10))")
+        pos, vel = (_floats(name, given, ("n", box.dim)) for name, given in (("pos", pos), ("vel", vel)))
         if vel.shape != pos.shape:
             raise ValueError(f"vel of shape {vel.shape}; allowed: that of pos, {pos.shape}")
         if len(pos) > MAX_PARTICLES:
@@ -93,9 +95,8 @@ class State:
                 f"where periodic = {box.periodic}, open = {box.open}; box.wrap(pos) folds positions back "
                 "along the periodic axes"
             )
-        ids = np.arange(len(pos)) if id is None else np.asarray(id)
-        if ids.shape != (len(pos),) or not np.issubdtype(ids.dtype, np.integer):
-            raise ValueError(f"id of shape {ids.shape} and dtype {ids.dtype}; allowed: {len(pos)} integers")
+        ids = np.arange(len(pos)) if id is None else id
+        ids = checks.array("id", ids, "iu", "integers, one a particle", (len(pos),))
         ranked = np.sort(ids)
         if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_ID or (ranked[1:] == ranked[:-1]).any()):
             raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_ID}")
@@ -121,8 +122,23 @@ class State:
         """The particles in another memory order, or some of them.
 
         Args:
-            order: (m,) indices into the present order.
+            order: (m,) indices into the present order, distinct integers from 0 to n - 1; or (n,) flags,
+                True for those to take.
+
+        Raises:
+            TypeError: what makes no array.
+            ValueError: another dtype or shape, an index that is none, or one that repeats.
         """
+        n = len(self)
+        listed = isinstance(order, (list, tuple)) and len(order) > 0
+        if (isinstance(order, np.ndarray) and order.dtype == bool) or (
+            listed and all(isinstance(one, bool) for one in order)
+        ):
+            order = np.flatnonzero(checks.array("order", order, "b", "flags, one a particle", (n,)))
+        order = checks.array("order", order, "iu", "integers, or flags", ("m",)).astype(np.intp)
+        if len(order) and not 0 <= order.min() <= order.max() < n:
+            wrong = order[(order < 0) | (order >= n)][0]
+            raise ValueError(f"order holds {wrong}; allowed: 0 .. {n - 1}, indices of {n} particles")
         radius = None if self.radius is None else self.radius[order]
         return State(self.pos[order], self.vel[order], self.box, self.id[order], radius)
 
@@ -142,11 +158,7 @@ def mean_volume(radius: np.ndarray | None, dim: int) -> float:
 def _radii(radius, n: int) -> np.ndarray | None:
     if radius is None:
         return None
-    radius = _floats("radius", radius)
-    if radius.shape != (n,):
-        raise ValueError(
-            f"radius of shape {radius.shape}; allowed: ({n},), one a particle, or None for a half"
-        )
+    radius = _floats("radius", radius, (n,), "one a particle, or None for a half")
     good = (radius >= SMALLEST) & (radius <= LARGEST)
     if not good.all():
         i = int(good.argmin())
@@ -156,14 +168,11 @@ def _radii(radius, n: int) -> np.ndarray | None:
     return radius if n else None
 
 
-def _floats(name: str, values) -> np.ndarray:
-    array = np.asarray(values)
-    if array.dtype == object or not (
-        np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
-    ):
-        raise ValueError(f"{name} of dtype {array.dtype}; allowed: real numbers")
+def _floats(name: str, values, shape: tuple[int | str, ...], remedy: str = "") -> np.ndarray:
+    array = checks.array(name, values, "fiu", "real numbers", shape, remedy)
     wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-    return np.array(array, dtype=wanted, order="C")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+        return np.array(array, dtype=wanted, order="C")
 
 
 class Particles:

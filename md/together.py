@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,31 @@ from md.laws.pair import require_law
 from md.laws.walls import Walls
 from md.reorder import Reorder
 from md.search import Search
+from md.state import State
 from md.surrounding import Surrounding
 
 STEPS_PER_CONTACT = 50
+
+
+def check_classes(
+    state: Any, walls: Any, reorder: Any, surroundings: Any
+) -> tuple[State, Walls | None, Reorder | None, tuple[Surrounding, ...]]:
+    """What was given for a simulation, the surroundings as a tuple.
+
+    Raises:
+        TypeError: one of another class.
+    """
+    checks.instance("state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)")
+    if walls is not None:
+        checks.instance("walls", walls, Walls, "md.laws.Walls, md.laws.ShakenWalls or None")
+    if reorder is not None:
+        remedy = 'such as md.Reorder("hilbert", md.Every(500))'
+        checks.instance("reorder", reorder, Reorder, "an md.Reorder or None", remedy)
+    allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
+    surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
+    for k, surrounding in enumerate(surroundings):
+        checks.instance(f"surroundings[{k}]", surrounding, Surrounding, "an md.Wing or an md.Inflow")
+    return state, walls, reorder, surroundings
 
 
 def check_together(

@@ -5,6 +5,7 @@
 
 import warnings
 
+from md import checks
 from md.backend.base import LAYOUTS, NO_FAULT, Backend, BackendUnavailableError, DeviceMemoryError, Timings
 from md.backend.cpu import Cpu
 from md.backend.cuda import Cuda, why_not
@@ -37,6 +38,7 @@ def get(choice: str | Backend, layout: str | None = None) -> Backend:
         The backend.
 
     Raises:
+        TypeError: neither a name nor a backend.
         ValueError: an unknown name or layout, or a layout beside a backend that has its own.
         BackendUnavailableError: CUDA asked for where there is none.
     """
@@ -47,8 +49,7 @@ def get(choice: str | Backend, layout: str | None = None) -> Backend:
                 f"layout {layout!r} beside a backend of layout {choice.layout!r}; give one of them"
             )
         return choice
-    if choice not in BACKENDS:
-        raise ValueError(f"unknown backend {choice!r}; known: {', '.join(BACKENDS)}")
+    choice = checks.word("backend", choice, BACKENDS, "or a md.backend.Backend")
     if choice == "cpu":
         return Cpu(layout)
     reason = why_not()

@@ -1,5 +1,6 @@
 """Moving the particles by one step. A new integrator is its own file (pair) and one line here."""
 
+from md import checks
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
 from md.integrate.strategy import Integrator
@@ -17,10 +18,9 @@ def integrator(choice: str | Integrator) -> Integrator:
     """An integrator by name, or one as it is.
 
     Raises:
+        TypeError: neither a name nor an integrator.
         ValueError: an unknown name; lists those known.
     """
     if isinstance(choice, Integrator):
         return choice
-    if choice not in INTEGRATORS:
-        raise ValueError(f"unknown integrator {choice!r}; known: {', '.join(INTEGRATORS)}")
-    return INTEGRATORS[choice]()
+    return INTEGRATORS[checks.word("integrator", choice, INTEGRATORS, "or an integrator of your own")]()

@@ -104,7 +104,7 @@ class Fields:
 
     def report(self, simulation: Simulation) -> None:
         """Add the fields of a simulation as it is."""
-        inside = simulation.inside()
+        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
         sums = _sums(inside, self.cells)
         self._sums = sums if self._looks == 0 else self._sums + sums
         self._looks += 1

@@ -66,7 +66,8 @@ def look(
 ) -> Observation:
     """Look at a simulation, without changing its run (as far as `Simulation.state` promises that).
 
-    Takes about as long as two steps.
+    Takes about as long as two steps. On the CPU each thread sums a part of the particles: another number of
+    threads (`NUMBA_NUM_THREADS`) gives other last bits of what is seen, though not of the run.
 
     Args:
         simulation: the simulation.

@@ -18,6 +18,8 @@ AXES = "xyz"
 class Observer:
     """A reporter that looks; for `Simulation.run(reporters=[observer])` of one simulation.
 
+    As with `look`, another number of threads gives other last bits of what is seen.
+
     Args:
         interval: in steps, at least 1.
         profiles: a `Profile`, or several, to take at each look.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from md import checks
 from md.laws.walls import RADIUS
 from md.state import State
 
@@ -38,17 +39,15 @@ def section(state: State, axis: int = 1, at: float | None = None) -> Section:
         The discs. One that reaches over a side of the box is not repeated on the other.
 
     Raises:
+        TypeError: no `md.State`, an axis that is no integer, or a place that is no number.
         ValueError: a state in two dimensions, an axis that is not there, or a plane outside the box.
     """
-    box = state.box
+    box = checks.instance("state", state, State, "an md.State", "take the `state` of a simulation").box
     if box.dim != 3:
         raise ValueError(f"a section of a state in {box.dim} dimensions; allowed: 3")
-    if axis not in (0, 1, 2):
-        raise ValueError(f"axis = {axis!r} of a section; allowed: 0, 1, 2")
+    axis = checks.integer("axis", axis, 0, 2)
     length = box.lengths[axis]
-    at = length / 2 if at is None else at
-    if not 0 <= at <= length:
-        raise ValueError(f"at = {at} of a section across axis {axis}; allowed: 0 .. {length}, in d")
+    at = length / 2 if at is None else checks.number("at", at, 0, length, unit=f"d, along axis {axis}")
     away = state.pos[:, axis].astype(np.float64) - at
     if box.periodic[axis]:
         away -= length * np.round(away / length)

@@ -2,12 +2,18 @@
 
 import numpy as np
 
+from md import checks
 from md.laws import SpringDashpot
 from md.state import State, pair_distances, pair_sizes
 
 
 def kinetic_energy(state: State) -> float:
-    """Kinetic energy per particle, v^2 / 2 averaged (m = 1), summed in float64; NaN for no particles."""
+    """Kinetic energy per particle, v^2 / 2 averaged (m = 1), summed in float64; NaN for no particles.
+
+    Raises:
+        TypeError: no `md.State`.
+    """
+    _checked(state)
     if not len(state):
         return float("nan")
     return float(0.5 * np.square(state.vel.astype(np.float64)).sum() / len(state))
@@ -16,14 +22,21 @@ def kinetic_energy(state: State) -> float:
 def temperature(state: State) -> float:
     """Granular temperature m <v^2> / dim, in d^2 / time^2.
 
+    Raises:
+        TypeError: no `md.State`.
+
     Goldhirsch, Annu. Rev. Fluid Mech. 35 (2003) 267.
     """
-    return 2 * kinetic_energy(state) / state.box.dim
+    return 2 * kinetic_energy(_checked(state)) / state.box.dim
 
 
 def momentum(state: State) -> np.ndarray:
-    """Total momentum: (dim,) float64."""
-    return state.vel.astype(np.float64).sum(axis=0)
+    """Total momentum: (dim,) float64.
+
+    Raises:
+        TypeError: no `md.State`.
+    """
+    return _checked(state).vel.astype(np.float64).sum(axis=0)
 
 
 def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float:
@@ -33,9 +46,24 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
         state: the particles.
         pairs: (p, 2) ids of touching pairs, from `Simulation.pairs`.
         law: with a `potential`.
+
+    Raises:
+        TypeError: no `md.State`, pairs that make no array, or a law without a `potential`.
+        ValueError: pairs of another shape or dtype, or an id that is of no particle.
     """
+    _checked(state)
+    pairs = checks.array("pairs", pairs, "iu", "integers, ids of particles", ("p", 2))
+    if not hasattr(law, "potential"):
+        raise checks.refuse_class("law", law, "a law with a `potential`", "such as md.laws.SpringDashpot")
+    strange = pairs[~np.isin(pairs, state.id)]
+    if len(strange):
+        raise ValueError(f"pairs hold the id {strange[0]}; allowed: ids of the {len(state)} particles")
     if not len(state):
         return float("nan")
     size = pair_sizes(state.radius, state.id, pairs)
     distance = pair_distances(state.pos, state.id, state.box, pairs) / size
     return float((size * law.potential(distance)).sum() / len(state))
+
+
+def _checked(state: State) -> State:
+    return checks.instance("state", state, State, "an md.State", "take the `state` of a simulation")

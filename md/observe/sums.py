@@ -34,8 +34,11 @@ def cells_of(cells: Any, most: int) -> int | tuple[int, ...]:
         return checks.integer("cells", cells, 1, most, unit="cells along each axis")
     remedy = "or one integer for all axes"
     found = checks.integers("cells", cells, 1, most, unit="cells along each axis", remedy=remedy)
-    if math.prod(found) > most:
-        raise checks.refuse_value("cells", cells, f"together at most {most} cells")
+    if len(found) not in (2, 3) or math.prod(found) > most:
+        allowed = (
+            f"an integer of at least 1, or one for each of two or three axes; together at most {most} cells"
+        )
+        raise checks.refuse_value("cells", cells, allowed)
     return found
 
 

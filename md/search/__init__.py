@@ -1,5 +1,6 @@
 """Neighbour searches. A new one is its own file (pair) and one line here."""
 
+from md import checks
 from md.search.coherent import Coherent
 from md.search.lbvh import Lbvh
 from md.search.linked import Linked
@@ -41,10 +42,9 @@ def search(choice: str | Search) -> Search:
     """A search by name, or a configured one as it is.
 
     Raises:
+        TypeError: neither a name nor a search.
         ValueError: an unknown name; lists those known.
     """
     if isinstance(choice, Search):
         return choice
-    if choice not in SEARCHES:
-        raise ValueError(f"unknown search {choice!r}; known: {', '.join(SEARCHES)}")
-    return SEARCHES[choice]()
+    return SEARCHES[checks.word("search", choice, SEARCHES, "or a search, such as md.search.Verlet()")]()

@@ -6,6 +6,7 @@ seed 004.
 
 import numba
 
+from md import checks
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -33,7 +34,7 @@ class Coherent(Search):
     sorts_data = True
 
     def __init__(self, cell_order: str | Curve = "row"):
-        self.cell_order = cell_order
+        self.cell_order = checks.order_of_cells("cell_order of Coherent", cell_order)
 
     def _allocate(self) -> None:
         self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)

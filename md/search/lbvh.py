@@ -40,7 +40,7 @@ class Lbvh(TreeSearch):
     name = "lbvh"
 
     def __init__(self, cell_order: str | Curve = "morton", rebuild_every: int = REBUILD_EVERY):
-        self.cell_order = cell_order
+        self.cell_order = checks.order_of_cells("cell_order of Lbvh", cell_order)
         self.rebuild_every = checks.integer("rebuild_every of Lbvh", rebuild_every, unit="steps")
 
     def _allocate(self) -> None:

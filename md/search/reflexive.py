@@ -43,6 +43,10 @@ class Reflexive(TreeSearch):
     Pairs are met once for reciprocal laws alone (`md.laws.pair`): those that give a partner the opposite of
     what the particle gets. For any other law each pair is met from either side.
 
+    On the CPU, where pairs are met once, each thread sums forces of its own, and the sums are added up in the
+    end: another number of threads (`NUMBA_NUM_THREADS`) gives other bits. A run repeats bit for bit, and goes
+    on bit for bit from a checkpoint, with the same number of threads alone.
+
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
         stack: where the nodes are that a walk has yet to visit. "local": in an array of the thread. "shared":
@@ -98,7 +102,8 @@ class Reflexive(TreeSearch):
                 f"Reflexive(contacts='listed', met={met!r}, atomics={atomics!r}, data={data!r}); allowed: "
                 "met='once', atomics='plain', data='sorted' or 'shadow'"
             )
-        self.cell_order, self.stack, self.met, self.atomics = cell_order, stack, met, atomics
+        self.cell_order = checks.order_of_cells("cell_order of Reflexive", cell_order)
+        self.stack, self.met, self.atomics = stack, met, atomics
         self.data, self.contacts = data, contacts
         self.rebuild_every = checks.integer("rebuild_every of Reflexive", rebuild_every, unit="steps")
         self.room = checks.integer("room of Reflexive", room, 1, MOST_ROOM, unit="partners")

@@ -7,6 +7,7 @@ using CUDA, NVIDIA (2010); "uniform grid" in seed 004.
 
 import numba
 
+from md import checks
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -34,7 +35,7 @@ class Scattered(Search):
     name = "scattered"
 
     def __init__(self, cell_order: str | Curve = "row"):
-        self.cell_order = cell_order
+        self.cell_order = checks.order_of_cells("cell_order of Scattered", cell_order)
 
     def _allocate(self) -> None:
         self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)

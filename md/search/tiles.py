@@ -62,7 +62,7 @@ class Tiles(Search):
 
     def __init__(self, cell_order: str | Curve = "row", width: int | None = None):
         remedy = "None for what suits the density"
-        self.cell_order = cell_order
+        self.cell_order = checks.order_of_cells("cell_order of Tiles", cell_order)
         self.width = (
             None
             if width is None

@@ -14,6 +14,7 @@ from typing import Literal
 import numba
 import numpy as np
 
+from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import (
@@ -62,6 +63,7 @@ class Verlet(Search):
         builds: how often the lists were made.
 
     Raises:
+        TypeError: an order that is neither a name nor a curve, or a skin that is no number.
         ValueError: a skin that is negative or not finite, or (when bound) too wide for the box.
     """
 
@@ -70,7 +72,8 @@ class Verlet(Search):
     records = False  # build waits; fused steps have a pace instead
 
     def __init__(self, cell_order: str | Curve = "row", skin: float | Literal["auto"] | None = None):
-        self.cell_order, self.skin, self.builds = cell_order, checked(skin), 0
+        self.cell_order = checks.order_of_cells("cell_order of Verlet", cell_order)
+        self.skin, self.builds = checked(skin), 0
 
     def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Verlet:
         """A copy that works on these particles, in cells as wide as cutoff and skin."""

@@ -91,7 +91,7 @@ def test_an_integrator_that_cannot_be_fused_says_so(backend):
 
 @pytest.mark.quick
 def test_an_unknown_layout_lists_those_known(backend):
-    with pytest.raises(ValueError, match="unknown layout 'aso'; known: soa, aos, aos4"):
+    with pytest.raises(ValueError, match="unknown layout 'aso'; allowed: one of soa, aos, aos4"):
         md.backend.get(backend, "aso")
     assert LAYOUTS == ("soa", "aos", "aos4")
 
@@ -115,5 +115,5 @@ def test_a_reorder_through_the_host_is_the_same_permutation(backend, precision):
 
 
 def test_an_unknown_route_lists_those_known():
-    with pytest.raises(ValueError, match="unknown reorder route via = 'moon'; known: device, host"):
+    with pytest.raises(ValueError, match="unknown via of Reorder 'moon'; allowed: one of device, host"):
         md.Reorder("row", md.Never(), via="moon")

@@ -111,3 +111,17 @@ def test_a_checkpoint_of_more_cells_than_there_is_memory_for_is_told(tmp_path, m
 def test_a_cutoff_out_of_range_is_refused(cutoff):
     with pytest.raises(ValueError, match=r"cutoff = .*; allowed: a finite number above 0 \(d\)"):
         Grid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
+
+
+@pytest.mark.parametrize("search", ["lbvh", "reflexive"])
+def test_a_start_that_overlaps_is_seen_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
+    monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
+    box = md.Box((300.0,) * 3, (True, True, False))
+    for at, overlaps in ((0.3, True), (299.9, True), (2.0, False)):
+        state = md.State([[0.1, 5, 5], [at, 5, 5]], [[0.0, 0, 0], [1e-3, 0, 0]], box)
+        run = md.Simulation(state, LAW, search=search, backend="cpu")
+        if not overlaps:
+            run.run(1)
+            continue
+        with pytest.raises(md.OverlappingStart, match=r"step 0: particles [01] and [01] overlap deeply"):
+            run.run(1)

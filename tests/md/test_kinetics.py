@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from md import kinetics
@@ -67,3 +68,26 @@ def test_the_numbers_are_those_of_the_papers():
 def test_what_is_no_gas_is_refused(call):
     with pytest.raises(ValueError, match="allowed"):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: kinetics.contact_correlation("0.1"),
+        lambda: kinetics.contact_correlation(0.1, 2.5),
+        lambda: kinetics.collision_rate(0.1, None),
+        lambda: kinetics.collision_rate(0.1, 1.0, True),
+        lambda: kinetics.sonine_coefficient(True),
+        lambda: kinetics.cooling_time(0.1, 1.0, [0.9]),
+        lambda: kinetics.mean_free_path(None),
+    ],
+)
+def test_what_is_no_number_is_refused(call):
+    with pytest.raises(TypeError, match=r"\w+ = .* of class \w+; allowed: a"):
+        call()
+
+
+def test_narrow_numbers_are_computed_with_as_pythons():
+    found = kinetics.cooling_time(np.float16(0.25), np.uint8(200), np.float32(0.5), np.int8(3))
+    assert found == kinetics.cooling_time(0.25, 200.0, 0.5, 3)
+    assert kinetics.sonine_coefficient(np.float16(0.5), np.int8(3)) == kinetics.sonine_coefficient(0.5)

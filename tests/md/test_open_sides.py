@@ -180,3 +180,11 @@ def test_walls_at_no_axis_are_refused():
     state = md.State([[1.0, 1.0]], [[0.0, 0.0]], OPEN)
     with pytest.raises(ValueError, match=r"walls in a box with periodic = .* and open = \(True, False\)"):
         simulated(state, walls=Walls(contact_time=0.1))
+
+
+def test_who_flies_too_far_out_is_told_how_far_is_allowed():
+    state = md.State([[5.0, 4.0]], [[1e6, 0.0]], OPEN)
+    with pytest.raises(
+        md.ParticleEscaped, match=r"on an open axis up to 1000 box lengths .*make the box longer"
+    ):
+        simulated(state, dt=1e-3).run(20)

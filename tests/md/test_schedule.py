@@ -277,6 +277,7 @@ def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):
         (lambda: md.Decayed(0), r"loss of Decayed = 0; allowed: .*above 0 \(share .*'auto'"),
         (lambda: md.Decayed("often"), r"loss of Decayed = 'often'; allowed: .*'auto'"),
         (lambda: md.Decayed(np.inf), r"loss of Decayed = inf; allowed: a finite number"),
+        (lambda: md.Decayed(0.1, 2**25), r"window of Decayed = 33554432; allowed: .* up to 16777216 \(steps"),
         (lambda: md.Every(0), r"interval of Every = 0; allowed: an integer of at least 1 \(steps\)"),
     ],
 )

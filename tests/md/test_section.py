@@ -32,9 +32,9 @@ def test_the_middle_is_cut_unless_told_otherwise():
 
 
 def test_what_cannot_be_cut_is_refused():
-    with pytest.raises(ValueError, match=r"axis = 3 .* 0, 1, 2"):
+    with pytest.raises(ValueError, match=r"axis = 3; allowed: an integer of at least 0, up to 2"):
         md.observe.section(state(), axis=3)
-    with pytest.raises(ValueError, match=r"at = 6\.5 .* 0 \.\. 6"):
+    with pytest.raises(ValueError, match=r"at = 6\.5; allowed: a finite number of at least 0, up to 6 \(d, "):
         md.observe.section(state(), axis=1, at=6.5)
     with pytest.raises(ValueError, match="2 dimensions; allowed: 3"):
         md.observe.section(md.State([[1, 1]], [[0, 0]], md.Box((5, 5))))
