@@ -2,25 +2,28 @@
 
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
-
-import psutil
 
 from sfc import Curve
 from sfc.checks import (
     array,
+    fits,
     flag,
     function,
+    host_memory,
     instance,
     integer,
     integers,
     is_integer,
     is_number,
+    memory,
     number,
     numbers,
+    path,
+    per_axis,
     refuse_class,
     refuse_value,
+    room,
     sequence,
     shown,
     text,
@@ -29,6 +32,7 @@ from sfc.checks import (
 
 __all__ = [
     "array",
+    "fits",
     "flag",
     "function",
     "host_memory",
@@ -42,57 +46,16 @@ __all__ = [
     "number_or_word",
     "numbers",
     "order_of_cells",
+    "path",
+    "per_axis",
     "refuse_class",
     "refuse_value",
+    "room",
     "sequence",
     "shown",
     "text",
     "word",
 ]
-
-
-LIMITS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of groups
-
-
-def host_memory() -> int:
-    """Bytes of memory that this process may still ask the host for.
-
-    What is free, or less where the address space or the memory of the process is limited.
-    """
-    free, used = psutil.virtual_memory().available, psutil.Process().memory_info()
-    try:
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit != resource.RLIM_INFINITY:
-            free = min(free, limit - used.vms)
-    except ImportError:  # a system without such limits
-        pass
-    for path in LIMITS:
-        try:
-            free = min(free, int(path.read_text()) - used.rss)
-        except (OSError, ValueError):  # no such file, or "max"
-            continue
-    return max(free, 0)
-
-
-def memory(name: str, needed: int, free: int, remedy: str) -> None:
-    """Refuse to ask for more memory than there is, before it is asked for.
-
-    Args:
-        name: what needs it, in words.
-        needed: bytes.
-        free: bytes that there are: `host_memory`, or `Backend.free_memory` of a device.
-        remedy: what to do instead.
-
-    Raises:
-        ValueError: more is needed than is free.
-    """
-    if needed > free:
-        raise ValueError(
-            f"{name}: {needed:,} bytes ({needed / 2**30:.3g} GiB) are needed; allowed: up to {free:,} "
-            f"({free / 2**30:.3g} GiB), which are free; {remedy}"
-        )
 
 
 def order_of_cells(name: str, value: object) -> str | Curve:
