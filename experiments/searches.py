@@ -1,40 +1,55 @@
 """Which neighbour search is fastest, in which order of the cells, and how near is it to what memory allows?
 
-The gas on which peers are compared. After the warm-up the touching pairs are compared with those that a fresh
-`linked` finds in the same positions; then samples of many steps are timed. Beside the time stands the floor:
-what this memory takes to read and write every position and velocity once, which no step can do without.
+The gas is `md.scenes.shared_gas`, a jittered lattice, on a CPU and on a GPU alike: the one on which other
+codes are compared. Every search starts from it in shuffled memory. One that does not sort the particles
+itself has them sorted once, before the first step; its memory is aged from then on (`age_steps`). After the
+warm-up the touching pairs of each are compared with those that a fresh `linked` finds in the same positions.
 
-`--peers lammps` measures LAMMPS too, on as many cores and from the very same start: it is checked against
-our run first, and then takes turns with `verlet`, the search of its own kind, sample by sample.
+Then all searches are sampled in turns, round by round, in random order: a step that is not timed, and `steps`
+that are. `linked`, or the first search where it is not measured, is the baseline of the gains and is measured
+twice (`linked again`): what the two differ by is noise. Beside the time stands the floor: what this memory
+takes to read and write every position and velocity once, which no step can do without.
+
+`--peers lammps` measures LAMMPS in the same rounds, on as many cores, from the very same start and over the
+same steps. It is checked first against our `verlet`, the search of its own kind. A gain over it is a ratio of
+times of one round, as all gains are.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.baselines import again, is_again, original
+from experiments.measured import noise
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
+from md.backend import Backend
 from md.state import Particles
 
 PRECISIONS = ("float32", "float64")
-PEER_BESIDE = "verlet"
+BASELINE, PEER_BESIDE = "linked", "verlet"
 _CHECK_STEPS, _TOLERANCE = 20, 1e-9  # of a peer: positions in d, and the relative kinetic energy
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
-_GROUP = ["n", "filling_fraction", "search", "cell_order", "precision"]
+_BY = ["n", "filling_fraction", "precision"]
+_CASE = [*_BY, "search", "cell_order"]
+OWN_ORDER = "its own"  # of a peer's cells
 
 
 @dataclass(frozen=True)
-class Config(Settings):
-    """Sweep of the searches."""
+class Config(TimedSettings):
+    """Sweep of the searches. Those of a case, in all their orders of cells, are in memory at once."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
 
     n: tuple[int, ...] = (2**14, 2**17, 2**20)
     """Particles."""
@@ -48,14 +63,12 @@ class Config(Settings):
     """Of verlet, in d."""
     precision: tuple[str, ...] = ("float64",)
     """float32, float64."""
-    samples: int = 5
-    """Timed samples of each case."""
     steps: int = 20
     """Steps in a sample; on a GPU take 200, so that launches overlap and each holds many rebuilds."""
     warmup: int = 20
-    """Steps before the timed ones; on a GPU take 200."""
+    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
     peers: list[str] = field(default_factory=list)
-    """Other codes to measure beside verlet in float64 on the CPU, on as many cores: lammps."""
+    """Other codes to measure in the same rounds as verlet in float64 on the CPU, on as many cores: lammps."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -68,7 +81,7 @@ class Config(Settings):
         for name in self.peers:
             if name not in PEERS:
                 raise ValueError(f"--peers: unknown {name!r}; known: {', '.join(PEERS)}")
-        self.check_least({"n": 2, "samples": 1, "steps": 1, "warmup": 1, "skin": 0})
+        self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
         self.check_above_zero({"filling_fraction": 0.5})
         for name in values(self.search):
             kind = md.search.SEARCHES[name]
@@ -86,7 +99,7 @@ class Config(Settings):
             PEERS[name].require()
         if md.backend.get(self.backend).name != "cpu":
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
-        swept = isinstance(self.search, tuple)  # else one case of a sweep
+        swept = isinstance(self.precision, tuple)  # else one case of a sweep
         wanted = {(PEER_BESIDE, PEERS[name].precision) for name in self.peers}
         if swept and not wanted <= {(s, p) for s in self.search for p in values(self.precision)}:
             raise ValueError(
@@ -95,61 +108,81 @@ class Config(Settings):
             )
 
 
-QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "samples": 3}
+QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """A row for each sample: the mean time of its steps, beside the floor."""
-    kind = md.search.SEARCHES[case.search]
-    if kind.sorts_data and case.cell_order not in kind.cell_orders(3):
-        return
-    sim = _simulation(case)
+def measure(case: Config, begin: int = 0) -> Iterator[dict]:
+    """Rows of the rounds from one on: the mean time of a sample's steps, beside the floor."""
+    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
+    _floor_ms(case.n, case.precision, case.backend)  # measured here, and known from then on
+    kinds = _kinds(case)
+    twice = next((kind for kind in kinds if kind[0] == BASELINE), kinds[0])
+    entries = [_entry(case, place, *kind) for kind in kinds]
+    entries.append(_entry(case, place, again(twice[0]), twice[1]))
+    with ExitStack() as stack:
+        entries += [_peer_entry(case, place, stack.enter_context(peer)) for peer in _peers(case, place)]
+        yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+def _kinds(case: Config) -> list[tuple[str, str]]:
+    """Each search with each order of the cells that it can have."""
+    return [
+        (search, order)
+        for search in case.search
+        for order in case.cell_order
+        if not (kind := md.search.SEARCHES[search]).sorts_data or order in kind.cell_orders(3)
+    ]
+
+
+def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
+    """A search, checked and ready to be sampled."""
+    sim = _simulation(case, place, original(name), cell_order)
     sim.run(case.warmup, phases=False)
-    touching = _check(case, sim)
-    common = {
+    touching = _check(case, original(name), sim)
+    partners, steps, builds = len(sim.accesses().reads) / case.n, sim.step, sim.builds
+    columns = {
+        "search": name,
+        "cell_order": cell_order,
         "temperature_start": md.observe.temperature(sim.state),
         "touching_pairs": touching,
-        "partners_read": len(sim.accesses().reads) / case.n,
+        "partners_read": partners,
+        **working_set(case.n, 3, case.precision, place),
     }
-    builds = sim.builds
-    sim.timings.clear()
-    with ExitStack() as stack:
-        theirs = {name: (stack.enter_context(peer), []) for name, peer in _peers(case)}
-        for peer, _ in theirs.values():
-            _check_peer(case, peer)
-        for k in range(case.samples):
-            sim.run(case.steps, phases=False)
-            for peer, samples in theirs.values():
-                samples.append(peer.sample(case.warmup + k * case.steps, case.steps))
-    floor = _floor_ms(case.n, case.precision, case.backend)
-    common |= {
-        "temperature_end": md.observe.temperature(sim.state),
-        "steps_per_build": case.samples * case.steps / max(sim.builds - builds, 1),
-    }
-    for k, (_, time) in enumerate(sim.timings.total):
-        gains = {f"speed_up_over_{name}": of[k].time_ms / time for name, (_, of) in theirs.items()}
-        yield common | _timed(case, time, floor) | _bandwidth(case, time, common["partners_read"]) | gains
-    for peer, samples in theirs.values():
-        yield from _peer_rows(case, peer, samples, floor)
+
+    def sample() -> Iterator[dict]:
+        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        ms = whole_steps(sim, case.steps)
+        aged = {} if sim.search.sorts_data else {"age_steps": sim.step}
+        yield aged | _timed(case, ms) | _bandwidth(case, place, ms, partners)
+
+    def at_end() -> dict:
+        return {
+            "temperature_end": md.observe.temperature(sim.state),
+            "steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1),
+        }
+
+    return Entry(columns, sample, at_end)
 
 
-def _timed(case: Config, time_ms: float, floor_ms: float) -> dict:
+def _timed(case: Config, time_ms: float) -> dict:
     """The columns that say how long a sample took."""
+    floor_ms = _floor_ms(case.n, case.precision, case.backend)
     return {
         "floor_ms": floor_ms,
         "time_ms": time_ms / case.steps,
+        "sample_ms": time_ms,
         "particle_steps_per_s": 1e3 * case.n * case.steps / time_ms,
         "share_of_floor": floor_ms * case.steps / time_ms,
     }
 
 
-def _bandwidth(case: Config, time_ms: float, partners: float) -> dict:
+def _bandwidth(case: Config, place: Backend, time_ms: float, partners: float) -> dict:
     """Bytes a second: of what a step must read and write, and of what its force kernel asks for.
 
     The first are the rows of positions and velocities, once in and once out. The second has the row of every
     partner's position besides, most of which a cache holds.
     """
-    row = _row_bytes(md.backend.get(case.backend).layout, case.precision)
+    row = _row_bytes(place.layout, case.precision)
     rows_per_s = 1e3 * case.n * case.steps / time_ms
     return {
         "moved_GB_per_s": 1e-9 * rows_per_s * 4 * row,
@@ -157,17 +190,47 @@ def _bandwidth(case: Config, time_ms: float, partners: float) -> dict:
     }
 
 
-def _peers(case: Config) -> Iterator[tuple[str, Peer]]:
-    for name in case.peers:
-        if (case.search, case.precision) == (PEER_BESIDE, PEERS[name].precision):
-            workers = md.backend.get(case.backend).workers
-            yield name, PEERS[name](_start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT, workers)
+def _peers(case: Config, place: Backend) -> Iterator[Peer]:
+    """Those that are measured in this case: in the rounds of `verlet` in their own precision."""
+    for kind in (PEERS[name] for name in case.peers):
+        if PEER_BESIDE in case.search and case.precision == kind.precision:
+            yield kind(_start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT, place.workers)
 
 
-def _check_peer(case: Config, peer: Peer) -> None:
+def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
+    """Another code, checked and ready to be sampled over the steps that ours take in the same round."""
+    _check_peer(case, place, peer)
+    first, taken = peer.sample(case.warmup, 1), []
+    columns = {
+        "search": peer.name,
+        "cell_order": OWN_ORDER,
+        "version": first.version,
+        "temperature_start": first.temperature_start,
+        "partners_read": first.partners_read,
+        **working_set(case.n, 3, case.precision, place),
+    }
+    return Entry(columns, partial(_peer_sample, case, peer, taken), partial(_peer_end, case, taken))
+
+
+def _peer_sample(case: Config, peer: Peer, taken: list[Sample]) -> Iterator[dict]:
+    """Steps that follow those of the samples before, each of which begins with a step that is not timed."""
+    before = case.warmup + len(taken) * (1 + case.steps) + 1
+    taken.append(peer.sample(before, case.steps))
+    yield _timed(case, taken[-1].time_ms)
+
+
+def _peer_end(case: Config, taken: list[Sample]) -> dict:
+    builds = sum(sample.builds for sample in taken)
+    return {
+        "temperature_end": taken[-1].temperature_end,
+        "steps_per_build": len(taken) * case.steps / max(builds, 1),
+    }
+
+
+def _check_peer(case: Config, place: Backend, peer: Peer) -> None:
     """Refuse a peer that does not take our steps."""
     theirs = peer.after(_CHECK_STEPS)
-    sim = _simulation(case)
+    sim = _simulation(case, place, *next(kind for kind in _kinds(case) if kind[0] == PEER_BESIDE))
     sim.run(_CHECK_STEPS, phases=False)
     ours, theirs = sim.state.by_id(), theirs.by_id()
     apart = ours.pos - theirs.pos
@@ -181,39 +244,26 @@ def _check_peer(case: Config, peer: Peer) -> None:
             )
 
 
-def _peer_rows(case: Config, peer: Peer, samples: list[Sample], floor_ms: float) -> Iterator[dict]:
-    common = {
-        "search": peer.name,
-        "cell_order": "its own",
-        "temperature_start": samples[0].temperature_start,
-        "temperature_end": samples[-1].temperature_end,
-        "steps_per_build": len(samples) * case.steps / max(sum(s.builds for s in samples), 1),
-    }
-    for sample in samples:
-        told = {"partners_read": sample.partners_read, "version": sample.version}
-        yield common | told | _timed(case, sample.time_ms, floor_ms)
-
-
 def _start(case: Config) -> md.State:
     gas = _gas(case.n, case.filling_fraction, case.seed)
     return md.scenes.in_memory_order(gas, "shuffled", case.seed)
 
 
-def _simulation(case: Config) -> md.Simulation:
-    search, reorder = case.search, None
+def _simulation(case: Config, place: Backend, search: str, cell_order: str) -> md.Simulation:
+    reorder = None
     if search == "verlet":
-        search = md.search.Verlet(case.cell_order, case.skin)
+        search = md.search.Verlet(cell_order, case.skin)
     elif md.search.SEARCHES[search].sorts_data:
-        search = md.search.SEARCHES[search](case.cell_order)
+        search = md.search.SEARCHES[search](cell_order)
     else:
-        reorder = md.Reorder(case.cell_order, lambda step: step == 0)
+        reorder = md.Reorder(cell_order, lambda step: step == 0)
     return md.Simulation(
         _start(case),
         md.scenes.SHARED_LAW,
         search=search,
         dt=md.scenes.SHARED_DT,
         reorder=reorder,
-        backend=case.backend,
+        backend=place,
         precision=case.precision,
         fused=md.search.search(search).fuses,
     )
@@ -224,15 +274,15 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
     return md.scenes.shared_gas(n, filling_fraction, seed=seed)
 
 
-def _check(case: Config, sim: md.Simulation) -> int:
+def _check(case: Config, search: str, sim: md.Simulation) -> int:
     """The number of touching pairs, which must be those that `linked` finds in the same positions."""
     found = sim.pairs()
-    other = "coherent" if case.search == "linked" else "linked"
+    other = "coherent" if search == "linked" else "linked"
     fresh = md.Simulation(
-        sim.state, sim.law, search=other, dt=sim.dt, backend=case.backend, precision=case.precision
+        sim.state, sim.law, search=other, dt=sim.dt, backend=sim.backend, precision=case.precision
     )
     if not np.array_equal(found, fresh.pairs()):
-        raise ValueError(f"{case.search} finds other pairs than {other}; not recorded")
+        raise ValueError(f"{search} finds other pairs than {other}; not recorded")
     return len(found)
 
 
@@ -269,51 +319,124 @@ def _row_bytes(layout: str, precision: str | np.dtype) -> int:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per particle over size for each filling fraction; shares of the floor; the numbers as a table."""
-    table = table.assign(
-        ns=1e6 * table["time_ms"] / table["n"], floor_ns=1e6 * table["floor_ms"] / table["n"]
-    )
-    of_peer = table["search"].isin([peer.name for peer in PEERS.values()])
+    """Time per particle over size for each filling fraction; gains over one search; numbers as a table."""
+    table = _named(statistics.with_rounds(table, _CASE))
+    found, baseline = summary(table), _baseline(table)
+    gains = noise.gains(table, _BY, "name", baseline, baseline)
+    for precision, rows in found.groupby("precision"):
+        looks, told = _looks(rows), f"{precision}, shared gas{_aged(table)}\n{statistics.caption(rows)}"
+        figure, panels = _panels(rows)
+        for panel, part in panels:
+            _lines(panel, part, "time_ms", looks, scale=1e6 / part["n"])
+            floor = 1e6 * part.groupby("n")["floor_ms"].median()
+            panel.plot(floor.index, floor / floor.index, color="0.5", linestyle=":", label="floor of memory")
+            panel.set(ylabel="time per particle and step (ns)")
+        _finish(figure, out, f"sizes_{precision}", told)
+        rows = gains[gains["precision"] == precision]
+        if rows.empty:
+            continue
+        figure, panels = _panels(rows)
+        for panel, part in panels:
+            _lines(panel, part, "gain", looks)
+            figures.noise_band(panel, part)
+            panel.set(ylabel=f"gain of a step over {baseline}")
+        _finish(figure, out, f"gains_{precision}", f"{told}; grey: noise ({baseline} measured twice)")
+    save_table(found.drop(columns="of_peer"), out, "summary")
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each search of each case: its time, and its gains over the baseline and each peer; over runs.
+
+    Args:
+        table: with columns `run`, `round`, `name` and `of_peer`.
+    """
+    own = [*_CASE, "name", "of_peer"]
+    found = statistics.over_runs(table, own, "time_ms")
+    of = statistics.bounds(found, "time_ms")["centre"]
+    found["giga_particle_steps_per_s"] = 1e-6 * found["n"] / of
+    told = ["floor_ms", "share_of_floor", "steps_per_build", "partners_read"]
+    medians = table.groupby(own, sort=False)[told].median().reset_index()
+    found = found.merge(medians, on=own, how="left")
+    baseline = _baseline(table)
+    over = {baseline: baseline.replace(", ", "_")}
+    over |= {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
+    for name, column in over.items():
+        gains = noise.gains(table, _BY, "name", name, baseline)
+        if not gains.empty:
+            found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
+    return found
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """With what tells the cases apart in figures: `name`, and `of_peer`, whether it is another code."""
+    peers = [peer.name for peer in PEERS.values()]
+    of_peer = table["search"].isin(peers)
     several = table.loc[~of_peer, "cell_order"].nunique() > 1
-    table["name"] = table["search"].where(
-        of_peer, table["search"] + (", " + table["cell_order"] if several else "")
-    )
-    table["of_peer"] = of_peer
-    for precision, rows in table.groupby("precision"):
-        style.save(_sizes(rows, f"{precision}, shared gas"), out, f"sizes_{precision}")
-    spread = table.groupby(_GROUP, sort=False)["time_ms"].describe(percentiles=[0.25, 0.5, 0.75])
-    spread = spread[["count", "25%", "50%", "75%"]].reset_index()
-    spread.columns = [*_GROUP, "samples", "time_ms_q25", "time_ms_median", "time_ms_q75"]
-    spread["giga_particle_steps_per_s"] = 1e-6 * spread["n"] / spread["time_ms_median"]
-    for gain in table.filter(like="speed_up_over_"):
-        spread[gain] = table.groupby(_GROUP, sort=False)[gain].median().to_numpy()
-    save_table(spread, out, "summary")
+    names = [
+        name if peer or not several else _with_order(name, order)
+        for name, order, peer in zip(table["search"], table["cell_order"], of_peer, strict=True)
+    ]
+    return table.assign(name=names, of_peer=of_peer)
 
 
-def _sizes(rows: pd.DataFrame, title: str) -> plt.Figure:
-    fractions = sorted(rows["filling_fraction"].unique())
-    names, peers = (list(dict.fromkeys(rows.loc[of, "name"])) for of in (~rows["of_peer"], rows["of_peer"]))
-    size = (3.1 * len(fractions) + 1.6, 3.3)
-    figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False, sharey=True)
-    for panel, fraction in zip(panels[0], fractions, strict=True):
-        part = rows[rows["filling_fraction"] == fraction]
-        spread = {"estimator": "median", "errorbar": ("pi", 50)}
-        last = fraction == fractions[-1]
-        lines = {"x": "n", "y": "ns", "ax": panel, "legend": last} | spread
-        sns.lineplot(part[~part["of_peer"]], **lines, **style.lines_in_turn(names, "name"))
-        if part["of_peer"].any():
-            sns.lineplot(part[part["of_peer"]], **lines, **style.peers_in_turn(peers, "name"))
-        floor = part.groupby("n")["floor_ns"].median()
-        panel.plot(floor.index, floor, color="0.5", linestyle=":", label="floor of memory" if last else None)
-        panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
-        panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
+def _with_order(search: str, cell_order: str) -> str:
+    name = f"{original(search)}, {cell_order}"
+    return again(name) if is_again(search) else name
+
+
+def _baseline(table: pd.DataFrame) -> str:
+    """The name of what was measured twice; of old tables the first `linked`, or the first search."""
+    for name in table["name"]:
+        if is_again(name):
+            return original(name)
+    ours = table[~table["of_peer"]]
+    first = ours[ours["search"] == BASELINE]
+    return (ours if first.empty else first)["name"].iloc[0]
+
+
+def _aged(table: pd.DataFrame) -> str:
+    """How old an order is that is made once, for a title."""
+    if "age_steps" not in table or table["age_steps"].isna().all():
+        return ""
+    searches = set(map(original, table.dropna(subset="age_steps")["search"]))
+    searches = [name for name in md.search.SEARCHES if name in searches]
+    return f"; memory of {', '.join(searches)} aged (up to {table['age_steps'].max():.0f} steps)"
+
+
+def _looks(rows: pd.DataFrame) -> list[dict]:
+    """Of our searches, in the order of the registry, and of the peers."""
+    known = list(md.search.SEARCHES)
+    shown = rows[~rows["name"].map(is_again)].drop_duplicates("name")
+    peers = shown.loc[shown["of_peer"], "name"].tolist()
+    ours = shown[~shown["of_peer"]].sort_values("cell_order")
+    ours = ours.sort_values("search", key=lambda names: names.map(known.index), kind="stable")[
+        "name"
+    ].tolist()
+    return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]
+
+
+def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
+    """A figure with a panel for each filling fraction, and the rows that are drawn in it."""
+    parts = list(found.groupby("filling_fraction"))
+    size = (3.1 * len(parts) + 1.6, 3.3)
+    figure, panels = plt.subplots(1, len(parts), figsize=size, squeeze=False, sharey=True)
+    for panel, (fraction, _) in zip(panels[0], parts, strict=True):
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-    panels[0][-1].legend(
-        title="search, or peer" if peers else "search", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left"
-    )
-    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
-    return figure
+    return figure, [(panel, part) for panel, (_, part) in zip(panels[0], parts, strict=True)]
+
+
+def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale=1.0) -> None:
+    for look in looks:
+        figures.lines(panel, part, "n", value, look, scale)
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set_xlabel("particles")
+
+
+def _finish(figure: plt.Figure, out: Path, name: str, title: str) -> None:
+    figures.legend_outside(figure.axes[-1], "search, or peer")
+    figure.suptitle(title, fontsize=9)
+    style.save(figure, out, name)
 
 
 if __name__ == "__main__":
