@@ -3,21 +3,31 @@
 The article's own case, discs that fly at a wing, on its own search (`md.search.Reflexive`) as it was at each
 step, then on what came after it here. The forces of each are compared with those of the grid in the same
 positions before it is timed.
+
+All rungs are sampled in turns, round by round, in random order: a step that is not timed, and `steps` that
+are, so that in a round all of them take the same steps of the flow (`step`, `time`: where a sample ends). The
+first rung is measured twice (`no reorder again`): what the two differ by is noise. Gains are over the first
+rung, and over the one that each rung is compared with (`over`). After the last round come steps that are
+timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.baselines import again, is_again, original
+from experiments.measured import noise
+from experiments.measured.pace import phases_of
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, Search
 from md.simulation import PRECISIONS
 
@@ -62,76 +72,90 @@ RUNGS = {
     "twice, kept 64, Hilbert": Rung(lambda: Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
     "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
 }
-_GROUP = ["n", "rung"]
+_CASE = ["n", "rung"]
 
 
 @dataclass(frozen=True)
-class Config(Settings):
-    """Sweep of rungs and sizes."""
+class Config(TimedSettings):
+    """Sweep of rungs and sizes. The rungs of a case are in memory at once."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
     n: tuple[int, ...] = (2**14, 2**17)
     """Discs; on a GPU take 131072 to 4194304."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Steps of the ladder: any of the default."""
+    """Steps of the ladder: any of the default; the first is measured twice."""
     precision: str = "float32"
     """float32, float64."""
-    samples: int = 5
-    """Timed samples of each case."""
     steps: int = 10
-    """Steps in a sample; on a GPU take 32, and few samples, for later the stream meets the wing."""
+    """Steps in a sample; on a GPU take 32, and few rounds, for later the stream meets the wing."""
     warmup: int = 10
-    """Steps before; on a GPU take 300 or more, for it records steps in pieces first."""
+    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
 
     def __post_init__(self):
         super().__post_init__()
         self.check_known({"rung": tuple(RUNGS), "precision": PRECISIONS})
-        self.check_least({"n": 100, "samples": 1, "steps": 1, "warmup": 1})
+        self.check_least({"n": 100, "steps": 1, "warmup": 1})
 
 
-QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "samples": 3, "steps": 5,
+QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "runs": 1, "steps": 5,
          "warmup": 5}  # fmt: skip
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """A row for each sample: the mean time of its steps, and when in the flow it ended."""
-    lift = _case(case.n, case.seed)
-    sim = md.Simulation(
-        lift.state,
-        lift.law,
-        search=RUNGS[case.rung].search(),
-        backend=case.backend,
-        precision=case.precision,
-        **lift.options,
-    )
+def measure(case: Config, begin: int = 0) -> Iterator[dict]:
+    """Rows of the rounds from one on: the mean time of a sample's steps, and when in the flow it ended."""
+    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
+    entries = [_entry(case, place, name) for name in (*case.rung, again(case.rung[0]))]
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+def _entry(case: Config, place: Backend, name: str) -> Entry:
+    """A rung, checked and ready to be sampled."""
+    lift, times = _case(case.n, case.seed), []
+    options = lift.options | {"backend": place, "precision": case.precision}
+    sim = md.Simulation(lift.state, lift.law, search=RUNGS[original(name)].search(), **options)
     sim.run(case.warmup, phases=False)
-    off = _off(case, sim, lift)
-    sim.timings.clear()
-    ends = []
-    for _ in range(case.samples):
-        sim.run(case.steps, phases=False)
-        ends.append({"step": sim.step, "time": sim.time})
-    total = list(sim.timings.total)
-    sim.run(case.steps)
-    common = {f"{name}_ms": sim.timings.median(name) for name in ("build", "force", "integrate")}
-    if isinstance(sim.search, Reflexive) and sim.search.contacts == "listed":
-        common["crowded_share"] = sim.search.crowded / case.n
-    for (_, time), end in zip(total, ends, strict=True):
-        yield {"time_ms": time / case.steps, "force_off": off} | end | common
+    columns = {
+        "rung": name,
+        "force_off": _off(case, name, sim, lift),
+        **working_set(case.n, 2, case.precision, place),
+    }
+
+    def sample() -> Iterator[dict]:
+        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        times.append(whole_steps(sim, case.steps))
+        yield {
+            "time_ms": times[-1] / case.steps,
+            "sample_ms": times[-1],
+            "step": sim.step,
+            "time": sim.time,
+        }
+
+    def at_end() -> dict:
+        phases = {phase: sum(of) for phase, of in phases_of(sim, case.steps).items()}
+        whole = float(np.median(times[-case.rounds :]))
+        found = {f"{phase}_ms": ms / case.steps for phase, ms in phases.items()}
+        found["phases_over_step"] = sum(phases.values()) / whole
+        if isinstance(sim.search, Reflexive) and sim.search.contacts == "listed":
+            found["crowded_share"] = sim.search.crowded / case.n
+        return found
+
+    return Entry(columns, sample, at_end)
 
 
-def _off(case: Config, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
+def _off(case: Config, name: str, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
     """How far forces are off those of a grid in the same positions, of the largest.
 
     Raises:
         ValueError: too far.
     """
-    options = lift.options | {"backend": case.backend, "precision": case.precision}
+    options = lift.options | {"backend": sim.backend, "precision": case.precision}
     grid = md.Simulation(sim.state, lift.law, search="linked", **options)
     theirs = grid.forces()
     off = float(np.abs(sim.forces() - theirs).max() / np.abs(theirs).max())
     if not off <= OFF[case.precision]:
         raise ValueError(
-            f"forces of {case.rung!r} are off the grid's by {off:.3g} of the largest; allowed: "
+            f"forces of {name!r} are off the grid's by {off:.3g} of the largest; allowed: "
             f"{OFF[case.precision]}; not recorded"
         )
     return off
@@ -143,43 +167,122 @@ def _case(n: int, seed: int) -> md.scenes.LiftCase:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per disc and step over the size for each rung, or rung by rung of one size; gains as a table."""
-    table = table.assign(ns=1e6 * table["time_ms"] / table["n"])
-    rungs = list(dict.fromkeys(table["rung"]))
-    figure, panel = plt.subplots(figsize=(6.8, 3.8))
-    spread = {"estimator": "median", "errorbar": ("pi", 50), "ax": panel}
+    """Time per disc and step over the size for each rung, or rung by rung of one size; gains; a table."""
+    table = statistics.with_rounds(table, _CASE)
+    found = summary(table)
     if table["n"].nunique() == 1:
-        sns.pointplot(table, x="time_ms", y="rung", linestyle="none", markersize=5, capsize=0.2, **spread)
-        panel.set(xlabel="time of a step (ms)", ylabel=None, xlim=(0, None))
-        panel.grid(axis="y", color="0.9")
-        title = f"{table['n'].iloc[0]:,} discs before a wing"
+        _draw_rungs(found, out)
     else:
-        look = style.lines_in_turn(rungs, "rung") | {"markersize": 5}
-        sns.lineplot(table, x="n", y="ns", **spread, **look)
-        panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
-        panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
-        panel.legend(title="rung", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-        title = "discs before a wing"
-    figure.suptitle(f"{title}; median and quartiles over samples", fontsize=9)
-    style.save(figure, out, "ladder")
-    save_table(_summary(table, rungs), out, "summary")
+        _draw_sizes(found, out)
+    compared = gains_over_compared(table)
+    if not compared.empty:
+        _draw_gains(compared, out)
+    save_table(found, out, "summary")
 
 
-def _summary(table: pd.DataFrame, rungs: list[str]) -> pd.DataFrame:
-    """Medians and quartiles, and gains over the first rung and over the one that each is compared with."""
-    spread = table.groupby(_GROUP)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
-    spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each rung of each size: its time, its gains over the first and over its own rung; over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    found = statistics.over_runs(table, _CASE, "time_ms")
     if "crowded_share" in table:  # of particles with more contacts than lists have room for
-        spread["crowded_share"] = table.groupby(_GROUP)["crowded_share"].median()
-    spread = spread.reindex([(n, rung) for n in sorted(table["n"].unique()) for rung in rungs])
-    spread = spread.dropna(subset="time_ms_median")
-    median = spread["time_ms_median"]
-    spread["speed_up_over_first"] = median.groupby("n", sort=False).transform("first") / median
-    spread["over"] = [RUNGS[rung].over for _, rung in spread.index]
-    pairs = zip(spread.index.get_level_values("n"), spread["over"], strict=True)
-    spread["speed_up_over"] = [median.get(pair, np.nan) for pair in pairs] / median
-    return spread.reset_index()
+        crowded = table.groupby(_CASE, sort=False)["crowded_share"].median().reset_index()
+        found = found.merge(crowded, on=_CASE, how="left")
+    first = _twice(table)
+    gains = statistics.gains(table, ["n"], "rung", first)
+    if not gains.empty:
+        over_first = statistics.named(gains, first.replace(" ", "_"))
+        found = found.merge(over_first, on=_CASE, how="left")
+    compared = gains_over_compared(table)
+    if not compared.empty:
+        found = found.merge(compared.drop(columns=["runs", "rounds"]), on=_CASE, how="left")
+    place = {name: k for k, rung in enumerate(RUNGS) for name in (rung, again(rung))}
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "rung" else c, kind="stable")
+
+
+def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
+    """The gain of each rung over the one that it is compared with, which column `over` names.
+
+    Args:
+        table: with columns `run` and `round`.
+
+    Returns:
+        Rows of `statistics.gains`; the noise floor is that of the rung that was measured twice.
+    """
+    names, found = set(table["rung"]), []
+    for over in RUNGS:
+        compared = [name for name in RUNGS if RUNGS[name].over == over and name in names]
+        if compared and over in names:
+            gains = noise.gains(table, ["n"], "rung", over, _twice(table))
+            found.append(gains[gains["rung"].isin(compared)])
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _twice(table: pd.DataFrame) -> str:
+    """The rung that was measured twice; of old tables the first."""
+    names = table["rung"].unique()
+    return next((original(name) for name in names if is_again(name)), names[0])
+
+
+def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
+    ends = statistics.bounds(found, "time_ms")
+    figure, panel = plt.subplots(figsize=(6.8, 0.6 + 0.23 * len(found)))
+    reach = np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
+    panel.errorbar(ends["centre"], found["rung"], xerr=reach, fmt="o", markersize=5, capsize=2)
+    panel.set(xlabel="time of a step (ms)", xlim=(0, None))
+    panel.invert_yaxis()
+    panel.grid(axis="y", color="0.9")
+    title = f"{found['n'].iloc[0]:,} discs before a wing; {statistics.caption(found)}"
+    figure.suptitle(title, fontsize=9)
+    style.save(figure, out, "ladder")
+
+
+def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
+    figure, panel = plt.subplots(figsize=(6.8, 3.8))
+    rungs = [name for name in found["rung"].unique() if not is_again(name)]
+    figures.lines(panel, found, "n", "time_ms", style.lines_in_turn(rungs, "rung"), scale=1e6 / found["n"])
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
+    figures.legend_outside(panel, "rung")
+    figure.suptitle(f"discs before a wing; {statistics.caption(found)}", fontsize=9)
+    style.save(figure, out, "ladder")
+
+
+def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
+    """A dot for each rung, hollow where it is no difference, a panel for each size."""
+    rungs = [name for name in RUNGS if name in set(compared["rung"])]
+    rows = {name: k for k, name in enumerate(rungs)}
+    sizes = sorted(compared["n"].unique())
+    size = (1.9 * len(sizes) + 3.2, 0.9 + 0.25 * len(rungs))
+    figure, panels = plt.subplots(1, len(sizes), figsize=size, squeeze=False, sharex=True, sharey=True)
+    ends = statistics.bounds(compared, "gain")
+    same = compared.get("difference", pd.Series("", index=compared.index)) == statistics.NO_DIFFERENCE
+    for panel, n in zip(panels[0], sizes, strict=True):
+        for hollow in (False, True):
+            part = compared[(compared["n"] == n) & (same == hollow)]
+            at = ends.loc[part.index]
+            reach = np.clip([at["centre"] - at["low"], at["high"] - at["centre"]], 0, None)
+            look = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
+            look |= {"markerfacecolor": "white"} if hollow else {}
+            panel.errorbar(at["centre"], part["rung"].map(rows), xerr=reach, **look)
+        floor = compared.loc[compared["n"] == n, "noise_floor"].max()
+        panel.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+        if np.isfinite(floor):
+            panel.axvspan(1 / floor, floor, color="0.92", zorder=0)
+        panel.set_xscale("log", base=2)
+        panel.set_title(f"{n:,} discs", fontsize=9)
+        panel.set_xlabel("gain of a step")
+        panel.grid(axis="y", color="0.9")
+    panels[0][0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
+    panels[0][0].invert_yaxis()
+    told = [statistics.caption(compared)]
+    told += ["grey: noise"] if compared["noise_floor"].notna().any() else []
+    told += ["hollow: no difference"] if same.any() else []
+    figure.suptitle(f"each rung / the one that it is compared with\n{'; '.join(told)}", fontsize=9)
+    style.save(figure, out, "gains")
 
 
 if __name__ == "__main__":

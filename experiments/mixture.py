@@ -2,29 +2,40 @@
 
 A grid's cells are as wide as the widest spheres, so that small ones look through ever more others; a tree
 goes by each sphere's own radius. In a gas of small spheres some have grown, and those in their way are gone.
-Touching pairs are compared with those that another search finds before anything is timed.
+The gas starts in shuffled memory; `coherent`, `tiles`, `verlet` and the trees sort it themselves. Touching
+pairs are compared with those that another search finds before anything is timed.
+
+All searches of a case are sampled in turns, round by round, in random order: a step that is not timed, and
+`steps` that are. The first search on a grid is the baseline of the gains and is measured twice: what the two
+differ by is noise.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.baselines import again, is_again, original
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from md.backend import Backend
 from md.simulation import PRECISIONS
 
-_GROUP = ["widest", "search"]
+TREES = ("lbvh", "reflexive")
+_CASE = ["widest", "search"]
 
 
 @dataclass(frozen=True)
-class Config(Settings):
-    """Sweep of mixtures."""
+class Config(TimedSettings):
+    """Sweep of mixtures. The searches of a case are in memory at once."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("search",)
 
     n: int = 2**16
     """Spheres before some grow; on a GPU take 2097152."""
@@ -35,48 +46,68 @@ class Config(Settings):
     share: float = 0.002
     """Of the spheres that grow."""
     search: tuple[str, ...] = ("coherent", "tiles", "lbvh")
-    """Any search of `md.search`."""
+    """Any search of `md.search`; gains are over the first of them that has a grid."""
     precision: str = "float32"
     """float32, float64."""
-    samples: int = 5
-    """Timed samples of each case."""
     steps: int = 10
     """Steps in a sample; on a GPU take 100."""
     warmup: int = 10
-    """Steps before; on a GPU take 100."""
+    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
 
     def __post_init__(self):
         super().__post_init__()
         self.check_known({"search": tuple(md.search.SEARCHES), "precision": PRECISIONS})
         self.check_above_zero({"filling_fraction": 0.5, "share": 1.0})
-        self.check_least({"n": 100, "widest": 1, "samples": 1, "steps": 1, "warmup": 1})
+        self.check_least({"n": 100, "widest": 1, "steps": 1, "warmup": 1})
 
 
-QUICK = {"n": 2**13, "widest": (1.0, 4.0), "samples": 3}
+QUICK = {"n": 2**13, "widest": (1.0, 4.0), "runs": 1}
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """A row for each sample: the mean time of its steps."""
+def measure(case: Config, begin: int = 0) -> Iterator[dict]:
+    """Rows of the rounds from one on: the mean time of a sample's steps."""
+    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
+    entries = [_entry(case, place, name) for name in (*case.search, again(_baseline(case.search)))]
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+def _baseline(searches: Sequence[str]) -> str:
+    """The first search on a grid; if there is none, the first."""
+    return next((name for name in searches if name not in (*TREES, "naive")), searches[0])
+
+
+def _entry(case: Config, place: Backend, name: str) -> Entry:
+    """A search, checked and ready to be sampled."""
     state = md.scenes.in_memory_order(
         _mixture(case.n, case.filling_fraction, case.widest, case.share, case.seed, case.backend),
         "shuffled",
         case.seed,
     )
-    options = {"dt": md.scenes.SHARED_DT, "backend": case.backend, "precision": case.precision}
-    kind = md.search.SEARCHES[case.search]
-    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=case.search, fused=kind.fuses, **options)
+    search = original(name)
+    options = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
+    fused = md.search.SEARCHES[search].fuses
+    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **options)
     sim.run(case.warmup, phases=False)
-    found, other = sim.pairs(), "lbvh" if case.search == "linked" else "linked"
+    found, other = sim.pairs(), "lbvh" if search == "linked" else "linked"
     fresh = md.Simulation(sim.state, sim.law, search=other, allow_overlap=True, **options)
     if not np.array_equal(found, fresh.pairs()):
-        raise ValueError(f"{case.search} finds other pairs than {other}; not recorded")
-    common = {"spheres": len(sim), "large": int((state.radius > 0.5).sum()) if case.widest > 1 else 0}
-    common |= {"touching_pairs": len(found), "partners_read": len(sim.accesses().reads) / len(sim)}
-    sim.timings.clear()
-    for _ in range(case.samples):
-        sim.run(case.steps, phases=False)
-    for _, time in sim.timings.total:
-        yield common | {"time_ms": time / case.steps}
+        raise ValueError(f"{search} finds other pairs than {other}; not recorded")
+    columns = {
+        "search": name,
+        "spheres": len(sim),
+        "large": int((state.radius > 0.5).sum()) if case.widest > 1 else 0,
+        "touching_pairs": len(found),
+        "partners_read": len(sim.accesses().reads) / len(sim),
+        "temperature_start": md.observe.temperature(sim.state),
+        **working_set(len(sim), 3, case.precision, place),
+    }
+
+    def sample() -> Iterator[dict]:
+        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        ms = whole_steps(sim, case.steps)
+        yield {"time_ms": ms / case.steps, "sample_ms": ms}
+
+    return Entry(columns, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
 
 
 @lru_cache(maxsize=1)
@@ -93,26 +124,61 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per sphere and partners read over the diameter of the large ones; medians as a table."""
-    table = table.assign(ns=1e6 * table["time_ms"] / table["spheres"])
-    names = list(dict.fromkeys(table["search"]))
-    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3))
-    look = style.lines_in_turn(names, "search") | {"markersize": 5}
-    spread = {"estimator": "median", "errorbar": ("pi", 50)}
-    labels = {"ns": "time per sphere and step (ns)", "partners_read": "partners read by a sphere"}
-    for panel, (column, label) in zip(panels, labels.items(), strict=True):
-        sns.lineplot(table, x="widest", y=column, ax=panel, legend=panel is panels[0], **spread, **look)
-        panel.set(xlabel="diameter of the large spheres (d)", ylabel=label)
+    """Time per sphere, gain over a grid, partners read, over the diameter of the large ones; a table."""
+    table = statistics.with_rounds(table, _CASE)
+    found, gains, baseline = summary(table), _gains(table), _twice(table)
+    look = style.lines_in_turn([name for name in found["search"].unique() if not is_again(name)], "search")
+    count = 3 - gains.empty
+    figure, panels = plt.subplots(1, count, figsize=(3.2 * count + 1, 3.3))
+    figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"])
+    panels[0].set(ylabel="time per sphere and step (ns)")
+    if not gains.empty:
+        figures.lines(panels[1], gains, "widest", "gain", look)
+        figures.noise_band(panels[1], gains)
+        panels[1].set(ylabel=f"gain of a step over {baseline}")
+    for name in look["hue_order"]:
+        part = found[found["search"] == name].sort_values("widest")
+        mark = {"color": look["palette"][name], "marker": look["markers"][name], "label": name}
+        panels[-1].plot(part["widest"], part["partners_read"], markersize=5, linewidth=1.1, **mark)
+    panels[-1].set(ylabel="partners read by a sphere")
+    for panel in panels:
+        panel.set_xlabel("diameter of the large spheres (d)")
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
-    panels[0].legend(title="search", fontsize=7)
-    share = f"{table['share'].iloc[0]:.1%} of the spheres large" if "share" in table else "few spheres large"
-    figure.suptitle(f"{share}; median and quartiles over samples", fontsize=9)
+    figures.legend_outside(panels[-1], "search")
+    share = found["large"].max() / found["spheres"].max()
+    noise = f"; grey: noise ({baseline} measured twice)" if gains["noise_floor"].notna().any() else ""
+    title = f"up to {share:.2%} of the spheres large\n{statistics.caption(found)}{noise}"
+    figure.suptitle(title, fontsize=9)
     style.save(figure, out, "mixture")
-    median = table.groupby(_GROUP, sort=False)[
-        ["time_ms", "ns", "partners_read", "spheres", "large"]
-    ].median()
-    save_table(median.reset_index(), out, "summary")
+    save_table(found, out, "summary")
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each search in each mixture: its time, and its gain over the baseline; over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    found = statistics.over_runs(table, _CASE, "time_ms")
+    told = table.groupby(_CASE, sort=False)[["partners_read", "spheres", "large"]].median().reset_index()
+    found = found.merge(told, on=_CASE)
+    found["ns_per_sphere"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["spheres"]
+    gains = _gains(table)
+    if not gains.empty:
+        found = found.merge(statistics.named(gains, _twice(table)), on=_CASE, how="left")
+    place = {name: k for k, one in enumerate(md.search.SEARCHES) for name in (one, again(one))}
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c, kind="stable")
+
+
+def _gains(table: pd.DataFrame) -> pd.DataFrame:
+    return statistics.gains(table, ["widest"], "search", _twice(table))
+
+
+def _twice(table: pd.DataFrame) -> str:
+    """The search that was measured twice; of old tables the first on a grid."""
+    names = table["search"].unique().tolist()
+    return next((original(name) for name in names if is_again(name)), _baseline(names))
 
 
 if __name__ == "__main__":

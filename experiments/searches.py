@@ -324,14 +324,14 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found, baseline = summary(table), _baseline(table)
     gains = noise.gains(table, _BY, "name", baseline, baseline)
     for precision, rows in found.groupby("precision"):
-        looks, told = _looks(rows), f"{precision}, shared gas{_aged(table)}\n{statistics.caption(rows)}"
+        looks, told = _looks(rows), f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
         figure, panels = _panels(rows)
         for panel, part in panels:
             _lines(panel, part, "time_ms", looks, scale=1e6 / part["n"])
             floor = 1e6 * part.groupby("n")["floor_ms"].median()
             panel.plot(floor.index, floor / floor.index, color="0.5", linestyle=":", label="floor of memory")
             panel.set(ylabel="time per particle and step (ns)")
-        _finish(figure, out, f"sizes_{precision}", told)
+        _finish(figure, out, f"sizes_{precision}", told, looks)
         rows = gains[gains["precision"] == precision]
         if rows.empty:
             continue
@@ -340,7 +340,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             _lines(panel, part, "gain", looks)
             figures.noise_band(panel, part)
             panel.set(ylabel=f"gain of a step over {baseline}")
-        _finish(figure, out, f"gains_{precision}", f"{told}; grey: noise ({baseline} measured twice)")
+        twice = f"\ngrey: noise ({baseline} measured twice)" if rows["noise_floor"].notna().any() else ""
+        _finish(figure, out, f"gains_{precision}", told + twice, looks)
     save_table(found.drop(columns="of_peer"), out, "summary")
 
 
@@ -364,7 +365,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         gains = noise.gains(table, _BY, "name", name, baseline)
         if not gains.empty:
             found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
-    return found
+    known = [*md.search.SEARCHES, *(peer.name for peer in PEERS.values())]
+    place = {name: k for k, one in enumerate(known) for name in (one, again(one))}
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c, kind="stable")
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
@@ -400,18 +403,13 @@ def _aged(table: pd.DataFrame) -> str:
         return ""
     searches = set(map(original, table.dropna(subset="age_steps")["search"]))
     searches = [name for name in md.search.SEARCHES if name in searches]
-    return f"; memory of {', '.join(searches)} aged (up to {table['age_steps'].max():.0f} steps)"
+    return f"memory of {', '.join(searches)} aged (up to {table['age_steps'].max():.0f} steps)\n"
 
 
 def _looks(rows: pd.DataFrame) -> list[dict]:
-    """Of our searches, in the order of the registry, and of the peers."""
-    known = list(md.search.SEARCHES)
-    shown = rows[~rows["name"].map(is_again)].drop_duplicates("name")
-    peers = shown.loc[shown["of_peer"], "name"].tolist()
-    ours = shown[~shown["of_peer"]].sort_values("cell_order")
-    ours = ours.sort_values("search", key=lambda names: names.map(known.index), kind="stable")[
-        "name"
-    ].tolist()
+    """Of our searches, and of the peers."""
+    shown = rows[~rows["name"].map(is_again)]
+    ours, peers = (list(dict.fromkeys(shown.loc[of, "name"])) for of in (~shown["of_peer"], shown["of_peer"]))
     return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]
 
 
@@ -433,9 +431,10 @@ def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], s
     panel.set_xlabel("particles")
 
 
-def _finish(figure: plt.Figure, out: Path, name: str, title: str) -> None:
-    figures.legend_outside(figure.axes[-1], "search, or peer")
-    figure.suptitle(title, fontsize=9)
+def _finish(figure: plt.Figure, out: Path, name: str, title: str, looks: list[dict]) -> None:
+    peers = looks[1]["hue_order"]
+    figures.legend_outside(figure.axes[-1], "search, or peer" if peers else "search")
+    figure.suptitle(title, fontsize=8)
     style.save(figure, out, name)
 
 
