@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator
 
 import md
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
@@ -198,8 +199,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     compared = gains_over_compared(table)
     if not compared.empty:
         found = found.merge(compared.drop(columns=["runs", "rounds"]), on=_CASE, how="left")
-    place = {name: k for k, rung in enumerate(RUNGS) for name in (rung, again(rung))}
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "rung" else c, kind="stable")
+    place = [name for rung in RUNGS for name in (rung, again(rung))].index
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "rung" else c)
 
 
 def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -228,11 +229,10 @@ def _twice(table: pd.DataFrame) -> str:
 
 def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
     ends = statistics.bounds(found, "time_ms")
-    figure, panel = plt.subplots(figsize=(6.8, 0.6 + 0.23 * len(found)))
+    figure, panel = plt.subplots(figsize=(6.8, 1.2 + 0.23 * len(found)))
     reach = np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
     panel.errorbar(ends["centre"], found["rung"], xerr=reach, fmt="o", markersize=5, capsize=2)
-    panel.set(xlabel="time of a step (ms)", xlim=(0, None))
-    panel.invert_yaxis()
+    panel.set(xlabel="time of a step (ms)", xlim=(0, None), ylim=(len(found) - 0.4, -0.6))
     panel.grid(axis="y", color="0.9")
     title = f"{found['n'].iloc[0]:,} discs before a wing; {statistics.caption(found)}"
     figure.suptitle(title, fontsize=9)
@@ -256,7 +256,7 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
     rungs = [name for name in RUNGS if name in set(compared["rung"])]
     rows = {name: k for k, name in enumerate(rungs)}
     sizes = sorted(compared["n"].unique())
-    size = (1.9 * len(sizes) + 3.2, 0.9 + 0.25 * len(rungs))
+    size = (1.9 * len(sizes) + 3.2, 1.6 + 0.25 * len(rungs))
     figure, panels = plt.subplots(1, len(sizes), figsize=size, squeeze=False, sharex=True, sharey=True)
     ends = statistics.bounds(compared, "gain")
     same = compared.get("difference", pd.Series("", index=compared.index)) == statistics.NO_DIFFERENCE
@@ -269,15 +269,21 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
             look |= {"markerfacecolor": "white"} if hollow else {}
             panel.errorbar(at["centre"], part["rung"].map(rows), xerr=reach, **look)
         floor = compared.loc[compared["n"] == n, "noise_floor"].max()
-        panel.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+        panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
         if np.isfinite(floor):
             panel.axvspan(1 / floor, floor, color="0.92", zorder=0)
         panel.set_xscale("log", base=2)
         panel.set_title(f"{n:,} discs", fontsize=9)
-        panel.set_xlabel("gain of a step")
+        panel.set(xlabel="gain of a step", ylim=(len(rungs) - 0.4, -0.6))
         panel.grid(axis="y", color="0.9")
     panels[0][0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
-    panels[0][0].invert_yaxis()
+    low, high = panels[0][0].get_xlim()
+    low, high = min(low, 0.7), max(high, 1.5)
+    for panel in panels[0]:
+        panel.set_xlim(low, high)
+        within = (1.0, 1.5) if high / low < 6 else (1.0,)
+        panel.xaxis.set_major_locator(LogLocator(base=2, subs=within, numticks=20))
+        panel.xaxis.set_major_formatter("{x:g}")
     told = [statistics.caption(compared)]
     told += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     told += ["hollow: no difference"] if same.any() else []

@@ -167,8 +167,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     gains = _gains(table)
     if not gains.empty:
         found = found.merge(statistics.named(gains, _twice(table)), on=_CASE, how="left")
-    place = {name: k for k, one in enumerate(md.search.SEARCHES) for name in (one, again(one))}
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c, kind="stable")
+    place = [name for one in md.search.SEARCHES for name in (one, again(one))].index
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c)
 
 
 def _gains(table: pd.DataFrame) -> pd.DataFrame:

@@ -366,8 +366,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         if not gains.empty:
             found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
     known = [*md.search.SEARCHES, *(peer.name for peer in PEERS.values())]
-    place = {name: k for k, one in enumerate(known) for name in (one, again(one))}
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c, kind="stable")
+    place = [name for one in known for name in (one, again(one))].index
+    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c)
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
