@@ -25,7 +25,6 @@ from matplotlib.ticker import LogLocator
 import md
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import again, is_again, original
-from experiments.measured import noise
 from experiments.measured.pace import phases_of
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.backend import Backend
@@ -103,10 +102,11 @@ QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "run
          "warmup": 5}  # fmt: skip
 
 
-def measure(case: Config, begin: int = 0) -> Iterator[dict]:
-    """Rows of the rounds from one on: the mean time of a sample's steps, and when in the flow it ended."""
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: the mean time of a sample's steps, and when in the flow it ended."""
     place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
-    entries = [_entry(case, place, name) for name in (*case.rung, again(case.rung[0]))]
+    first, *others = case.rung
+    entries = [_entry(case, place, name) for name in (first, again(first), *others)]
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
@@ -191,7 +191,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     if "crowded_share" in table:  # of particles with more contacts than lists have room for
         crowded = table.groupby(_CASE, sort=False)["crowded_share"].median().reset_index()
         found = found.merge(crowded, on=_CASE, how="left")
-    first = _twice(table)
+    first = table["rung"].iloc[0]
     gains = statistics.gains(table, ["n"], "rung", first)
     if not gains.empty:
         over_first = statistics.named(gains, first.replace(" ", "_"))
@@ -199,8 +199,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     compared = gains_over_compared(table)
     if not compared.empty:
         found = found.merge(compared.drop(columns=["runs", "rounds"]), on=_CASE, how="left")
-    place = [name for rung in RUNGS for name in (rung, again(rung))].index
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "rung" else c)
+    return found
 
 
 def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -210,21 +209,15 @@ def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
         table: with columns `run` and `round`.
 
     Returns:
-        Rows of `statistics.gains`; the noise floor is that of the rung that was measured twice.
+        Rows of `statistics.gains`, those of a size in the order of the ladder.
     """
     names, found = set(table["rung"]), []
     for over in RUNGS:
         compared = [name for name in RUNGS if RUNGS[name].over == over and name in names]
         if compared and over in names:
-            gains = noise.gains(table, ["n"], "rung", over, _twice(table))
+            gains = statistics.gains(table, ["n"], "rung", over)
             found.append(gains[gains["rung"].isin(compared)])
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-
-def _twice(table: pd.DataFrame) -> str:
-    """The rung that was measured twice; of old tables the first."""
-    names = table["rung"].unique()
-    return next((original(name) for name in names if is_again(name)), names[0])
 
 
 def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
@@ -242,7 +235,8 @@ def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
 def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
     figure, panel = plt.subplots(figsize=(6.8, 3.8))
     rungs = [name for name in found["rung"].unique() if not is_again(name)]
-    figures.lines(panel, found, "n", "time_ms", style.lines_in_turn(rungs, "rung"), scale=1e6 / found["n"])
+    look = style.lines_in_turn(rungs, "rung")
+    figures.lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set(xlabel="discs", ylabel="time per disc and step (ns)")

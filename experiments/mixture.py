@@ -64,10 +64,13 @@ class Config(TimedSettings):
 QUICK = {"n": 2**13, "widest": (1.0, 4.0), "runs": 1}
 
 
-def measure(case: Config, begin: int = 0) -> Iterator[dict]:
-    """Rows of the rounds from one on: the mean time of a sample's steps."""
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: the mean time of a sample's steps."""
     place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
-    entries = [_entry(case, place, name) for name in (*case.search, again(_baseline(case.search)))]
+    entries, twice = [], _baseline(case.search)
+    for search in case.search:
+        names = (search, again(search)) if search == twice else (search,)
+        entries += [_entry(case, place, name) for name in names]
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
@@ -126,14 +129,14 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Time per sphere, gain over a grid, partners read, over the diameter of the large ones; a table."""
     table = statistics.with_rounds(table, _CASE)
-    found, gains, baseline = summary(table), _gains(table), _twice(table)
+    found, gains, baseline = summary(table), _gains(table), _baseline(table["search"].unique())
     look = style.lines_in_turn([name for name in found["search"].unique() if not is_again(name)], "search")
     count = 3 - gains.empty
     figure, panels = plt.subplots(1, count, figsize=(3.2 * count + 1, 3.3))
-    figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"])
+    figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"], log=True)
     panels[0].set(ylabel="time per sphere and step (ns)")
     if not gains.empty:
-        figures.lines(panels[1], gains, "widest", "gain", look)
+        figures.lines(panels[1], gains, "widest", "gain", look, log=True)
         figures.noise_band(panels[1], gains)
         panels[1].set(ylabel=f"gain of a step over {baseline}")
     for name in look["hue_order"]:
@@ -166,19 +169,13 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     found["ns_per_sphere"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["spheres"]
     gains = _gains(table)
     if not gains.empty:
-        found = found.merge(statistics.named(gains, _twice(table)), on=_CASE, how="left")
-    place = [name for one in md.search.SEARCHES for name in (one, again(one))].index
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c)
+        over = statistics.named(gains, _baseline(table["search"].unique()))
+        found = found.merge(over, on=_CASE, how="left")
+    return found
 
 
 def _gains(table: pd.DataFrame) -> pd.DataFrame:
-    return statistics.gains(table, ["widest"], "search", _twice(table))
-
-
-def _twice(table: pd.DataFrame) -> str:
-    """The search that was measured twice; of old tables the first on a grid."""
-    names = table["search"].unique().tolist()
-    return next((original(name) for name in names if is_again(name)), _baseline(names))
+    return statistics.gains(table, ["widest"], "search", _baseline(table["search"].unique()))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.baselines import again, is_again, original
-from experiments.measured import noise
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
@@ -111,14 +110,17 @@ class Config(TimedSettings):
 QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
 
 
-def measure(case: Config, begin: int = 0) -> Iterator[dict]:
-    """Rows of the rounds from one on: the mean time of a sample's steps, beside the floor."""
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: the mean time of a sample's steps, beside the floor."""
     place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
     _floor_ms(case.n, case.precision, case.backend)  # measured here, and known from then on
     kinds = _kinds(case)
     twice = next((kind for kind in kinds if kind[0] == BASELINE), kinds[0])
-    entries = [_entry(case, place, *kind) for kind in kinds]
-    entries.append(_entry(case, place, again(twice[0]), twice[1]))
+    entries = []
+    for search, order in kinds:
+        entries.append(_entry(case, place, search, order))
+        if (search, order) == twice:
+            entries.append(_entry(case, place, again(search), order))
     with ExitStack() as stack:
         entries += [_peer_entry(case, place, stack.enter_context(peer)) for peer in _peers(case, place)]
         yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
@@ -322,7 +324,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     """Time per particle over size for each filling fraction; gains over one search; numbers as a table."""
     table = _named(statistics.with_rounds(table, _CASE))
     found, baseline = summary(table), _baseline(table)
-    gains = noise.gains(table, _BY, "name", baseline, baseline)
+    gains = statistics.gains(table, _BY, "name", baseline)
     for precision, rows in found.groupby("precision"):
         looks, told = _looks(rows), f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
         figure, panels = _panels(rows)
@@ -362,12 +364,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     over = {baseline: baseline.replace(", ", "_")}
     over |= {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
     for name, column in over.items():
-        gains = noise.gains(table, _BY, "name", name, baseline)
+        gains = statistics.gains(table, _BY, "name", name)
         if not gains.empty:
             found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
-    known = [*md.search.SEARCHES, *(peer.name for peer in PEERS.values())]
-    place = [name for one in known for name in (one, again(one))].index
-    return found.sort_values(_CASE, key=lambda c: c.map(place) if c.name == "search" else c)
+    return found
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
@@ -388,21 +388,16 @@ def _with_order(search: str, cell_order: str) -> str:
 
 
 def _baseline(table: pd.DataFrame) -> str:
-    """The name of what was measured twice; of old tables the first `linked`, or the first search."""
-    for name in table["name"]:
-        if is_again(name):
-            return original(name)
-    ours = table[~table["of_peer"]]
-    first = ours[ours["search"] == BASELINE]
-    return (ours if first.empty else first)["name"].iloc[0]
+    """The name of the first `linked`, or of the first search."""
+    first = table[table["search"] == BASELINE]
+    return (table if first.empty else first)["name"].iloc[0]
 
 
 def _aged(table: pd.DataFrame) -> str:
     """How old an order is that is made once, for a title."""
     if "age_steps" not in table or table["age_steps"].isna().all():
         return ""
-    searches = set(map(original, table.dropna(subset="age_steps")["search"]))
-    searches = [name for name in md.search.SEARCHES if name in searches]
+    searches = dict.fromkeys(map(original, table.dropna(subset="age_steps")["search"]))
     return f"memory of {', '.join(searches)} aged (up to {table['age_steps'].max():.0f} steps)\n"
 
 
@@ -425,7 +420,7 @@ def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.Da
 
 def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale=1.0) -> None:
     for look in looks:
-        figures.lines(panel, part, "n", value, look, scale)
+        figures.lines(panel, part, "n", value, look, scale, log=True)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel("particles")

@@ -10,6 +10,7 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
+from experiments.core.apart import rows_of
 from experiments.core.settings import UsageError
 from experiments.peers import PEERS, Lammps, Peer, PeerError, Sample, lammps
 
@@ -83,7 +84,12 @@ class Ourselves(Peer):
 
     def sample(self, before, steps):
         type(self).calls += ((before, steps),)
-        return Sample(8.0 * steps, 16.0, 15.0, 2, 1.5, "ourselves 1.0")
+        simulation = self._simulation()
+        simulation.run(before)
+        start = md.observe.temperature(simulation.state)
+        simulation.run(steps)
+        end = md.observe.temperature(simulation.state)
+        return Sample(8.0 * steps, start, end, 2, 1.5, "ourselves 1.0")
 
 
 @pytest.fixture
@@ -94,8 +100,8 @@ def ourselves(monkeypatch) -> type[Ourselves]:
 
 
 def case(**options) -> searches.Config:
-    options = {"n": 512, "filling_fraction": 0.2, "search": "verlet", "cell_order": "row"} | options
-    return searches.Config(backend="cpu", **({"precision": "float64", "samples": 3, "steps": 4} | options))
+    options = {"n": 512, "filling_fraction": 0.2, "search": ("verlet",), "cell_order": ("row",)} | options
+    return searches.Config(backend="cpu", **({"precision": "float64", "rounds": 3, "steps": 4} | options))
 
 
 def test_lammps_is_given_our_law_with_the_damping_of_the_effective_mass():
@@ -196,29 +202,44 @@ def test_peers_that_would_not_be_measured_are_refused(ourselves, change, message
         searches.Config(backend="cpu", **({"peers": ["ourselves"]} | change))
 
 
-def test_ours_and_theirs_take_turns_over_the_same_steps(ourselves, monkeypatch):
-    order = []
-    right, sample = md.Simulation.run, ourselves.sample
-    monkeypatch.setattr(
-        md.Simulation, "run", lambda sim, steps, **how: order.append(steps) or right(sim, steps, **how)
-    )
-    monkeypatch.setattr(ourselves, "sample", lambda self, *of: order.append("theirs") or sample(self, *of))
-    rows = list(searches.measure(case(peers=["ourselves"], warmup=7)))
-    assert order[-6:] == [4, "theirs"] * 3
-    assert ourselves.calls == ((7, 4), (11, 4), (15, 4))
-    ours, theirs = rows[:3], rows[3:]
-    assert [row["speed_up_over_ourselves"] for row in ours] == [8.0 / row["time_ms"] for row in ours]
-    for row in theirs:
-        assert (row["search"], row["version"]) == ("ourselves", "ourselves 1.0")
-        assert (row["time_ms"], row["steps_per_build"], row["temperature_end"]) == (8.0, 2.0, 15.0)
+def test_ours_and_theirs_are_sampled_in_the_same_rounds_over_the_same_steps(ourselves):
+    rows = rows_of(searches.measure(case(peers=["ourselves"], warmup=7)))
+    first, *calls = ourselves.calls
+    assert first == (7, 1)  # tells the temperature before the rounds
+    assert len(calls) >= 1 + 3  # a round that is not timed comes first
+    assert calls == [(8 + 5 * k, 4) for k in range(len(calls))]  # one step of each sample is not timed
+    names = [sorted(row["search"] for row in rows if row["round"] == k) for k in range(3)]
+    assert names == [["ourselves", "verlet", "verlet again"]] * 3
+    ours = [row for row in rows if row["search"] == "verlet"]
+    theirs = [row for row in rows if row["search"] == "ourselves"]
+    for mine, row in zip(ours, theirs, strict=True):
+        assert (row["cell_order"], row["version"], row["partners_read"]) == ("its own", "ourselves 1.0", 1.5)
+        assert (row["time_ms"], row["sample_ms"]) == (8.0, 32.0)
         assert row["particle_steps_per_s"] == 1e3 * 512 / 8.0
-        assert row["floor_ms"] == ours[0]["floor_ms"] == 8.0 * row["share_of_floor"]
+        assert row["floor_ms"] == mine["floor_ms"] == 8.0 * row["share_of_floor"]
+        assert row["temperature_start"] == pytest.approx(mine["temperature_start"], rel=1e-9)
+    assert theirs[-1]["temperature_end"] == pytest.approx(ours[-1]["temperature_end"], rel=1e-9)
+    assert theirs[-1]["steps_per_build"] == 2.0
 
 
-@pytest.mark.parametrize("other", [{"search": "linked"}, {"precision": "float32"}])
+def test_a_gain_over_a_peer_is_of_each_round_and_judged_by_our_noise(ourselves):
+    table = pd.DataFrame(rows_of(searches.measure(case(peers=["ourselves"]))))
+    given = {"n": 512, "filling_fraction": 0.2, "precision": "float64"}
+    found = searches.summary(searches._named(table.assign(run=0, **given))).set_index("name")
+    times = table.set_index(["search", "round"])["time_ms"]
+    assert found.loc["verlet", "gain_over_ourselves_median_of_rounds"] == pytest.approx(
+        (8.0 / times["verlet"]).median()
+    )
+    twin = (times["verlet"] / times["verlet again"]).median()
+    floors = found.loc["verlet", "noise_floor_ourselves"], found.loc["ourselves", "noise_floor_verlet"]
+    assert floors == pytest.approx([max(twin, 1 / twin)] * 2)
+    assert pd.isna(found.loc["ourselves", "gain_over_ourselves_median_of_rounds"])
+
+
+@pytest.mark.parametrize("other", [{"search": ("linked",)}, {"precision": "float32"}])
 def test_a_peer_is_measured_beside_its_own_kind_alone(ourselves, other):
-    rows = list(searches.measure(case(peers=["ourselves"], **other)))
-    assert len(rows) == 3
+    rows = rows_of(searches.measure(case(peers=["ourselves"], **other)))
+    assert len(rows) == 2 * 3
     assert ourselves.calls == ()
 
 
@@ -230,8 +251,9 @@ def test_a_peer_that_computes_otherwise_is_not_recorded(ourselves):
 
 @needs_lammps
 def test_lammps_beside_ours_from_the_command_line(tmp_path):
-    command = ["--backend", "cpu", "--n", "512", "1024", "--filling-fraction", "0.2", "--samples", "2"]
-    command += ["--search", "linked", "verlet", "--steps", "3", "--warmup", "30", "--peers", "lammps"]
+    command = ["--backend", "cpu", "--n", "512", "1024", "--filling-fraction", "0.2", "--runs", "1"]
+    command += ["--search", "linked", "verlet", "--rounds", "2", "--steps", "3", "--warmup", "30"]
+    command += ["--peers", "lammps"]
     main(
         searches.Config,
         searches.measure,
@@ -241,15 +263,19 @@ def test_lammps_beside_ours_from_the_command_line(tmp_path):
     )
     folder = next((tmp_path / "searches").iterdir())
     table = pd.read_parquet(folder / "table.parquet").set_index("search")
-    theirs, ours = table.loc["LAMMPS gran/hooke"], table.loc["verlet"]
+    theirs, ours = (table.loc[name].sort_values(["n", "round"]) for name in ("LAMMPS gran/hooke", "verlet"))
     assert len(theirs) == len(ours) == 4
     for column in ("temperature_start", "temperature_end"):
-        assert theirs[column].to_numpy() == pytest.approx(ours[column].to_numpy(), rel=1e-9)
-    assert np.allclose(ours["speed_up_over_lammps"], theirs["time_ms"].to_numpy() / ours["time_ms"])
-    assert table.loc["linked", "speed_up_over_lammps"].isna().all()
-    assert (folder / "sizes_float64.png").exists()
-    summary = pd.read_csv(folder / "summary.csv")
-    assert summary["speed_up_over_lammps"].notna().sum() == 2
+        assert theirs[column].to_numpy() == pytest.approx(ours[column].to_numpy(), rel=1e-9, nan_ok=True)
+    for name in ("sizes_float64.png", "gains_float64.png"):
+        assert (folder / name).exists()
+    summary = pd.read_csv(folder / "summary.csv").set_index(["n", "name"])
+    ratio = theirs["time_ms"].to_numpy() / ours["time_ms"].to_numpy()
+    gain = summary["gain_over_lammps_median_of_rounds"]
+    assert gain.loc[[(512, "verlet"), (1024, "verlet")]].to_numpy() == pytest.approx(
+        [np.median(ratio[:2]), np.median(ratio[2:])]
+    )
+    assert gain.loc[[(512, "linked"), (1024, "linked")]].notna().all()
 
 
 @needs_lammps

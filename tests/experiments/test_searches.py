@@ -1,4 +1,4 @@
-"""experiments.searches: every case checked, its rows beside the floor."""
+"""experiments.searches: every search checked, sampled in the same rounds, its rows beside the floor."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
+from experiments.core.apart import rows_of
 
 AXES = [
     "--backend",
@@ -22,7 +23,7 @@ AXES = [
     "row",
     "hilbert",
 ]
-AXES += ["--samples", "2", "--steps", "3", "--warmup", "80"]
+AXES += ["--runs", "1", "--rounds", "2", "--steps", "3", "--warmup", "80"]
 
 
 FEW = ("naive", "linked", "coherent", "verlet")
@@ -45,12 +46,18 @@ def folder(found, tmp_path_factory) -> Path:
     return next((results / "searches").iterdir())
 
 
-def test_every_case_has_a_row_for_each_sample(folder, found):
+def test_every_round_has_each_search_in_each_order_of_the_cells(folder, found):
     table = pd.read_parquet(folder / "table.parquet")
-    cases = table.groupby(["n", "search", "cell_order"]).size()
-    assert len(cases) == 2 * len(found) * 2
-    assert (cases == 2).all()
+    assert (
+        table.groupby(["n", "search", "cell_order"])["round"].apply(sorted).map(lambda r: r == [0, 1]).all()
+    )
+    each = table[table["n"] == 512].groupby("round")
+    for _, rows in each:
+        kinds = set(zip(rows["search"], rows["cell_order"], strict=True))
+        assert len(rows) == len(kinds) == 2 * len(found) + 1
+        assert ("linked again", "row") in kinds
     assert (table["time_ms"] > 0).all()
+    assert np.allclose(table["sample_ms"], 3 * table["time_ms"])
     rate = 1e3 * table["n"] / table["time_ms"]
     assert np.allclose(table["particle_steps_per_s"], rate)
     assert np.allclose(table["share_of_floor"], table["floor_ms"] / table["time_ms"])
@@ -63,7 +70,9 @@ def test_searches_see_the_same_gas_and_lists_outlive_a_step(folder):
     for _, rows in table.groupby("n"):
         assert rows["touching_pairs"].nunique() == 1
         assert rows["touching_pairs"].iloc[0] > 10
-        assert np.ptp(rows["temperature_end"]) < 1e-9
+        assert np.ptp(rows["temperature_start"]) < 1e-9
+        assert np.ptp(rows["temperature_end"].dropna()) < 1e-9
+        assert rows.loc[rows["round"] == 1, "temperature_end"].notna().all()
     each = table.groupby("search")
     assert (each["steps_per_build"].max() == 1).drop("verlet").all()
     assert each["steps_per_build"].min()["verlet"] > 1
@@ -72,11 +81,41 @@ def test_searches_see_the_same_gas_and_lists_outlive_a_step(folder):
     assert read.get("tiles", read["coherent"]) == read["coherent"]
 
 
-def test_figures_and_medians_are_there(folder, found):
-    assert (folder / "sizes_float64.png").read_bytes().startswith(b"\x89PNG")
-    spread = pd.read_csv(folder / "summary.csv")
-    assert len(spread) == 4 * len(found)
-    assert (spread["time_ms_q25"] <= spread["time_ms_median"]).all()
+def test_memory_is_aged_where_the_search_does_not_sort_it(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    aged = table.groupby("search")["age_steps"].agg(lambda steps: steps.notna().all())
+    kinds = md.search.SEARCHES
+    assert all(is_aged != kinds[name.removesuffix(" again")].sorts_data for name, is_aged in aged.items())
+    steps = table[table["search"] == "linked"].groupby("round")["age_steps"].max()
+    assert steps[1] - steps[0] == 1 + 3  # one that is not timed
+    assert steps[0] >= 80 + 2 * (1 + 3)  # after the warm-up and a round that is not timed
+
+
+def test_figures_and_gains_of_each_round_are_there(folder, found):
+    for name in ("sizes_float64.png", "gains_float64.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    summary = pd.read_csv(folder / "summary.csv")
+    assert len(summary) == 2 * (2 * len(found) + 1)
+    assert (summary["time_ms_lowest_round"] <= summary["time_ms_median_of_rounds"]).all()
+    assert summary["floor_ms"].gt(0).all()
+    table = pd.read_parquet(folder / "table.parquet").set_index(["n", "search", "cell_order", "round"])
+    times = table["time_ms"].sort_index()
+    ratio = times.loc[512, "linked", "row"] / times.loc[512, "coherent", "hilbert"]
+    row = summary[(summary["n"] == 512) & (summary["name"] == "coherent, hilbert")].iloc[0]
+    assert row["gain_over_linked_row_median_of_rounds"] == pytest.approx(ratio.median())
+    twin = (times.loc[512, "linked", "row"] / times.loc[512, "linked again", "row"]).median()
+    assert row["noise_floor_linked_row"] == pytest.approx(max(twin, 1 / twin))
+    baseline = summary[summary["name"] == "linked, row"]
+    assert baseline["gain_over_linked_row_median_of_rounds"].isna().all()
+
+
+def test_without_linked_the_first_search_is_measured_twice():
+    case = searches.Config(
+        backend="cpu", n=400, filling_fraction=0.2, search=("coherent", "verlet"), cell_order=("row",),
+        precision="float64", rounds=1, steps=1, warmup=1,
+    )  # fmt: skip
+    names = {row["search"] for row in rows_of(searches.measure(case))}
+    assert names == {"coherent", "verlet", "coherent again"}
 
 
 def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
@@ -90,8 +129,8 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
         backend="cpu",
         n=512,
         filling_fraction=0.2,
-        search="verlet",
-        cell_order="row",
+        search=("verlet",),
+        cell_order=("row",),
         precision="float64",
     )
     with pytest.raises(ValueError, match="verlet finds other pairs than linked; not recorded"):
@@ -101,11 +140,11 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"search": ("verle",)}, "unknown search 'verle'; known: naive, .*verlet"),
-        ({"cell_order": ("hilbrt",)}, "unknown cell_order 'hilbrt'; known: .*hilbert"),
-        ({"skin": -0.1}, "--skin -0.1; allowed: at least 0"),
-        ({"filling_fraction": (0.7,)}, "--filling-fraction 0.7; allowed: above 0, up to 0.5"),
-        ({"n": (1,)}, "--n 1; allowed: at least 2"),
+        ({"search": ("verle",)}, "unknown search 'verle'; allowed: one of naive, .*verlet"),
+        ({"cell_order": ("hilbrt",)}, "unknown cell_order 'hilbrt'; allowed: .*hilbert"),
+        ({"skin": -0.1}, "--skin = -0.1; allowed: .*at least 0"),
+        ({"filling_fraction": (0.7,)}, "--filling-fraction = 0.7; allowed: .*above 0, up to 0.5"),
+        ({"n": (1,)}, "--n = 1; allowed: .*at least 2"),
         ({"search": ("lbvh",)}, "--search lbvh beside --cell-order row; allowed: .*morton"),
     ],
 )

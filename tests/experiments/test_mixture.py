@@ -1,0 +1,75 @@
+"""experiments.mixture: searches in the same rounds on the same mixture; gains over a grid."""
+
+import pandas as pd
+import pytest
+
+import md
+from experiments import mixture
+from experiments.core.apart import rows_of
+from experiments.core.baselines import again
+
+
+def case(**options) -> mixture.Config:
+    options = {"search": ("lbvh", "coherent"), "precision": "float64", "rounds": 2} | options
+    gas = {"n": 1000, "filling_fraction": 0.4, "share": 0.02, "widest": 2.0}
+    return mixture.Config(backend="cpu", **gas, steps=2, warmup=80, **options)
+
+
+def test_searches_see_the_same_mixture_and_a_grid_is_measured_twice():
+    found = pd.DataFrame(rows_of(mixture.measure(case())))
+    for _, same in found.groupby("round"):
+        assert sorted(same["search"]) == ["coherent", "coherent again", "lbvh"]
+    for column in ("spheres", "large", "touching_pairs"):
+        assert found[column].nunique() == 1
+    assert found[["large", "touching_pairs"]].gt(10).all(axis=None)
+    assert found["temperature_start"].max() - found["temperature_start"].min() < 1e-9
+    ends = found.loc[found["round"] == 1, "temperature_end"]
+    assert ends.max() - ends.min() < 1e-9
+    assert (found["sample_ms"] == 2 * found["time_ms"]).all()
+
+
+def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
+    right = md.Simulation.pairs
+    monkeypatch.setattr(
+        md.Simulation, "pairs", lambda sim: right(sim)[1:] if sim.search.name == "lbvh" else right(sim)
+    )
+    with pytest.raises(ValueError, match="lbvh finds other pairs than linked; not recorded"):
+        next(mixture.measure(case(search=("lbvh",))))
+
+
+@pytest.mark.parametrize(
+    ("searches", "baseline"),
+    [(("lbvh", "tiles", "coherent"), "tiles"), (("naive", "linked"), "linked"), (("lbvh",), "lbvh")],
+)
+def test_the_baseline_is_the_first_search_on_a_grid(searches, baseline):
+    assert mixture._baseline(searches) == baseline
+
+
+def rows(times: dict[str, list[float]]) -> pd.DataFrame:
+    common = {"widest": 2.0, "spheres": 400, "large": 8, "partners_read": 10.0, "round": 0}
+    return pd.DataFrame(
+        common | {"search": name, "run": run, "time_ms": ms}
+        for name, runs in times.items()
+        for run, ms in enumerate(runs)
+    )
+
+
+def test_gains_are_over_the_grid_that_was_measured_twice(tmp_path):
+    table = rows({"tiles": [4.0, 4.0], "coherent": [2.0, 2.0], again("tiles"): [4.0, 4.4], "lbvh": [3.9] * 2})
+    found = mixture.summary(table).set_index("search")
+    assert list(found.index) == list(table["search"].unique())
+    assert found.loc["coherent", "gain_over_tiles"] == 2
+    assert found["difference_from_tiles"].dropna().to_dict() == {
+        "coherent": "faster",
+        "lbvh": "no difference",
+    }
+    assert found.loc["lbvh", "noise_floor_tiles"] == pytest.approx(1.1)
+    mixture.draw(table, tmp_path)
+    assert (tmp_path / "mixture.png").exists()
+
+
+def test_tables_of_before_are_drawn(tmp_path):
+    table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round"])
+    mixture.draw(table, tmp_path)
+    found = pd.read_csv(tmp_path / "summary.csv").set_index("search")
+    assert found.loc["lbvh", "gain_over_coherent_median_of_rounds"] == 2
