@@ -124,9 +124,10 @@ def gains(
         is within the noise floor.
     """
     every = ratios(table, by, label, baseline, value)
+    every = every[~every[label].map(is_again)]
     if every.empty:
         return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "gain", "noise_floor"])
-    found = over_runs(every[~every[label].map(is_again)], [*by, label], "gain")
+    found = over_runs(every, [*by, label], "gain")
     floors = noise_floors(table, by, label, value)
     found = found.merge(floors, on=by, how="left") if by else found.assign(noise_floor=_one(floors))
     found.insert(len(by) + 1, "over", baseline)
