@@ -83,7 +83,7 @@ def whole_centres(panel: Axes, summary: pd.DataFrame, value: str) -> None:
 
 def noise_band(panel: Axes, summary: pd.DataFrame) -> None:
     """A line at a gain of 1, and a band of gains that noise alone would give."""
-    panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
+    panel.axhline(1, color="0.6", linewidth=0.8, zorder=0.5)
     floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
     if np.isfinite(floor):
         panel.axhspan(1 / floor, floor, color="0.92", zorder=0, label=None)

@@ -22,6 +22,7 @@ MOST_APART = 0.15  # phases from whole steps
 MOST_SLOWER = 0.05  # of a GPU's clock
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
+_NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "name")  # of cases that are compared
 _FEWEST = 4  # cases, of which ticks can be told
 SEPARATOR = "; "
 
@@ -95,7 +96,7 @@ def sits_on_ticks(rows: pd.DataFrame) -> bool:
     """
     if "sample_ms" not in rows:
         return False
-    names = [name for name in ("ordering", "search", "phase", "part", "rung", "place") if name in rows]
+    names = [name for name in (*_NAMES, "phase", "part") if name in rows]
     lengths = [part.to_numpy() for _, part in rows.groupby(names or (lambda _: 0))["sample_ms"]]
     for tick in TICK_MS:
         long = [part for part in lengths if np.median(part) > 0.9 * tick]
@@ -109,7 +110,7 @@ def disagrees(rows: pd.DataFrame) -> bool:
     """Whether the phases of some case and its whole steps, in the median over rounds, are 15 % apart."""
     if "phases_over_step" not in rows:
         return False
-    names = [name for name in ("ordering", "search", "part", "rung") if name in rows]
+    names = [name for name in _NAMES if name in rows]
     told = rows.dropna(subset="phases_over_step")
     medians = told.groupby(names or (lambda _: 0))["phases_over_step"].median()
     return bool((np.abs(medians - 1) > MOST_APART).any())

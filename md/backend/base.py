@@ -122,7 +122,7 @@ class Backend(ABC):
             longest first, so that what is recorded soon fits again.
         runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
-        recorded: how often `record` was called.
+        recorded: how often `record` was called, on any backend of the class.
     """
 
     name: ClassVar[str]
@@ -131,7 +131,7 @@ class Backend(ABC):
     piece_lengths: ClassVar[tuple[int, ...]] = 16, 4, 1
     runs_ahead: ClassVar[bool] = False
     workers: int
-    recorded: int = 0
+    recorded: ClassVar[int] = 0
 
     def __init__(self, layout: str | None = None):
         remedy = "None for what suits the device"

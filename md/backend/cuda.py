@@ -209,7 +209,7 @@ class Cuda(Backend):
 
     def record(self, work):
         """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""
-        self.recorded += 1
+        type(self).recorded += 1
         if self._recording is None:
             self._recording = self._cupy.cuda.Stream(non_blocking=True)
         with self._recording as stream:
