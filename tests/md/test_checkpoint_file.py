@@ -81,7 +81,7 @@ class TestWriting:
 
         simulation = md.Simulation.load(path)
         simulation.run(1)
-        monkeypatch.setattr(whole, "open", lambda *arguments: Full(open(*arguments)), raising=False)
+        monkeypatch.setattr(whole, "open", lambda *given, **how: Full(open(*given, **how)), raising=False)
         with pytest.raises(
             OSError, match=r"No space left on device; nothing was written, .* is as it was"
         ) as caught:
@@ -116,8 +116,8 @@ class TestWriting:
                 simulation.save(place)
             assert caught.value.filename == str(place)
 
-    def test_what_a_killed_run_left_half_written_is_taken_over(self, path):
-        (path.parent / ".run.npz.partial").write_bytes(b"half")
+    def test_what_a_killed_run_left_half_written_goes(self, path):
+        (path.parent / ".run.npz.0123456789abcdef.partial").write_bytes(b"half")
         md.Simulation.load(path).save(path)
         assert os.listdir(path.parent) == [path.name]
         assert md.Simulation.load(path).step == 3
