@@ -32,6 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from md.backend.prelude import zero
+from md.checks import is_number, number, refuse_class, shown
 from sfc.compile import chosen_by, implement, inlined
 from sfc.fingerprint import ChangedReachError, UnknownReachError, fingerprint
 
@@ -300,13 +301,16 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
     values = []
     for name in known.fields:
         value = getattr(law, name)
-        if not isinstance(value, NUMBERS) or isinstance(value, bool):
-            raise TypeError(f"{name} = {value!r} of {law}; allowed: a number")
+        if not is_number(value):
+            raise refuse_class(f"{name} of {law}", value, "a number")
         with np.errstate(over="ignore"):
-            values.append(real(value))
-        if math.isfinite(value) and not np.isfinite(values[-1]):
+            try:
+                values.append(real(value))
+            except OverflowError:  # of a Python integer
+                values.append(real(math.inf))
+        if not np.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
             raise ValueError(
-                f"{name} = {value} of {law} in {np.dtype(precision)}; allowed: up to "
+                f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
     return known.kernel_class(*values)
@@ -403,14 +407,13 @@ def require_law(law: Any) -> None:
                 f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
                 "and pair_function(..., potential=f), f(law, r) the energy of a pair in a kernel; or none"
             )
-    cutoff = getattr(law, "cutoff", None)
-    if not isinstance(cutoff, NUMBERS) or isinstance(cutoff, bool):
-        raise TypeError(
-            f"cutoff = {cutoff!r} of {law}; allowed: a number, the distance in d from which on there is no "
-            "interaction; give the class a field or a property `cutoff`"
-        )
-    if not (math.isfinite(cutoff) and cutoff > 0):
-        raise ValueError(f"cutoff = {cutoff} of {law}; allowed: positive and finite, in d")
+    number(
+        f"cutoff of {law}",
+        getattr(law, "cutoff", None),
+        above=0,
+        unit="d",
+        remedy="give the class a field or a property `cutoff`, the distance at which its interaction ends",
+    )
 
 
 def _of(law: Any) -> _Known:

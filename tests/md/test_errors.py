@@ -1,6 +1,8 @@
 """Wrong inputs are refused with the value found, what is allowed and the remedy."""
 
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -255,25 +257,45 @@ class TestReorder:
 class TestLaw:
     @pytest.mark.parametrize("value", [-1.0, np.inf, np.nan])
     def test_with_a_constant_that_is_negative_or_not_finite(self, value):
-        with refused(rf"stiffness = {value}; allowed: finite and not negative"):
+        with refused(rf"stiffness = {value}; allowed: a finite number of at least 0, up to 1e\+302"):
             md.laws.SpringDashpot(value, 0.0)
-        with refused(rf"damping = {value}; allowed: finite and not negative"):
+        with refused(rf"damping = {value}; allowed: a finite number of at least 0, up to 1e\+154"):
             md.laws.SpringDashpot(1.0, value)
 
     @pytest.mark.parametrize("diameter", [0, -1, np.inf, np.nan])
     def test_with_a_diameter_that_is_not_positive_and_finite(self, diameter):
-        with refused(rf"diameter = {diameter}; allowed: (positive|finite)"):
+        with refused(rf"diameter = {diameter}; allowed: a finite number of at least 1e-300"):
             md.laws.SpringDashpot(1.0, 0.0, diameter=diameter)
 
     @pytest.mark.parametrize("restitution", [0, -0.5, 1.2, np.nan])
     def test_from_a_restitution_out_of_range(self, restitution):
-        with refused(rf"restitution = {restitution}; allowed: 0 < e <= 1"):
+        with refused(rf"restitution = {restitution}; allowed: a finite number above 0, up to 1"):
             md.laws.SpringDashpot.from_restitution(restitution, contact_time=1.0)
 
     @pytest.mark.parametrize("contact_time", [0, -1.0, np.inf, np.nan])
     def test_from_a_contact_time_out_of_range(self, contact_time):
-        with refused(rf"contact_time = {contact_time}; allowed: above 1e-150 and finite"):
+        with refused(rf"contact_time = {contact_time}; allowed: a finite number above 1e-150"):
             md.laws.SpringDashpot.from_restitution(0.5, contact_time=contact_time)
+
+    @pytest.mark.parametrize(("stiffness", "diameter"), [(10**400, 1.0), (1e303, 1.0), (1e10, 1e-299)])
+    def test_with_a_spring_that_is_no_number(self, stiffness, diameter):
+        with refused("stiffness = 1.*; allowed: .*up to 1|diameter = 1e-299; allowed: large enough for a"):
+            md.laws.SpringDashpot(stiffness, 0, diameter)
+
+    @pytest.mark.parametrize("value", [True, "1", None, 1j, np.timedelta64(1), [1.0], Decimal(1)])
+    def test_with_what_is_no_number(self, value):
+        for name, values in (("stiffness", (value, 0)), ("damping", (1, value)), ("diameter", (1, 0, value))):
+            with refused(rf"{name} = .* of class .*; allowed: a finite number", TypeError):
+                md.laws.SpringDashpot(*values)
+        for name, values in (("restitution", (value, 1)), ("contact_time", (0.5, value))):
+            with refused(rf"{name} = .* of class .*; allowed: a finite number", TypeError):
+                md.laws.SpringDashpot.from_restitution(*values)
+
+    @pytest.mark.parametrize("kind", [np.float16, np.longdouble, np.uint8, Fraction, int])
+    def test_with_narrow_or_wide_numbers(self, kind):
+        law = md.laws.SpringDashpot(kind(200), kind(3), kind(1))
+        assert {type(getattr(law, name)) for name in ("stiffness", "damping", "diameter")} == {float}
+        assert law.contact_time == md.laws.SpringDashpot(200.0, 3.0).contact_time
 
     @pytest.mark.parametrize("name", ["contact_time", "restitution"])
     def test_overdamped_has_no_contact_time_or_restitution(self, name):
