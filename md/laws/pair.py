@@ -32,7 +32,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from md.backend.prelude import zero
-from md.checks import is_number, number, refuse_class, shown
+from md.checks import flag, is_number, number, refuse_class, sequence, shown, text
+from md.checks import function as require_function
 from sfc.compile import chosen_by, implement, inlined
 from sfc.fingerprint import ChangedReachError, UnknownReachError, fingerprint
 
@@ -170,11 +171,12 @@ def pair_function(
 
     Raises:
         TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is no
-            number, or a function of other parameters than `PARAMETERS`.
+            number, a function of other parameters than `PARAMETERS`, or an argument of another class.
         ValueError: the class has a function already, another NamedTuple class has its name, a field that is
             no attribute or begins with an underscore, or a reciprocal law that sums anything but the force.
     """
     names = _fields(law_class, fields)
+    flag("reciprocal", reciprocal)
 
     def register(function: Callable) -> Callable:
         given = {"initial": initial, "interact": function, "result": result, "potential": potential}
@@ -217,6 +219,7 @@ def by_types(choose: Callable) -> Callable:
 
 
 def _require_parameters(name: str, function: Callable, law_class: type) -> None:
+    require_function(name, function, f"a function of ({', '.join(PARAMETERS[name])}), see md.laws.pair")
     found = tuple(inspect.signature(function).parameters)
     if found != PARAMETERS[name]:
         raise TypeError(
@@ -241,8 +244,8 @@ def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
             "with @dataclass(frozen=True), or a NamedTuple class"
         )
     own = tuple(field.name for field in dataclasses.fields(law_class))
-    for name in own if fields is None else fields:
-        if name.startswith("_") or not (name in own or hasattr(law_class, name)):
+    for name in own if fields is None else sequence("fields", fields, "words"):
+        if text("field", name).startswith("_") or not (name in own or hasattr(law_class, name)):
             raise ValueError(
                 f"field {name!r} of {law_class.__qualname__}; allowed: fields and attributes of the class "
                 "whose names begin with a letter"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from md.box import Box
+from md.checks import instance, integer
+from md.state import MAX_PARTICLES
 
 # Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
 # body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its long
@@ -40,8 +42,16 @@ def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
 
     Returns:
         (m, dim) float64 sites with m >= n, axis 0 running fastest, and the least distance between two, in d.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: no sites, or more than a state may have particles.
     """
-    best = None
+    instance("box", box, Box, "an md.Box")
+    n, best = (
+        integer("n", n, 1, MAX_PARTICLES, unit="sites", remedy="take another box or filling fraction"),
+        None,
+    )
     for basis, proportions in LATTICES[box.dim].values():
         basis = np.array(basis)
         for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions):

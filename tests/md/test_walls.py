@@ -270,14 +270,21 @@ def test_walls_of_narrow_numbers_are_as_good():
         (BOX, LAW, {"walls": ShakenWalls(amplitude=100.0, frequency=50.0)}, "crush"),
         (md.Box((5.0, 5.0, 0.9), (True, True, False)), LAW, {"walls": Walls()}, "0.9 d apart"),
         (BOX, IDEAL, {"walls": Walls(), "dt": 1e-3}, "contact_time = None of walls"),
-        (BOX, LAW, {"gravity": (0.0, 1.0)}, "3 finite numbers"),
-        (BOX, LAW, {"gravity": (0.0, 0.0, np.nan)}, "3 finite numbers"),
+        (BOX, LAW, {"gravity": (0.0, 1.0)}, "gravity = .*2 entries; allowed: a sequence of 3 numbers"),
+        (BOX, LAW, {"gravity": (0.0, 0.0, np.nan)}, r"gravity\[2\] = nan; allowed: a finite number"),
     ],
 )
 def test_walls_and_gravity_that_do_not_fit_are_refused(box, law, options, said):
     state = md.State([[1.0, 1.0, 0.45]], [[0.0, 0.0, 0.0]], box)
     with pytest.raises(ValueError, match=said):
         md.Simulation(state, law, backend="cpu", **options)
+
+
+@pytest.mark.parametrize("gravity", [-1.0, "down", ("0", "0", "1"), (0.0, 0.0, True), (0.0, 0.0, 1j)])
+def test_gravity_of_what_is_no_number_is_refused(gravity):
+    state = md.State([[1.0, 1.0, 1.0]], [[0.0, 0.0, 0.0]], BOX)
+    with pytest.raises(TypeError, match=r"gravity(\[.\])? = .* of class .*; allowed: "):
+        md.Simulation(state, LAW, walls=Walls(), gravity=gravity, backend="cpu")
 
 
 def test_the_shorter_contact_sets_the_time_step():
