@@ -304,14 +304,14 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
     values = []
     for name in known.fields:
         value = getattr(law, name)
-        if not is_number(value):
+        if type(value) is not float and not is_number(value):
             raise refuse_class(f"{name} of {law}", value, "a number")
         with np.errstate(over="ignore"):
             try:
                 values.append(real(value))
             except OverflowError:  # of a Python integer
                 values.append(real(math.inf))
-        if not np.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
+        if not math.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
             raise ValueError(
                 f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"

@@ -281,6 +281,26 @@ class TestARefusal:
         with pytest.raises(ValueError, match=r"spring = 10+\.\.\. of .*allowed: up to 1.798e\+308"):
             forces(Impostor(10**400, 0.0, 1.0))
 
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (
+                {"initial": 5},
+                r"initial = 5 of class int; allowed: a function of \(law, ri\), see md.laws.pair",
+            ),
+            ({"potential": "stored"}, "potential = 'stored' of class str; allowed: a function"),
+            ({"fields": "abc"}, "fields = 'abc' of class str; allowed: a sequence of words"),
+            ({"fields": (1,)}, "field = 1 of class int; allowed: a str"),
+            ({"reciprocal": "no"}, "reciprocal = 'no' of class str; allowed: True or False"),
+        ],
+    )
+    def test_of_arguments_of_another_class(self, options, told):
+        law = make_dataclass("Short", [("cutoff", float)], frozen=True)
+        with pytest.raises(TypeError, match=told):
+            pair_function(law, **options)(repel)
+        with pytest.raises(TypeError, match=r"interact = 5 of class int; allowed: a function of \(law, vel"):
+            pair_function(law)(5)
+
     def test_of_a_class_that_can_be_changed(self):
         with pytest.raises(TypeError, match=r"pair_function\('Loose'\); allowed: .*frozen=True"):
             pair_function(make_dataclass("Loose", [("cutoff", float)]))
