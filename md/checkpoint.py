@@ -28,7 +28,7 @@ import numpy as np
 
 from md.backend import BackendUnavailableError
 from md.box import Box
-from md.checks import integer
+from md.checks import host_memory, integer, memory
 from md.choices import made, told
 from md.integrate import integrator
 from md.state import State
@@ -41,6 +41,7 @@ MEMORIES = {  # by whose they are, the names that what is in a registry gives it
     "reorder": ("order", "last", "home"),
     "surroundings": ("given", "renewed"),
 }
+COPIES = 3  # of the arrays that there are at one time: as read, as a state, and as particles
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
@@ -305,6 +306,10 @@ def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
             f"{path} has {size} bytes, and its entries ask for {asked}; allowed: {allowed}, where they take "
             "no more than the file; it is damaged, take the one before"
         )
+    try:
+        memory(f"arrays of {path}", COPIES * asked, host_memory(), "load it on a larger machine")
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
     for entry in entries:
         if entry.filename == "config.npy" and entry.file_size > MOST_CONFIG:
             raise CheckpointError(

@@ -13,7 +13,8 @@ PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
     ("md.checks", "md.interrupt"),
-    ("md.airfoil", "md.box", "md.images", "md.reporter", "md.whole"),
+    ("md.whole",),
+    ("md.airfoil", "md.box", "md.images", "md.reporter"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),

@@ -178,7 +178,8 @@ class ShakenWalls(Walls):
         Args:
             time: since the start, in time units.
         """
-        return -self.amplitude * math.cos(2 * math.pi * self.frequency * number("time", time))
+        time = number("time", time, -FARTHEST, FARTHEST)
+        return -self.amplitude * math.cos(2 * math.pi * self.frequency * time)
 
     def velocity(self, time: float) -> float:
         """Of the container along its axis, in d per time unit.
@@ -186,7 +187,8 @@ class ShakenWalls(Walls):
         Args:
             time: since the start, in time units.
         """
-        return self.speed * math.sin(2 * math.pi * self.frequency * number("time", time))
+        time = number("time", time, -FARTHEST, FARTHEST)
+        return self.speed * math.sin(2 * math.pi * self.frequency * time)
 
     def check(
         self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS

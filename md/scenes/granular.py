@@ -7,7 +7,7 @@ import numpy as np
 from md.box import Box
 from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
-from md.scenes.lattice import lattice_sites
+from md.scenes.lattice import lattice_sites, require_room
 from md.scenes.maxwell import maxwell_velocities
 from md.scenes.mixing import THINNEST, least_spacing, mixing_path, randomised
 from md.state import MAX_PARTICLES, State, sphere_volume
@@ -157,6 +157,7 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
         ValueError: a filling fraction whose simple-cubic lattice has no room, or a value outside its range.
     """
     box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
+    require_room(n)
     word("memory_order", memory_order, MEMORY_ORDERS)
     side = math.ceil(round(n ** (1 / 3), 9))
     spacing = box.lengths[0] / side

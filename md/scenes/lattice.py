@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from md.box import Box
-from md.checks import instance, integer
+from md.checks import host_memory, instance, integer, memory
 from md.state import MAX_PARTICLES
 
 # Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
@@ -33,6 +33,19 @@ LATTICES = {
 }
 
 
+BYTES = 200  # of a particle while a scene is made, about: 90 to 300 were measured
+
+
+def require_room(n: int) -> None:
+    """Look whether there is memory to make a scene of n particles.
+
+    Raises:
+        ValueError: there is not.
+    """
+    remedy = "take fewer: a lower filling fraction, or a smaller box"
+    memory(f"a scene of {n} particles", BYTES * n, host_memory(), remedy)
+
+
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
     """At least n sites with the widest spacing over the known lattices and cell counts.
 
@@ -45,13 +58,11 @@ def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: no sites, or more than a state may have particles.
+        ValueError: no sites, or more than a state may have particles or there is memory for.
     """
     instance("box", box, Box, "an md.Box")
-    n, best = (
-        integer("n", n, 1, MAX_PARTICLES, unit="sites", remedy="take another box or filling fraction"),
-        None,
-    )
+    n, best = integer("n", n, 1, MAX_PARTICLES, unit="sites"), None
+    require_room(n)
     for basis, proportions in LATTICES[box.dim].values():
         basis = np.array(basis)
         for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions):

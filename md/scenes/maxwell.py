@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from md.checks import instance, integer, number
+from md.scenes.lattice import require_room
 from md.state import MAX_PARTICLES
 
 
@@ -25,6 +26,7 @@ def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.rando
         ValueError: a negative or infinite temperature, or another number outside its range.
     """
     n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
+    require_room(n)
     temperature = number("temperature", temperature, 0, unit="d^2 / time^2")
     instance(
         "generator", generator, np.random.Generator, "a numpy.random.Generator", "numpy.random.default_rng"

@@ -13,6 +13,7 @@ from md.checks import instance, integer, numbers
 from md.laws import SpringDashpot, Walls
 from md.laws.walls import RADIUS
 from md.scenes.granular import checked_seed, granular_gas
+from md.scenes.lattice import require_room
 from md.state import MAX_PARTICLES, State
 from md.wing import Wing
 
@@ -91,6 +92,7 @@ def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, se
         ValueError: less than one disc, or a negative seed.
     """
     n, seed = integer("n", n, 1, MAX_PARTICLES, unit="discs"), checked_seed(seed)
+    require_room(n)
     if airfoil is not None:
         instance("airfoil", airfoil, Airfoil, "an md.Airfoil, or None", "md.naca('2412') makes one")
     unit = 1 / (2 * SOURCE_RADIUS * math.sqrt(SOURCE_PARTICLES / n))  # d in a length of the source

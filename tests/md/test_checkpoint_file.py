@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import md
 from md import whole
-from md.checkpoint import FORMAT
+from md.checkpoint import FORMAT, blamed_on
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 NESTED = reduce(lambda inner, _: [inner], range(500), [])
@@ -395,10 +395,24 @@ class TestMemory:
             refused(path)
 
     def test_a_config_that_asks_for_what_there_is_not_is_refused_with_the_bytes(self, path):
-        search = {"name": "reflexive", "with": {"room": 2**40, "contacts": "listed"}}
+        search = {"name": "reflexive", "with": {"room": 2**31 - 1, "contacts": "listed"}}
         changed(path, [(("simulation", "search"), search), (("simulation", "reorder"), None)])
-        refused(path, "makes no simulation", "give another search, load(..., search='lbvh')", "TiB")
+        refused(path, "makes no simulation", "1,0", "bytes", "are needed")
         assert md.Simulation.load(path, search="lbvh").step == 3
+
+    def test_memory_that_there_is_not_is_told_with_the_remedy(self, path):
+        with (
+            pytest.raises(
+                md.CheckpointError, match=r"run\.npz makes .*8 TiB; .*load\(\.\.\., search='lbvh'\)"
+            ),
+            blamed_on(path),
+        ):
+            raise MemoryError("Unable to allocate 8 TiB")
+
+    def test_arrays_that_there_is_no_memory_for_are_not_unpacked(self, path, asked, monkeypatch):
+        monkeypatch.setattr(md.checkpoint, "host_memory", lambda: 5000)
+        refused(path, "bytes", "allowed: up to 5,000", "are free; load it on a larger machine")
+        assert asked == []
 
 
 @pytest.mark.quick

@@ -399,6 +399,21 @@ class TestScenes:
         with refused("n = 2147483648; allowed: .* up to 2147482624"):
             md.scenes.lattice_sites(BOX, 2**31)
 
+    @pytest.mark.parametrize(
+        "scene",
+        [
+            lambda: md.scenes.shared_gas(10**7, 0.2),
+            lambda: md.scenes.granular_gas(0.2, md.scenes.box_for(10**7, 0.2)),
+            lambda: md.scenes.cooling_gas(10**7, 0.2),
+            lambda: md.scenes.newtonian_lift(10**7),
+            lambda: md.scenes.maxwell_velocities(10**7, 3, 1.0, np.random.default_rng(0)),
+        ],
+    )
+    def test_more_particles_than_there_is_memory_for(self, scene, monkeypatch):
+        monkeypatch.setattr("md.scenes.lattice.host_memory", lambda: 2**30)
+        with refused(r"a scene of [0-9]+ particles: .* bytes .* are needed; allowed: up to .*; take fewer"):
+            scene()
+
     @pytest.mark.parametrize("n", [0, -1])
     def test_a_lattice_without_sites(self, n):
         with refused(f"n = {n}; allowed: an integer of at least 1"):

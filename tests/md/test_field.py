@@ -315,10 +315,10 @@ class TestWithLargeSpheres:
         ("share", "diameter", "said"),
         [
             (0.0, 2.0, r"share of large spheres = 0.0; allowed: a finite number above 0, up to 1"),
-            (1.1, 2.0, r"share = 1.1"),
-            (np.nan, 2.0, r"share = nan"),
+            (1.1, 2.0, r"share of large spheres = 1.1"),
+            (np.nan, 2.0, r"share of large spheres = nan"),
             (0.1, 0.9, r"diameter of large spheres = 0.9; allowed: a finite number of at least 1"),
-            (0.1, np.inf, r"diameter = inf"),
+            (0.1, np.inf, r"diameter of large spheres = inf"),
             (0.5, 100.0, r"allowed"),
         ],
     )
