@@ -57,7 +57,8 @@ class StepTakenError(ValueError):
 class Trajectory:
     """Appends a frame to a trajectory at intervals; a reporter for `Simulation.run(reporters=[...])`.
 
-    From its first frame on, and as long as there is this object, no other process can append to the file.
+    From its first frame on no other process can append to the file, until `release`, or as long as there is
+    this object.
 
     Args:
         path: of the file, usually `.gsd`.
@@ -115,6 +116,10 @@ class Trajectory:
             )
             self._claim = _append(self.path, state, step, self._claim)
         self._appends = True
+
+    def release(self) -> None:
+        """Let other processes append to the file; the next report takes it back."""
+        self._claim = None  # it ends where no other reporter of this process has it
 
 
 def append_frame(path: str | Path, state: State, step: int) -> None:

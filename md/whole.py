@@ -128,6 +128,8 @@ class Claim:
         """Give it up."""
         handle, self._handle = self._handle, None
         if handle is not None:
+            if _claims.get(_key(handle)) is self:
+                del _claims[_key(handle)]
             os.close(handle)
 
 
@@ -138,7 +140,6 @@ def _forget() -> None:
     """End the claims that a process has as a copy of another's; those of the other stay."""
     for claim in list(_claims.values()):
         claim.end()
-    _claims.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -166,8 +167,8 @@ def claimed(path: Path) -> Claim:
         except BlockingIOError as error:
             os.close(handle)
             told = (
-                "another process is appending to it; allowed: one run at a time; end that one, or give "
-                "another name"
+                "another process is appending to it; allowed: one run at a time; end that one (or `release` "
+                "its Trajectory), or give another name"
             )
             raise BlockingIOError(errno.EWOULDBLOCK, told, str(path)) from error
         except BaseException:

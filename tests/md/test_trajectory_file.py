@@ -56,6 +56,19 @@ class TestTwoRuns:
         append_frame(path, cloud(seed=6), 30)
         assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 30]
 
+    def test_a_run_that_rests_lets_another_write(self, path):
+        trajectory = md.Trajectory(path, 5, append=True)
+        trajectory.report(Now(cloud(seed=5), 15))
+        trajectory.release()
+        process, heard = started(write_on, path)
+        assert heard.recv() == "written"
+        with pytest.raises(BlockingIOError, match="`release` its Trajectory"):
+            trajectory.report(Now(cloud(seed=5), 25))
+        process.kill()
+        process.join()
+        trajectory.report(Now(cloud(seed=5), 25))
+        assert [frame.configuration.step for frame in frames(path)] == [0, 10, 15, 20, 25]
+
     def test_one_process_may_append_by_several_reporters(self, path):
         kept = [md.Trajectory(path, 5, append=True) for _ in range(2)]
         for k in range(4):
