@@ -174,6 +174,16 @@ class TestWhatIsLeft:
         put(tmp_path / "run.npz")
         assert sorted(os.listdir(tmp_path)) == sorted([*others, "run.npz"])
 
+    def test_a_folder_that_may_not_be_written_is_told_with_the_file(self, tmp_path):
+        (tmp_path / "closed").mkdir(mode=0o555)
+        if os.geteuid() == 0:  # who may do all things
+            os.seteuid(65534)
+        try:
+            with pytest.raises(PermissionError, match=r"nothing was written.*closed/run\.npz"):
+                put(tmp_path / "closed" / "run.npz")
+        finally:
+            os.seteuid(os.getuid())
+
     @pytest.mark.quick
     def test_a_device_is_not_replaced(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
