@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from md.checks import array, flag, integer, number, numbers, refuse_value, text
-from md.whole import as_path
+from md.checks import path as as_path
 
 SAME = 1e-9  # points nearer than this are one, in chords
 STRAIGHT = 1e-12  # angle in which neighbouring segments lie on each other

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
 
-from md.checks import refuse_class, refuse_value
+from md.checks import path as as_path
 
 try:
     import fcntl
@@ -30,30 +30,6 @@ except ImportError:  # a system without: then nothing is locked
     fcntl = None
 
 LONGEST_NAME = 40  # characters of the file's name in that of its partial file, which may not be too long
-
-
-def as_path(name: str, value: object) -> Path:
-    """The path given, as a `pathlib.Path`.
-
-    Args:
-        name: of the argument, for the message.
-        value: a str or a `pathlib.Path`.
-
-    Raises:
-        TypeError: anything else, such as a number, which the system would take for an open file.
-        ValueError: an empty one, or one with characters that no path has.
-    """
-    allowed = "a path, as a str or a pathlib.Path"
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(text, str):
-        raise refuse_class(name, value, allowed)
-    try:
-        possible = b"\0" not in os.fsencode(text) and text
-    except UnicodeEncodeError:
-        possible = False
-    if not possible:
-        raise refuse_value(name, value, f"{allowed}, of at least one character and without null characters")
-    return Path(text)
 
 
 def write_whole(path: str | Path, write: Callable[[BinaryIO], None]) -> None:

@@ -13,8 +13,7 @@ PACKAGES = ("sfc", "md", "experiments")
 FLOORS = [
     ("sfc",),
     ("md.checks", "md.interrupt"),
-    ("md.whole",),
-    ("md.airfoil", "md.box", "md.images", "md.reporter"),
+    ("md.airfoil", "md.box", "md.images", "md.reporter", "md.whole"),
     ("md.faults", "md.frozen"),
     ("md.backend",),
     ("md.grid", "md.state", "md.laws", "md.pace"),

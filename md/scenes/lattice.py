@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from md.box import Box
-from md.checks import host_memory, instance, integer, memory
+from md.checks import instance, integer, room
 from md.state import MAX_PARTICLES
 
 # Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
@@ -43,7 +43,7 @@ def require_room(n: int) -> None:
         ValueError: there is not.
     """
     remedy = "take fewer: a lower filling fraction, or a smaller box"
-    memory(f"a scene of {n} particles", BYTES * n, host_memory(), remedy)
+    room(f"a scene of {n} particles", BYTES * n, remedy)
 
 
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:

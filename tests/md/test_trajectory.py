@@ -243,7 +243,7 @@ def test_a_folder_without_leave_to_write_is_told(tmp_path):
         ({"path": True}, TypeError, "path = True"),
         ({"path": None}, TypeError, "path = None"),
         ({"path": ""}, ValueError, "path = ''"),
-        ({"path": "a\0b"}, ValueError, "without null characters"),
+        ({"path": "a\0b"}, ValueError, "without a zero byte"),
     ],
 )
 def test_an_argument_that_cannot_be_is_refused(wrong, error, told):

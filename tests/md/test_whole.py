@@ -12,7 +12,7 @@ import pytest
 
 from md import whole
 from md.checkpoint import Saved
-from md.whole import as_path, claimed, write_whole
+from md.whole import claimed, write_whole
 from tests.md.test_checkpoint_file import simulated
 from tests.processes import all_heard, started
 
@@ -238,10 +238,10 @@ class TestClaims:
 @pytest.mark.parametrize("path", [1, True, None, b"run.npz", 2.5])
 def test_what_is_no_path_is_a_type_error(path):
     with pytest.raises(TypeError, match=r"path = .*allowed: a path, as a str or a pathlib.Path"):
-        as_path("path", path)
+        put(path)
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
+@pytest.mark.parametrize("path", ["", "a\0b"])
 def test_what_no_path_can_be_is_a_value_error(path):
     with pytest.raises(ValueError, match=r"path = .*allowed: a path"):
-        as_path("path", path)
+        put(path)
