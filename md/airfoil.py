@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
+
+from md.checks import array, flag, integer, number, numbers, refuse_value, text
+from md.checks import path as as_path
 
 SAME = 1e-9  # points nearer than this are one, in chords
 STRAIGHT = 1e-12  # angle in which neighbouring segments lie on each other
@@ -21,6 +23,10 @@ MIRRORED = 1e-6  # that a symmetric outline may be off its mirror image, in chor
 NORMAL = 0.01  # that the chord of a file may be off before it is normalised, in chords
 QUARTER_CHORD = np.array([0.25, 0.0])  # about which an airfoil is turned
 THICKNESS = (0.2969, -0.1260, -0.3516, 0.2843)  # of sqrt(x), x, x^2, x^3, for a section 0.2 thick
+SHORTEST = 1e-9  # chord in d, of which the squares of segments are numbers of float32
+LONGEST = 1e100  # chord, and where a wing and what is near it may be, in d: squares are numbers
+MOST_CHARACTERS = 10_000_000  # of a file of coordinates
+MOST_POINTS = 10_000  # of a surface: each segment is compared with all others
 OPEN, CLOSED = -0.1015, -0.1036  # of x^4: as in the report, and with surfaces that meet at x = 1
 
 
@@ -30,23 +36,27 @@ class Airfoil:
 
     Args:
         name: of the section.
-        outline: (m, 2) points in chords, at least 3, the first not repeated at the end; x in about [0, 1].
+        outline: (m, 2) points in chords, 3 to 20000, the first not repeated at the end; x in about [0, 1].
             Kept as a read-only copy in float64, counter-clockwise: with the first point first, the rest is
             reversed if need be.
 
     Raises:
-        ValueError: another shape, a number that is not finite, consecutive points that are the same within
-            1e-9, or segments that cross, touch or lie on each other.
+        TypeError: a name that is no str, or an outline that is no array.
+        ValueError: another shape or dtype, a number that is not finite, consecutive points that are the same
+            within 1e-9, or segments that cross, touch or lie on each other.
     """
 
     name: str
     outline: np.ndarray
 
     def __post_init__(self):
-        outline = np.array(self.outline, np.float64)
-        if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < 3:
+        object.__setattr__(self, "name", text("name of an airfoil", self.name))
+        of = f"outline of {self.name!r}"
+        outline = np.array(array(of, self.outline, "fiu", "real numbers, in chords", ("m", 2)), np.float64)
+        if not 3 <= len(outline) <= 2 * MOST_POINTS:
             raise ValueError(
-                f"outline of shape {outline.shape} of {self.name!r}; allowed: (m, 2) with m of at least 3"
+                f"{of} of shape {outline.shape}; allowed: (m, 2) with m of at least 3, up to "
+                f"{2 * MOST_POINTS}"
             )
         finite = np.isfinite(outline).all(axis=1)
         if not finite.all():
@@ -120,17 +130,19 @@ class Airfoil:
             (m, 2) float64 in d, counter-clockwise.
 
         Raises:
+            TypeError: a value that is no number.
             ValueError: a chord that is not positive, or a value that is not finite.
         """
-        if not (math.isfinite(chord) and chord > 0):
-            raise ValueError(f"chord = {chord} of {self.name!r}; allowed: positive and finite, in d")
-        if not math.isfinite(angle):
-            raise ValueError(f"angle = {angle} of {self.name!r}; allowed: finite, in degrees")
-        place = np.asarray(at, np.float64)
-        if place.shape != (2,) or not np.isfinite(place).all():
-            raise ValueError(f"at = {at} of {self.name!r}; allowed: two finite numbers x and y, in d")
+        chord, angle, place = placement(chord, angle, at)
         cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         return chord * ((self.outline - QUARTER_CHORD) @ np.array([[cos, -sin], [sin, cos]])) + place
+
+
+def placement(chord: float, angle: float, at) -> tuple[float, float, tuple[float, float]]:
+    """Chord, angle and place of an airfoil as Python's numbers; as for `Airfoil.placed`, which says more."""
+    chord = number("chord", chord, SHORTEST, LONGEST, unit="d")
+    angle = number("angle", angle, unit="degrees")
+    return chord, angle, numbers("at", at, 2, low=-LONGEST, high=LONGEST, unit="d")
 
 
 def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
@@ -139,19 +151,20 @@ def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
     Args:
         digits: "2412" has a camber of 2 % of the chord at 4 tenths of it, and is 12 % thick; "0012" is
             symmetric.
-        points: of each surface, at least 3, both edges counted; both surfaces share the leading edge.
+        points: of each surface, 3 to 10000, both edges counted; both surfaces share the leading edge.
         closed: whether surfaces meet at the trailing edge; as in the report they end 2.1 % of the thickness
             apart.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: not four digits, no thickness, a camber without its place or a place without camber; too
             few points; or a section so strange that its outline crosses itself.
 
     Jacobs, Ward and Pinkerton, NACA report 460 (1933). Surfaces meet with another last coefficient, which is
     usual but not in the report. Points stand at (1 - cos t) / 2 for equal steps of t.
     """
-    if not (isinstance(digits, str) and re.fullmatch("[0-9]{4}", digits)):
-        raise ValueError(f"digits = {digits!r}; allowed: four digits, such as '0012' or '2412'")
+    if not re.fullmatch("[0-9]{4}", text("digits", digits, "write them as a str, such as '0012'")):
+        raise refuse_value("digits", digits, "four digits, such as '0012' or '2412'")
     if digits[2:] == "00":
         raise ValueError(f"digits = {digits!r}: a section without thickness; allowed: last two of 01 .. 99")
     if (digits[0] == "0") != (digits[1] == "0"):
@@ -159,8 +172,8 @@ def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
             f"digits = {digits!r}: a camber of {digits[0]} % at {digits[1]} tenths of the chord; allowed: "
             "first two both 0 (symmetric) or both 1 .. 9"
         )
-    if not isinstance(points, Integral) or points < 3:
-        raise ValueError(f"points = {points}; allowed: an integer of at least 3 points of each surface")
+    points = integer("points", points, 3, MOST_POINTS, unit="points of each surface")
+    closed = flag("closed", closed)
     x = (1 - np.cos(np.linspace(0, np.pi, points))) / 2
     a, b, c, d = THICKNESS
     last = CLOSED if closed else OPEN
@@ -197,23 +210,30 @@ def read_airfoil(path: str | Path) -> Airfoil:
         path: of the file, in UTF-8.
 
     Raises:
+        TypeError: a path of another class.
         ValueError: a line that is no pair of numbers, numbers of points that are not those found, fewer than
             3 points, or an outline that is no airfoil's; tells the file, and the line where it is one.
         OSError: it cannot be read.
 
     M. Selig, UIUC airfoil coordinates database, https://m-selig.ae.illinois.edu/ads/coord_database.html.
     """
-    path = Path(path)
-    lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
-    written = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    path = as_path("path", path)
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        content = file.read(MOST_CHARACTERS + 1)
+    if len(content) > MOST_CHARACTERS:
+        raise ValueError(
+            f"{path} has more than {MOST_CHARACTERS} characters; allowed: a file of coordinates, of up to "
+            f"{2 * MOST_POINTS} points"
+        )
+    written = [(row, line.strip()) for row, line in enumerate(content.split("\n"), 1) if line.strip()]
     named = bool(written) and _pair(written[0][1]) is None
     name = written[0][1] if named else path.stem
     pairs = []
-    for number, text in written[named:]:
-        if (pair := _pair(text)) is None:
+    for row, line in written[named:]:
+        if (pair := _pair(line)) is None:
             raise ValueError(
-                f"{path}, line {number}: {text!r}; allowed after the name: two finite numbers x and y; mend "
-                "the line or leave it out"
+                f"{path}, line {row}: {line!r:.100}; allowed after the name: two finite numbers x and y; "
+                "mend the line or leave it out"
             )
         pairs.append(pair)
     if pairs and min(pairs[0]) > 1:
@@ -222,9 +242,9 @@ def read_airfoil(path: str | Path) -> Airfoil:
         points = np.array(pairs).reshape(-1, 2)
     points = points[(points != np.roll(points, -1, axis=0)).any(axis=1)]
     if len(points) < 3:
-        number, text = written[-1] if written else (1, "")
+        row, line = written[-1] if written else (1, "")
         raise ValueError(
-            f"{path}, line {number}: {text!r} ends the file after {len(points)} different points; allowed: "
+            f"{path}, line {row}: {line!r:.100} ends the file after {len(points)} different points; allowed: "
             "at least 3"
         )
     least, most = points[:, 0].min(), points[:, 0].max()
@@ -236,10 +256,10 @@ def read_airfoil(path: str | Path) -> Airfoil:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _pair(text: str) -> tuple[float, float] | None:
+def _pair(line: str) -> tuple[float, float] | None:
     """The two finite numbers that a line holds, or None."""
     try:
-        x, y = map(float, text.split())
+        x, y = map(float, line.split())
     except ValueError:
         return None
     return (x, y) if math.isfinite(x) and math.isfinite(y) else None
@@ -247,14 +267,14 @@ def _pair(text: str) -> tuple[float, float] | None:
 
 def _lednicer(path: Path, written: list[tuple[int, str]], pairs: list[tuple[float, float]]) -> np.ndarray:
     """Points around the outline from those of both surfaces, after a pair of their numbers."""
-    (number, text), (upper, lower) = written[0], pairs[0]
+    (row, line), (upper, lower) = written[0], pairs[0]
     points = np.array(pairs[1:]).reshape(-1, 2)
-    gaps = np.flatnonzero(np.diff([number for number, _ in written[1:]]) > 1) + 1
+    gaps = np.flatnonzero(np.diff([row for row, _ in written[1:]]) > 1) + 1
     found = [int(gaps[0]), len(points) - int(gaps[0])] if len(gaps) == 1 else [len(points)]
     wanted = [upper, lower] if len(gaps) == 1 else [upper + lower]
     if found != wanted or upper % 1:
         raise ValueError(
-            f"{path}, line {number}: {text!r}, but {' and '.join(map(str, found))} points follow; allowed: "
+            f"{path}, line {row}: {line!r:.100}, but {' and '.join(map(str, found))} points follow; allowed: "
             "how many points the upper and the lower surface have; correct them, or write coordinates in "
             "chords if that is a point"
         )

@@ -8,11 +8,15 @@ it is; `config` is JSON, with the choices of the simulation (`md.choices`), box,
 `surroundings_*` that of each surrounding by its number. It holds no structure of a
 search, nor what it planned: saving makes the search forget (`Search.forget`), so that the run that goes on
 and the one that is loaded begin anew alike.
+
+What a file may ask for: its arrays are not compressed, so that they take no more memory than the file has
+bytes; an entry that no checkpoint has is refused by name.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -24,15 +28,22 @@ import numpy as np
 
 from md.backend import BackendUnavailableError
 from md.box import Box
+from md.checks import host_memory, integer, memory
+from md.checks import path as as_path
 from md.choices import made, told
 from md.integrate import integrator
-from md.reporter import checked
 from md.state import State
 from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
 LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
-MEMORIES = ("integrator", "reorder", "surroundings")
+MEMORIES = {  # by whose they are, the names that what is in a registry gives its own
+    "integrator": ("elapsed",),
+    "reorder": ("order", "last", "home"),
+    "surroundings": ("given", "renewed"),
+}
+COPIES = 3  # of the arrays that there are at one time: as read, as a state, and as particles
+MOST_CONFIG = 2**26  # bytes of the config, at four a character
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
     TypeError, AttributeError,
@@ -55,12 +66,13 @@ class Checkpoint:
         interval: in steps, at least 1.
 
     Raises:
-        ValueError: an interval that is none.
+        TypeError: an argument of another class.
+        ValueError: an interval below 1.
     """
 
     def __init__(self, path: str | Path, interval: int):
-        self.path, self.interval = Path(path), interval
-        checked([self])
+        self.path = as_path("path", path)
+        self.interval = integer("interval of Checkpoint", interval, unit="steps")
 
     def report(self, simulation: Any) -> None:
         """Save; see `Simulation.save`."""
@@ -114,17 +126,22 @@ class Saved(NamedTuple):
         """Read a file.
 
         Raises:
+            TypeError: a path of another class.
             OSError: there is none, or it cannot be read.
             CheckpointError: it is cut short or damaged, another's, of a newer version, or holds what cannot
                 be.
         """
+        path = as_path("path", path)
         arrays = _arrays(path)
         try:
-            config = json.loads(str(arrays["config"]))
+            config = json.loads(str(arrays["config"]), object_hook=_number)
             sides = config["box"]
             box = Box(tuple(sides["lengths"]), tuple(sides["periodic"]), tuple(sides.get("open", (False,))))
             choices, step, energy = dict(config["simulation"]), config["step"], config["start_energy"]
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            _refuse_others(path, arrays, choices)
+        except CheckpointError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise CheckpointError(
                 f"{path}: its config cannot be read: {error!r}; the file is damaged"
             ) from error
@@ -215,6 +232,11 @@ def blamed_on(path: str | Path):
     """
     try:
         yield
+    except MemoryError as error:
+        raise CheckpointError(
+            f"{path} makes no simulation here: {error or 'out of memory'}; allowed: what there is memory "
+            "for; give another search, load(..., search='lbvh'), or load it on a larger machine"
+        ) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path} makes no simulation: {error}") from error
 
@@ -224,28 +246,106 @@ def described(choices: Mapping[str, Any]) -> dict[str, Any]:
     return {slot: told(slot, choice) for slot, choice in choices.items()}
 
 
-def _arrays(path: str | Path) -> dict[str, np.ndarray]:
+def _number(plain: dict[str, Any]) -> Any:
+    """An object of JSON; of one that tells a number and its dtype, as of numpy once, the number."""
+    return plain["number"] if plain.keys() == {"number", "dtype"} else plain
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file of this format, read without pickle."""
     with open(path, "rb") as raw:
         if not zipfile.is_zipfile(raw):
             raise CheckpointError(
                 f"{path} is cut short, or never was a checkpoint: it does not end as one; take the one before"
             )
-        raw.seek(0)
+        size = os.fstat(raw.fileno()).st_size
         try:
+            with zipfile.ZipFile(raw) as file:
+                _judge(path, file.infolist(), size)
+            raw.seek(0)
             with np.load(raw, allow_pickle=False) as file:
                 sized = _version(path, file) == LATER and "radius" in file.files
                 names = {"config", "pos", "vel", "id", *(("radius",) if sized else ())} | {
                     name for name in file.files if name.startswith(tuple(f"{whose}_" for whose in MEMORIES))
                 }
+                for name in file.files:
+                    if name not in names and name not in ("format", "version"):
+                        raise _other(path, name)
                 arrays = {name: file[name] for name in names}
                 for name, array in arrays.items():
                     _require(path, name, array, isinstance(array, np.ndarray), "an array")
                 return arrays
         except CheckpointError:
             raise
+        except MemoryError as error:
+            raise CheckpointError(
+                f"{path} has {size} bytes, and there is no memory for its arrays: {error}; allowed: what "
+                "there is memory for; load it on a larger machine, or take the one before if it is damaged"
+            ) from error
         except BROKEN as error:
             raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
+
+
+def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Look, before any is read, at how much memory the entries of a file ask for.
+
+    Args:
+        path: of the file, for messages.
+        entries: all.
+        size: of the file, in bytes.
+    """
+    asked, allowed = sum(entry.file_size for entry in entries), "what Simulation.save wrote"
+    for entry in entries:
+        if entry.compress_type != zipfile.ZIP_STORED:
+            raise CheckpointError(
+                f"{path}: entry {entry.filename!r:.100} is compressed, {entry.compress_size} bytes for "
+                f"{entry.file_size}; allowed: {allowed}, which is not; take the one before, or write the "
+                "arrays again with numpy.savez if the file can be trusted"
+            )
+    if asked > size:
+        raise CheckpointError(
+            f"{path} has {size} bytes, and its entries ask for {asked}; allowed: {allowed}, where they take "
+            "no more than the file; it is damaged, take the one before"
+        )
+    try:
+        memory(f"arrays of {path}", COPIES * asked, host_memory(), "load it on a larger machine")
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+    for entry in entries:
+        if entry.filename == "config.npy" and entry.file_size > MOST_CONFIG:
+            raise CheckpointError(
+                f"{path}: its config has {entry.file_size} bytes; allowed: up to {MOST_CONFIG}; the file is "
+                "damaged, take the one before"
+            )
+
+
+def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
+    """Refuse what no memory has. Of a choice that is in no registry, the names are its own."""
+    around = choices.get("surroundings")
+    for whose, names in MEMORIES.items():
+        if not _registered(choices.get(whose)):
+            continue
+        if whose == "surroundings":
+            count = len(around) if isinstance(around, list) else 0
+            names = [f"{k}_{name}" for k in range(count) for name in names]
+        allowed = {f"{whose}_{name}" for name in names}
+        for name in arrays:
+            if name.startswith(f"{whose}_") and name not in allowed:
+                raise _other(path, name)
+
+
+def _registered(plain: Any) -> bool:
+    """Whether a choice, as plain data, is made of what is in a registry alone."""
+    if isinstance(plain, dict):
+        return "unknown" not in plain and all(map(_registered, plain.values()))
+    return all(map(_registered, plain)) if isinstance(plain, list) else True
+
+
+def _other(path: Path, name: str) -> CheckpointError:
+    return CheckpointError(
+        f"{path} holds {name!r:.100}, which no checkpoint has; allowed: a file that Simulation.save wrote; "
+        "take the one before"
+    )
 
 
 def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:

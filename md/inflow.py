@@ -10,6 +10,7 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
+from md.checks import integer, number, numbers, refuse_value
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.search.strategy import Search
@@ -40,6 +41,7 @@ class Inflow(Surrounding):
         seed: of the first place and of the velocities. Who is how many-th to come in goes by step and id.
 
     Raises:
+        TypeError: a value of another class.
         ValueError: a value outside its range.
     """
 
@@ -49,20 +51,21 @@ class Inflow(Surrounding):
     seed: int = 0
 
     def __post_init__(self):
-        velocity = tuple(float(v) for v in self.velocity)
-        if len(velocity) not in (2, 3) or not all(map(math.isfinite, velocity)):
-            raise ValueError(f"velocity = {self.velocity} of an inflow; allowed: two or three finite numbers")
-        object.__setattr__(self, "velocity", velocity)
-        if type(self.axis) is not int or not 0 <= self.axis < len(velocity):
-            raise ValueError(f"axis = {self.axis!r} of an inflow; allowed: 0 .. {len(velocity) - 1}")
+        velocity = numbers("velocity of an inflow", self.velocity)
+        if len(velocity) not in (2, 3):
+            raise refuse_value("velocity of an inflow", velocity, "two or three finite numbers")
+        kept = {
+            "velocity": velocity,
+            "temperature": number("temperature of an inflow", self.temperature, 0, unit="d^2 / time^2"),
+            "axis": integer("axis of an inflow", self.axis, 0, len(velocity) - 1),
+            "seed": integer("seed of an inflow", self.seed, 0, MOST_SEEDS - 1),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
         if velocity[self.axis] == 0:
             raise ValueError(
                 f"velocity = {velocity} of an inflow along axis {self.axis}; allowed: not 0 along it"
             )
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature = {self.temperature} of an inflow; allowed: finite, at least 0")
-        if type(self.seed) is not int or not 0 <= self.seed < MOST_SEEDS:
-            raise ValueError(f"seed = {self.seed!r} of an inflow; allowed: an integer from 0 to 2^63 - 1")
 
     def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> Inlet:
         """Set it to work.

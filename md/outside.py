@@ -11,6 +11,7 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import load, store
+from md.checks import numbers
 from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.walls import RADIUS, ShakenWalls, Walls
@@ -54,6 +55,7 @@ class Outside:
             that, else 0.
 
     Raises:
+        TypeError: gravity that is no sequence of numbers.
         ValueError: walls that do not fit, or gravity of a wrong shape or not finite.
     """
 
@@ -69,11 +71,9 @@ class Outside:
         others: bool = False,
     ):
         box, dim = particles.box, particles.box.dim
-        pull = np.zeros(dim) if gravity is None else np.asarray(gravity, dtype=np.float64)
-        if pull.shape != (dim,) or not np.isfinite(pull).all():
-            raise ValueError(
-                f"gravity = {gravity!r}; allowed in this box: {dim} finite numbers, in d / time^2"
-            )
+        pull = np.array(
+            [0.0] * dim if gravity is None else numbers("gravity", gravity, dim, unit="d / time^2")
+        )
         self._particles, self._grid, self._backend, self._dt = particles, grid, backend, dt
         self._shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
         self.acts = walls is not None or bool(pull.any())

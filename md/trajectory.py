@@ -18,14 +18,29 @@ import errno
 import os
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import gsd.hoomd
 import numpy as np
 
-from md.reporter import checked
+from md.checks import flag, instance, integer
+from md.checks import path as as_path
 from md.state import State
+from md.whole import Claim, claim_of, claimed, replacing
+
+MOST_STEPS = 2**63 - 1
+GROUPS = ("particles", "bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")  # of the schema
+BROKEN = (  # what gsd and numpy raise for one byte or another that is wrong
+    RuntimeError, KeyError, IndexError, AttributeError, TypeError, ValueError, MemoryError, OverflowError,
+)  # fmt: skip
+
+
+class TrajectoryError(ValueError):
+    """A file that no frame can be appended to: no trajectory, or a damaged one; tells the frame."""
 
 
 class StepTakenError(ValueError):
@@ -43,23 +58,32 @@ class StepTakenError(ValueError):
 class Trajectory:
     """Appends a frame to a trajectory at intervals; a reporter for `Simulation.run(reporters=[...])`.
 
+    From its first frame on no other process can append to the file, until `release`, or as long as there is
+    this object.
+
     Args:
         path: of the file, usually `.gsd`.
         interval: in steps, at least 1.
         append: go on with a file that is there, as a run does that is loaded from a checkpoint. A frame that
             the file has already, to the last bit, is not written again. Where the run does not repeat the
             one before to the bit, its frames take the place of those of the same and later steps, and the
-            file as it was is kept beside it, as `<name>.before-<step>.gsd`; a warning says so.
+            file as it was is kept beside it, as `<name>.before-<step>.gsd`; a warning says so. That is done
+            once for each simulation: frames that it finds in its way afterwards are of another run.
 
     Raises:
-        ValueError: an interval that is none.
+        TypeError: an argument of another class.
+        ValueError: an interval below 1.
         FileExistsError: the file is there; not with append.
     """
 
     def __init__(self, path: str | Path, interval: int, append: bool = False):
-        self.path, self.interval = Path(path), interval
-        self._appends = self._restarts = append
-        checked([self])
+        self.path, self.interval = (
+            as_path("path", path),
+            integer("interval of Trajectory", interval, unit="steps"),
+        )
+        self._appends = self._restarts = flag("append", append)
+        self._claim: Claim | None = None
+        self._restarted: ref | None = None  # the simulation whose frames took the place of others
         self._refuse_another()
 
     def _refuse_another(self) -> None:
@@ -69,22 +93,34 @@ class Trajectory:
             )
 
     def report(self, simulation: Any) -> None:
-        """Append a frame; see `append_frame`."""
+        """Append a frame; see `append_frame`.
+
+        Raises:
+            BlockingIOError: another process appends to the file.
+            StepTakenError: another run has appended to it.
+        """
         self._refuse_another()
         state, step = simulation.state, simulation.step
         try:
-            append_frame(self.path, state, step)
+            self._claim = _append(self.path, state, step, self._claim, new=not self._appends)
         except StepTakenError as taken:
-            if not self._restarts:
+            again = self._restarted is not None and self._restarted() is simulation
+            if not self._restarts or again:
                 raise
-            kept = _cut(self.path, taken.frames, step)
+            with _told(self.path, step):
+                kept, self._claim = _cut(self.path, taken.frames, step, len(state))
+            self._restarted = ref(simulation)
             warnings.warn(
                 f"{self.path} held other frames from step {step} on; the file as it was is {kept}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            append_frame(self.path, state, step)
+            self._claim = _append(self.path, state, step, self._claim)
         self._appends = True
+
+    def release(self) -> None:
+        """Let other processes append to the file; the next report takes it back."""
+        self._claim = None  # it ends where no other reporter of this process has it
 
 
 def append_frame(path: str | Path, state: State, step: int) -> None:
@@ -93,29 +129,60 @@ def append_frame(path: str | Path, state: State, step: int) -> None:
     The file is closed after each frame, and holds all frames before if writing one fails.
 
     Args:
-        path: of the file.
+        path: of the file; where it is a link, the file it leads to.
         state: the particles, in any order.
-        step: of the state. Steps increase from frame to frame; a frame that the file has already, to the last
-            bit, is not written again.
+        step: of the state, from 0. Steps increase from frame to frame; a frame that the file has already, to
+            the last bit, is not written again.
 
     Raises:
+        TypeError: an argument of another class.
         StepTakenError: a step that is not after the file's last frame.
-        ValueError: another number of particles, other ids or another box than the file has, or a file that
-            is no such trajectory.
+        TrajectoryError: a file that is no such trajectory, or is damaged.
+        ValueError: another number of particles, other ids or another box than the file has.
+        BlockingIOError: the file is the trajectory of a run in another process.
         OSError: the frame cannot be written.
     """
-    path, frame = Path(path), _frame(state, step)
-    try:
+    instance("state", state, State, "an md.State")
+    _append(as_path("path", path), state, integer("step", step, 0, MOST_STEPS))
+
+
+def _append(path: Path, state: State, step: int, known: Claim | None = None, new: bool = False) -> Claim:
+    """Append a frame, and claim the file for this process.
+
+    Args:
+        path: of the file.
+        state: the particles.
+        step: of them.
+        known: the claim under which the last frame was written, which then is not read again.
+        new: refuse a file that is there.
+    """
+    frame = _frame(state, step)
+    with _told(path, step):
         if not path.exists():
-            _begin(path, frame)
-            return
+            try:
+                return _begin(path, frame)
+            except FileExistsError:  # another process has begun it
+                if new:
+                    raise
+        claim = claimed(path)
         with _opened(path, "r+") as file:
             if len(file):
                 _check_same(path, file, frame)
+                if claim is not known:
+                    _frame_of(path, file, len(file) - 1, len(state))  # whether it can be read
             if not len(file) or _is_new(path, file, frame):
                 if len(file):
                     frame.log = {}
-                file.append(frame)
+                with _blamed(path, len(file), "appended"):
+                    file.append(frame)
+        return claim
+
+
+@contextmanager
+def _told(path: Path, step: int) -> Iterator[None]:
+    """Around what writes a frame: an OSError tells which."""
+    try:
+        yield
     except OSError as error:
         told = (
             f"{error.strerror or error}; the frame of step {step} was not written, those before it are kept"
@@ -123,22 +190,30 @@ def append_frame(path: str | Path, state: State, step: int) -> None:
         raise OSError(error.errno, told, str(path)) from error
 
 
-def _begin(path: Path, frame: gsd.hoomd.Frame) -> None:
-    partial = path.with_name(f".{path.name}.partial")
+@contextmanager
+def _blamed(path: Path, frame: int, done: str = "read") -> Iterator[None]:
+    """Around what reads or appends a frame by gsd: says of its error which file and frame it was."""
     try:
-        with gsd.hoomd.open(partial, "w") as file:
+        yield
+    except BROKEN as error:
+        raise TrajectoryError(
+            f"{path} is damaged: frame {frame} cannot be {done} ({error!r:.200}); allowed: a whole file; "
+            "give another name, and copy the frames before it with gsd.hoomd if they are needed"
+        ) from error
+
+
+def _begin(path: Path, frame: gsd.hoomd.Frame) -> Claim:
+    with replacing(path, new=True) as partial:
+        with gsd.hoomd.open(partial.name, "w") as file:
             file.append(frame)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        return claim_of(partial)
 
 
 def _opened(path: Path, mode: str) -> gsd.hoomd.HOOMDTrajectory:
     try:
         return gsd.hoomd.open(path, mode)
-    except RuntimeError as error:
-        raise ValueError(
+    except BROKEN as error:
+        raise TrajectoryError(
             f"{path} is no trajectory to append to ({error}); allowed: a GSD file of the schema hoomd, or a "
             "new name"
         ) from error
@@ -173,11 +248,14 @@ def _centred(pos: np.ndarray, state: State) -> np.ndarray:
 
 def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> None:
     """Refuse a frame of another system."""
-    first = file[0]
-    n, known = frame.particles.N, int(first.particles.N)
-    if n != known:
-        raise ValueError(f"{path} holds {known} particles, and this frame {n}; give another name")
+    n = frame.particles.N
+    first = _frame_of(path, file, 0, n)
     ids, known = (f.log.get("particles/id", np.arange(n)) for f in (frame, first))
+    if np.shape(known) != (n,):
+        raise TrajectoryError(
+            f"{path} is damaged: frame 0 holds ids of shape {np.shape(known)}; allowed: ({n},); give another "
+            "name"
+        )
     if not np.array_equal(ids, known):
         row = int((ids != known).argmax())
         raise ValueError(
@@ -210,14 +288,14 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     Raises:
         ValueError: it does not, and is not.
     """
-    step, last = frame.configuration.step, _step(file, len(file) - 1)
+    step, last = frame.configuration.step, _step(path, file, len(file) - 1)
     if step > last:
         return True
     low, high = 0, len(file) - 1
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if _step(file, middle) < step else (low, middle)
-    there = file[low]
+        low, high = (middle + 1, high) if _step(path, file, middle) < step else (low, middle)
+    there = _frame_of(path, file, low, frame.particles.N)
     if there.configuration.step == step and all(
         np.array_equal(getattr(there.particles, name), getattr(frame.particles, name))
         for name in ("position", "velocity")
@@ -230,32 +308,80 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     )
 
 
-def _cut(path: Path, frames: int, step: int) -> Path:
-    """Keep the first frames of a file, and the file as it was under a name of its own, which is returned."""
-    kept, partial = path.with_name(f"{path.stem}.before-{step}.gsd"), path.with_name(f".{path.name}.partial")
-    number = 1
-    while kept.exists():
-        number += 1
-        kept = path.with_name(f"{path.stem}.before-{step}-{number}.gsd")
+def _cut(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
+    """Keep the first frames of a file.
+
+    Returns:
+        Where the file as it was is kept, and the claim on the one that has its place.
+    """
+    kept = None
     try:
-        with _opened(path, "r") as file, gsd.hoomd.open(partial, "w") as other:
-            for index in range(frames):
-                frame = file[index]
-                if index:
-                    frame.log = {}
-                other.append(frame)
-        try:
-            os.link(path, kept)
-        except OSError:  # a file system without links
-            shutil.copyfile(path, kept)
-        os.replace(partial, path)
+        with replacing(path) as partial:
+            with _opened(path, "r") as file, gsd.hoomd.open(partial.name, "w") as other:
+                for index in range(frames):
+                    frame = _frame_of(path, file, index, n)
+                    if index:
+                        frame.log = {}
+                    other.append(frame)
+            kept = _keep(path, step)
+            return kept, claim_of(partial)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        if kept is not None:
+            kept.unlink(missing_ok=True)
         raise
-    return kept
 
 
-def _step(file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
+def _keep(path: Path, step: int) -> Path:
+    """Give a file another name too, or where it can have one name only a copy, and tell it."""
+    place, number = os.path.realpath(path), 1
+    while True:
+        kept = path.with_name(f"{path.stem}.before-{step}{'' if number == 1 else f'-{number}'}.gsd")
+        try:
+            try:
+                os.link(place, kept)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links
+                with replacing(kept, new=True) as copy, open(place, "rb") as file:
+                    shutil.copyfileobj(file, copy)
+        except FileExistsError:
+            number += 1
+        else:
+            return kept
+
+
+def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -> gsd.hoomd.Frame:
+    """A frame of n particles; what holds others is not read any further.
+
+    Raises:
+        ValueError: it is of another number of particles.
+        TrajectoryError: it cannot be read.
+    """
+    with _blamed(path, index):
+        counts = {group: _count(file, index, group) for group in GROUPS}
+    known = counts.pop("particles")
+    if known != n:
+        raise ValueError(f"{path} holds {known} particles, and this frame {n}; give another name")
+    for group, count in counts.items():
+        if count > path.stat().st_size:  # else memory for them is taken before the file is found too short
+            raise TrajectoryError(
+                f"{path} is damaged: frame {index} says that it has {count} {group}; allowed: what the file "
+                "has room for; give another name"
+            )
+    with _blamed(path, index):
+        return file[index]
+
+
+def _step(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
     """The step of a frame, without reading the rest of it; a 0 is not written."""
-    name = "configuration/step"
-    return int(file.file.read_chunk(index, name)[0]) if file.file.chunk_exists(index, name) else 0
+    with _blamed(path, index):
+        name = "configuration/step"
+        return int(file.file.read_chunk(index, name)[0]) if file.file.chunk_exists(index, name) else 0
+
+
+def _count(file: gsd.hoomd.HOOMDTrajectory, index: int, group: str) -> int:
+    """How many of a group a frame has; what it does not say is as in frame 0."""
+    for frame in (index, 0):
+        if file.file.chunk_exists(frame, f"{group}/N"):
+            return int(file.file.read_chunk(frame, f"{group}/N")[0])
+    return 0

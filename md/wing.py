@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from md.airfoil import Airfoil
+from md.airfoil import LONGEST, Airfoil, placement
 from md.backend import Backend
 from md.backend.base import Array
+from md.checks import array, instance, number
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.outline import distances, from_outline, packed
@@ -28,6 +29,7 @@ from sfc.compile import callee, kernel
 
 LANES = 32  # parts of a segment's box, each of which a thread of a device walks for
 STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
+STRONGEST = 1e150  # stiffness and damping, the square of which is a number
 SLACK = 1e-3  # by which the boxes of segments are larger, in d
 
 
@@ -45,6 +47,7 @@ class Wing(Surrounding):
         depth: how deep inside a centre may be and still be pushed out, in d.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: a value outside its range.
     """
 
@@ -57,12 +60,13 @@ class Wing(Surrounding):
     depth: float = 2.0
 
     def __post_init__(self):
-        self.airfoil.placed(self.chord, self.angle, self.at)  # or it says why not
-        object.__setattr__(self, "at", tuple(map(float, self.at)))
-        for name in ("stiffness", "damping", "depth"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} = {value} of a wing; allowed: finite and not negative")
+        instance("airfoil", self.airfoil, Airfoil, "an md.Airfoil", "md.naca('2412') makes one")
+        kept = dict(zip(("chord", "angle", "at"), placement(self.chord, self.angle, self.at), strict=True))
+        for name in ("stiffness", "damping"):
+            kept[name] = number(f"{name} of a wing", getattr(self, name), 0, STRONGEST)
+        kept["depth"] = number("depth of a wing", self.depth, 0, LONGEST, unit="d")
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     @property
     def contact_time(self) -> float:
@@ -92,10 +96,19 @@ class Wing(Surrounding):
         """Distance of points from the outline, negative inside: (p,) float64, in d.
 
         Args:
-            pos: (p, 2) in d.
+            pos: (p, 2) in d, up to 1e100.
+
+        Raises:
+            TypeError: what is no array.
+            ValueError: another shape, a dtype that is not of real numbers, or a number that is not finite.
         """
-        pos, found, segments = np.asarray(pos, np.float64), np.empty(len(pos)), self.segments()
-        distances(len(pos), len(segments), np.ascontiguousarray(pos), packed(segments), found)
+        pos = np.ascontiguousarray(array("pos", pos, "fiu", "real numbers, in d", ("p", 2)), np.float64)
+        good = (np.abs(pos) <= LONGEST).all(axis=1)
+        if not good.all():
+            i = int(good.argmin())
+            raise ValueError(f"pos[{i}] = {pos[i].tolist()}; allowed: finite numbers up to {LONGEST:g}, in d")
+        found, segments = np.empty(len(pos)), self.segments()
+        distances(len(pos), len(segments), pos, packed(segments), found)
         return found
 
     def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> WingContact:

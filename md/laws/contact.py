@@ -16,11 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.prelude import add_scaled, dot, load, sub
+from md.checks import number, refuse_value
 from md.laws.pair import pair_function
 from sfc.compile import inlined
 
 EFFECTIVE_MASS = 0.5
 SHORTEST = 1e-150  # contact time, in time units; the stiffness of a shorter one is no number
+STIFFEST, STRONGEST = 1e302, 1e154  # stiffness and damping, the square of which is a number
+SMALLEST = 1e-300  # diameter, of which a half is one
 FIELDS = "spring", "damping", "diameter"  # that kernels get
 
 
@@ -34,6 +37,7 @@ class SpringDashpot:
         diameter: d; 1 but for relaxing a packing with a margin.
 
     Raises:
+        TypeError: a value that is no number.
         ValueError: a negative or infinite value.
     """
 
@@ -42,12 +46,17 @@ class SpringDashpot:
     diameter: float = 1.0
 
     def __post_init__(self):
-        for name in ("stiffness", "damping"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} = {value}; allowed: finite and not negative")
-        if not (math.isfinite(self.diameter) and self.diameter > 0):
-            raise ValueError(f"diameter = {self.diameter}; allowed: finite and positive")
+        kept = {
+            "stiffness": number("stiffness", self.stiffness, 0, STIFFEST),
+            "damping": number("damping", self.damping, 0, STRONGEST),
+            "diameter": number("diameter", self.diameter, SMALLEST),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
+        if not math.isfinite(self.stiffness / (self.diameter * EFFECTIVE_MASS)):
+            raise refuse_value(
+                "diameter", self.diameter, f"large enough for a finite spring of stiffness {self.stiffness:g}"
+            )
 
     @classmethod
     def from_restitution(cls, restitution: float, contact_time: float) -> "SpringDashpot":
@@ -58,12 +67,11 @@ class SpringDashpot:
             contact_time: duration of a contact in time units, positive.
 
         Raises:
+            TypeError: a value that is no number.
             ValueError: a value outside its range.
         """
-        if not 0 < restitution <= 1:
-            raise ValueError(f"restitution = {restitution}; allowed: 0 < e <= 1")
-        if not SHORTEST < contact_time < math.inf:
-            raise ValueError(f"contact_time = {contact_time}; allowed: above {SHORTEST:g} and finite")
+        restitution = number("restitution", restitution, above=0, high=1)
+        contact_time = number("contact_time", contact_time, above=SHORTEST, unit="time units")
         g = -math.log(restitution) / contact_time
         w0_squared = (math.pi / contact_time) ** 2 + g**2
         return cls(stiffness=w0_squared * EFFECTIVE_MASS, damping=2 * EFFECTIVE_MASS * g)

@@ -17,8 +17,9 @@ import math
 from dataclasses import dataclass
 
 from md.backend.prelude import add_scaled, dot, load, sub
+from md.checks import number
 from md.laws import contact
-from md.laws.contact import EFFECTIVE_MASS, SpringDashpot, push, stored
+from md.laws.contact import EFFECTIVE_MASS, STRONGEST, SpringDashpot, push, stored
 from md.laws.pair import pair_function
 
 FIELDS = (*contact.FIELDS, "friction", "tangential_damping")  # that kernels get
@@ -37,6 +38,7 @@ class FrictionalSpringDashpot(SpringDashpot):
             slowing it down, and may add energy.
 
     Raises:
+        TypeError: a value that is no number.
         ValueError: a negative or infinite value.
     """
 
@@ -46,9 +48,7 @@ class FrictionalSpringDashpot(SpringDashpot):
     def __post_init__(self):
         super().__post_init__()
         for name in ("friction", "tangential_damping"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} = {value}; allowed: finite and not negative")
+            object.__setattr__(self, name, number(name, getattr(self, name), 0, STRONGEST))
 
     @classmethod
     def from_restitution(
@@ -64,12 +64,12 @@ class FrictionalSpringDashpot(SpringDashpot):
                 Coulomb's limit, exp(-2 gamma contact_time / m); 0 < e_t <= 1.
 
         Raises:
+            TypeError: a value that is no number.
             ValueError: a value outside its range.
         """
         normal = SpringDashpot.from_restitution(restitution, contact_time)
-        if not 0 < tangential_restitution <= 1:
-            raise ValueError(f"tangential_restitution = {tangential_restitution}; allowed: 0 < e_t <= 1")
-        gamma = -EFFECTIVE_MASS * math.log(tangential_restitution) / contact_time
+        kept = number("tangential_restitution", tangential_restitution, above=0, high=1)
+        gamma = -EFFECTIVE_MASS * math.log(kept) / float(contact_time)
         return cls(normal.stiffness, normal.damping, friction=friction, tangential_damping=gamma)
 
     @property

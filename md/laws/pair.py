@@ -32,6 +32,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from md.backend.prelude import zero
+from md.checks import flag, is_number, number, refuse_class, sequence, shown, text
+from md.checks import function as require_function
 from sfc.compile import chosen_by, implement, inlined
 from sfc.fingerprint import ChangedReachError, UnknownReachError, fingerprint
 
@@ -169,11 +171,12 @@ def pair_function(
 
     Raises:
         TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is no
-            number, or a function of other parameters than `PARAMETERS`.
+            number, a function of other parameters than `PARAMETERS`, or an argument of another class.
         ValueError: the class has a function already, another NamedTuple class has its name, a field that is
             no attribute or begins with an underscore, or a reciprocal law that sums anything but the force.
     """
     names = _fields(law_class, fields)
+    flag("reciprocal", reciprocal)
 
     def register(function: Callable) -> Callable:
         given = {"initial": initial, "interact": function, "result": result, "potential": potential}
@@ -216,6 +219,7 @@ def by_types(choose: Callable) -> Callable:
 
 
 def _require_parameters(name: str, function: Callable, law_class: type) -> None:
+    require_function(name, function, f"a function of ({', '.join(PARAMETERS[name])}), see md.laws.pair")
     found = tuple(inspect.signature(function).parameters)
     if found != PARAMETERS[name]:
         raise TypeError(
@@ -240,8 +244,8 @@ def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
             "with @dataclass(frozen=True), or a NamedTuple class"
         )
     own = tuple(field.name for field in dataclasses.fields(law_class))
-    for name in own if fields is None else fields:
-        if name.startswith("_") or not (name in own or hasattr(law_class, name)):
+    for name in own if fields is None else sequence("fields", fields, "words"):
+        if text("field", name).startswith("_") or not (name in own or hasattr(law_class, name)):
             raise ValueError(
                 f"field {name!r} of {law_class.__qualname__}; allowed: fields and attributes of the class "
                 "whose names begin with a letter"
@@ -300,13 +304,16 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
     values = []
     for name in known.fields:
         value = getattr(law, name)
-        if not isinstance(value, NUMBERS) or isinstance(value, bool):
-            raise TypeError(f"{name} = {value!r} of {law}; allowed: a number")
+        if type(value) is not float and not is_number(value):
+            raise refuse_class(f"{name} of {law}", value, "a number")
         with np.errstate(over="ignore"):
-            values.append(real(value))
-        if math.isfinite(value) and not np.isfinite(values[-1]):
+            try:
+                values.append(real(value))
+            except OverflowError:  # of a Python integer
+                values.append(real(math.inf))
+        if not math.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
             raise ValueError(
-                f"{name} = {value} of {law} in {np.dtype(precision)}; allowed: up to "
+                f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
     return known.kernel_class(*values)
@@ -403,14 +410,13 @@ def require_law(law: Any) -> None:
                 f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
                 "and pair_function(..., potential=f), f(law, r) the energy of a pair in a kernel; or none"
             )
-    cutoff = getattr(law, "cutoff", None)
-    if not isinstance(cutoff, NUMBERS) or isinstance(cutoff, bool):
-        raise TypeError(
-            f"cutoff = {cutoff!r} of {law}; allowed: a number, the distance in d from which on there is no "
-            "interaction; give the class a field or a property `cutoff`"
-        )
-    if not (math.isfinite(cutoff) and cutoff > 0):
-        raise ValueError(f"cutoff = {cutoff} of {law}; allowed: positive and finite, in d")
+    number(
+        f"cutoff of {law}",
+        getattr(law, "cutoff", None),
+        above=0,
+        unit="d",
+        remedy="give the class a field or a property `cutoff`, the distance at which its interaction ends",
+    )
 
 
 def _of(law: Any) -> _Known:

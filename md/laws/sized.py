@@ -53,11 +53,14 @@ class Sizes:
     Attributes:
         cutoff: of the other law, in sums of two radii.
         reciprocal: as of the other law.
+
+    Raises:
+        TypeError: a law of a class without a pair function.
     """
 
     def __init__(self, pair: PairLaw, radius: Array):
-        self.pair, self.cutoff, self._radius = pair, pair.cutoff, radius
         self.reciprocal = is_reciprocal(pair)
+        self.pair, self.cutoff, self._radius = pair, pair.cutoff, radius
 
     def kernel_law(self, precision: np.dtype) -> Sized:
         """The law as kernels take it."""

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from md.box import Box
+from md.checks import integer, integers, number, word
 from md.laws.contact import SHORTEST
 from md.laws.pair import PairLaw
 
 RADIUS = 0.5  # of a sphere, in d, where it has none of its own
+FARTHEST = 1e150  # amplitude in d, and frequency; their product is a number
 FASTEST = 0.1  # that the container may move in a step, in diameters
 DEEPEST = (
     0.15  # that a sphere at rest may be pressed into a wall, in diameters; one that flies meets it faster
@@ -39,6 +41,7 @@ class Walls:
             push it back, as a side that is closed could not.
 
     Raises:
+        TypeError: a value of another class.
         ValueError: a value outside its range.
     """
 
@@ -47,18 +50,26 @@ class Walls:
     sides: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        if not 0 < self.restitution <= 1:
-            raise ValueError(f"restitution = {self.restitution} of walls; allowed: 0 < e <= 1")
-        time = self.contact_time
-        if time is not None and not (SHORTEST < time < math.inf):
-            raise ValueError(
-                f"contact_time = {time} of walls; allowed: above {SHORTEST:g} and finite, or None"
+        kept = {"restitution": number("restitution of walls", self.restitution, above=0, high=1)}
+        if self.contact_time is not None:
+            kept["contact_time"] = number(
+                "contact_time of walls",
+                self.contact_time,
+                above=SHORTEST,
+                unit="time units",
+                remedy="None takes that of the law",
             )
-
         if self.sides is not None:
-            object.__setattr__(self, "sides", tuple(self.sides))
-            if not all(type(axis) is int and 0 <= axis < 3 for axis in self.sides):
-                raise ValueError(f"sides = {self.sides} of walls; allowed: axes 0 .. 2, or None")
+            kept["sides"] = integers(
+                "sides of walls",
+                self.sides,
+                0,
+                2,
+                unit="axes",
+                remedy="None takes those that are neither periodic nor open",
+            )
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def duration(self, law: PairLaw) -> float:
         """How long a sphere touches the wall, in time units.
@@ -136,6 +147,7 @@ class ShakenWalls(Walls):
             feel that seen from outside, as in the thesis's program.
 
     Raises:
+        TypeError: a value of another class.
         ValueError: a value outside its range.
     """
 
@@ -146,12 +158,14 @@ class ShakenWalls(Walls):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("amplitude", "frequency"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} = {value} of shaken walls; allowed: finite and not negative")
-        if self.wall_damping not in ("relative", "absolute"):
-            raise ValueError(f"wall_damping = {self.wall_damping!r}; allowed: 'relative', 'absolute'")
+        kept = {
+            name: number(f"{name} of shaken walls", getattr(self, name), 0, FARTHEST)
+            for name in ("amplitude", "frequency")
+        }
+        kept["axis"] = integer("axis of shaken walls", self.axis, -3, 2)
+        kept["wall_damping"] = word("wall_damping", self.wall_damping, ("relative", "absolute"))
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     @property
     def speed(self) -> float:
@@ -164,6 +178,7 @@ class ShakenWalls(Walls):
         Args:
             time: since the start, in time units.
         """
+        time = number("time", time, -FARTHEST, FARTHEST)
         return -self.amplitude * math.cos(2 * math.pi * self.frequency * time)
 
     def velocity(self, time: float) -> float:
@@ -172,6 +187,7 @@ class ShakenWalls(Walls):
         Args:
             time: since the start, in time units.
         """
+        time = number("time", time, -FARTHEST, FARTHEST)
         return self.speed * math.sin(2 * math.pi * self.frequency * time)
 
     def check(
@@ -184,8 +200,7 @@ class ShakenWalls(Walls):
                 that moves too far in a step, or so fast that its walls are too soft to carry a sphere along.
         """
         super().check(box, law, dt, narrowest, widest)
-        if type(self.axis) is not int or not -box.dim <= self.axis < box.dim:
-            raise ValueError(f"axis = {self.axis!r} of shaken walls; allowed: {-box.dim} .. {box.dim - 1}")
+        integer("axis of shaken walls", self.axis, -box.dim, box.dim - 1)
         if not self.axes(box)[self.axis]:
             raise ValueError(
                 f"walls shaken along axis {self.axis % box.dim}, which is periodic or open; give the Box "

@@ -3,7 +3,7 @@
 import math
 
 from md.scenes.granular import SHARED_TEMPERATURE, box_for, granular_gas
-from md.scenes.mixing import THINNEST
+from md.scenes.mixing import THINNEST, mixing_path
 from md.state import State, sphere_volume
 
 
@@ -35,9 +35,11 @@ def cooling_gas(
         The state in float64.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: too few particles to randomise in so small a box, or another value outside its range.
     """
     box = box_for(n, filling_fraction, dim)
+    mixing = mixing_path(mixing)
     if mixing and n > 1 and box.lengths[0] < THINNEST:
         least = math.ceil(THINNEST**dim * filling_fraction / sphere_volume(dim))
         raise ValueError(

@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from md.box import Box
+from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
-from md.scenes.lattice import lattice_sites
+from md.scenes.lattice import lattice_sites, require_room
 from md.scenes.maxwell import maxwell_velocities
-from md.scenes.mixing import THINNEST, least_spacing, randomised
-from md.state import State, sphere_volume
+from md.scenes.mixing import THINNEST, least_spacing, mixing_path, randomised
+from md.state import MAX_PARTICLES, State, sphere_volume
 
 MEMORY_ORDERS = ("lattice", "shuffled")
 MAX_FILLING = {2: 0.8, 3: 0.6}  # by dim
@@ -30,13 +31,22 @@ def box_for(n: int, filling_fraction: float, dim: int = 3, periodic=True) -> Box
         periodic: one flag, or one an axis.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: a value outside its range.
     """
-    if n < 1 or not (math.isfinite(filling_fraction) and filling_fraction > 0) or dim not in (2, 3):
-        raise ValueError(
-            f"n = {n}, filling_fraction = {filling_fraction}, dim = {dim}; allowed: n >= 1, > 0, 2 or 3"
-        )
+    n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
+    filling_fraction = number("filling_fraction", filling_fraction, above=0)
     return Box(((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim, periodic)
+
+
+def checked_seed(seed: int) -> int:
+    """A seed of what is drawn, as a Python integer.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: a negative one.
+    """
+    return integer("seed", seed, 0, remedy="any other gives another state of the same kind")
 
 
 def granular_gas(
@@ -71,20 +81,28 @@ def granular_gas(
         The state in float64; ids number the lattice sites whatever the memory order.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
+    instance("box", box, Box, "an md.Box")
     most = MAX_FILLING[box.dim]
-    if not (math.isfinite(filling_fraction) and 0 < filling_fraction <= most):
-        raise ValueError(f"filling_fraction = {filling_fraction}; allowed: 0 < phi <= {most} in {box.dim}D")
-    if not (math.isfinite(mixing) and mixing >= 0):
-        raise ValueError(f"mixing = {mixing}; allowed: finite and not negative")
-    n = round(filling_fraction * box.volume / sphere_volume(box.dim))
+    filling_fraction = number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {box.dim}D")
+    temperature, seed = number("temperature", temperature, 0, unit="d^2 / time^2"), checked_seed(seed)
+    word("memory_order", memory_order, MEMORY_ORDERS)
+    mixing = mixing_path(mixing)
+    expected = filling_fraction * box.volume / sphere_volume(box.dim)
+    if expected > MAX_PARTICLES:
+        raise ValueError(
+            f"filling_fraction = {filling_fraction} in {box} is {expected:.4g} spheres; allowed: up to "
+            f"{MAX_PARTICLES}; lower it, or take a smaller box"
+        )
+    n = round(expected)
     if n < 1:
         raise ValueError(
             f"filling_fraction = {filling_fraction} in {box} is less than half a sphere; raise it, or take a "
             f"larger box"
         )
-    mixing = mixing if n > 1 else 0
+    mixing = mixing if n > 1 else 0.0
     room, corner = _room_for_mixing(box) if mixing else (box, np.zeros(box.dim))
     sites, spacing = lattice_sites(room, n)
     allowed = least_spacing(n * sphere_volume(box.dim) / room.volume, box.dim) if mixing else 1.0
@@ -135,9 +153,12 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
         memory_order: "shuffled" or "lattice".
 
     Raises:
-        ValueError: a filling fraction whose simple-cubic lattice has no room.
+        TypeError: an argument of another class.
+        ValueError: a filling fraction whose simple-cubic lattice has no room, or a value outside its range.
     """
-    box = box_for(n, filling_fraction)
+    box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
+    require_room(n)
+    word("memory_order", memory_order, MEMORY_ORDERS)
     side = math.ceil(round(n ** (1 / 3), 9))
     spacing = box.lengths[0] / side
     if spacing <= 1:
@@ -158,12 +179,18 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
 def in_memory_order(state: State, memory_order: str, seed: int) -> State:
     """A state whose memory starts in the order of its ids ("lattice") or in a random one ("shuffled").
 
+    Args:
+        state: the state.
+        memory_order: "lattice" or "shuffled".
+        seed: of the random order, 0 or more.
+
     Raises:
-        ValueError: another order.
+        TypeError: an argument of another class.
+        ValueError: another order, or a negative seed.
     """
-    if memory_order not in MEMORY_ORDERS:
-        raise ValueError(f"memory_order = {memory_order!r}; allowed: {', '.join(MEMORY_ORDERS)}")
-    state = state.by_id()
+    instance("state", state, State, "an md.State")
+    word("memory_order", memory_order, MEMORY_ORDERS)
+    seed, state = checked_seed(seed), state.by_id()
     if memory_order == "lattice":
         return state
     return state.take(np.random.default_rng([seed, 1]).permutation(len(state)))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from md.box import Box
+from md.checks import instance, integer, room
+from md.state import MAX_PARTICLES
 
 # Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
 # body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its long
@@ -31,6 +33,19 @@ LATTICES = {
 }
 
 
+BYTES = 200  # of a particle while a scene is made, about: 90 to 300 were measured
+
+
+def require_room(n: int) -> None:
+    """Look whether there is memory to make a scene of n particles.
+
+    Raises:
+        ValueError: there is not.
+    """
+    remedy = "take fewer: a lower filling fraction, or a smaller box"
+    room(f"a scene of {n} particles", BYTES * n, remedy)
+
+
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
     """At least n sites with the widest spacing over the known lattices and cell counts.
 
@@ -40,8 +55,14 @@ def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
 
     Returns:
         (m, dim) float64 sites with m >= n, axis 0 running fastest, and the least distance between two, in d.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: no sites, or more than a state may have particles or there is memory for.
     """
-    best = None
+    instance("box", box, Box, "an md.Box")
+    n, best = integer("n", n, 1, MAX_PARTICLES, unit="sites"), None
+    require_room(n)
     for basis, proportions in LATTICES[box.dim].values():
         basis = np.array(basis)
         for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions):

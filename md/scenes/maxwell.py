@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 
+from md.checks import instance, integer, number
+from md.scenes.lattice import require_room
+from md.state import MAX_PARTICLES
+
 
 def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.random.Generator) -> np.ndarray:
     """Maxwell-distributed velocities with zero sum and exactly this temperature.
 
     Args:
-        n: particles; a single one is at rest.
+        n: particles, at least 1; a single one is at rest.
         dim: 2 or 3.
         temperature: m <v^2> / dim in d^2 / time^2, 0 or more.
         generator: source of randomness.
@@ -18,10 +22,15 @@ def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.rando
         (n, dim) float64.
 
     Raises:
-        ValueError: a negative or infinite temperature.
+        TypeError: an argument of another class.
+        ValueError: a negative or infinite temperature, or another number outside its range.
     """
-    if not (math.isfinite(temperature) and temperature >= 0):
-        raise ValueError(f"temperature = {temperature}; allowed: finite and not negative, in d^2 / time^2")
+    n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
+    require_room(n)
+    temperature = number("temperature", temperature, 0, unit="d^2 / time^2")
+    instance(
+        "generator", generator, np.random.Generator, "a numpy.random.Generator", "numpy.random.default_rng"
+    )
     vel = generator.standard_normal((n, dim))
     vel -= vel.mean(axis=0)
     mean_square = np.square(vel).sum() / (n * dim)

@@ -18,6 +18,7 @@ import numpy as np
 
 from md.backend import get
 from md.box import Box
+from md.checks import number
 from md.laws import SpringDashpot
 from md.reorder import Reorder
 from md.scenes.maxwell import maxwell_velocities
@@ -39,7 +40,25 @@ _HOT, _LONGER = 64.0, 4  # a temperature at which spheres overlap by 0.1 d; time
 
 _MARGIN = 2e-3  # overlaps are relaxed for spheres this much larger, so that none is left at diameter 1
 _BATCH, _BATCHES = 20, 250
+MOST_MIXING = 1000.0  # lattice spacings: no gas that relaxes knows more of its lattice after one
 THINNEST = 2 * (1 + _MARGIN)  # side of a box for the relaxing law
+
+
+def mixing_path(mixing: float) -> float:
+    """The mean path of the elastic run, in lattice spacings.
+
+    Raises:
+        TypeError: no number.
+        ValueError: a negative one, or one that takes too long.
+    """
+    return number(
+        "mixing",
+        mixing,
+        0,
+        MOST_MIXING,
+        unit="lattice spacings",
+        remedy="1 is enough to forget the lattice, 0 keeps it; for more let a simulation of the state run on",
+    )
 
 
 def least_spacing(filling_fraction: float, dim: int) -> float:

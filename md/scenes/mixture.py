@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from md.checks import instance, number
 from md.laws import SpringDashpot
+from md.scenes.granular import checked_seed
 from md.simulation import Simulation
-from md.state import State
+from md.state import LARGEST, State
 
 
 def with_large_spheres(
@@ -28,13 +28,19 @@ def with_large_spheres(
         Fewer spheres, in the order of the state and with its ids.
 
     Raises:
-        ValueError: a value outside its range, or spheres too large for the box (`md.grid.Grid`).
+        TypeError: an argument of another class.
+        ValueError: a value outside its range, spheres that have radii already, or some too large for the box
+            (`md.grid.Grid`).
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share = {share} of large spheres; allowed: above 0, up to 1")
-    if not (math.isfinite(diameter) and diameter >= 1):
-        raise ValueError(f"diameter = {diameter} of large spheres; allowed: finite, at least 1, in d")
-    grows = np.random.default_rng(seed).random(len(state)) < share
+    instance("state", state, State, "an md.State")
+    share = number("share of large spheres", share, above=0, high=1)
+    diameter = number("diameter of large spheres", diameter, 1, 2 * LARGEST, unit="d")
+    if state.radius is not None and (state.radius != 0.5).any():
+        raise ValueError(
+            f"state of radii {state.radius.min():g} to {state.radius.max():g} d; allowed: all of 0.5, as in "
+            "State(radius=None)"
+        )
+    grows = np.random.default_rng(checked_seed(seed)).random(len(state)) < share
     radius = np.where(grows, diameter / 2, 0.5)
     grown = State(state.pos, state.vel, state.box, np.arange(len(state)), radius)
     law = SpringDashpot(0.0, 0.0)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from md.box import Box
+from md.checks import sequence
 from md.scenes.granular import SHARED_TEMPERATURE, granular_gas
 from md.state import State
 
@@ -37,7 +38,9 @@ def shaken_box(
         wall. See `granular_gas` for what is random at which filling fraction.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
-    box = Box(tuple(lengths), (True,) * (len(lengths) - 1) + (False,))
+    lengths = sequence("lengths", lengths, "numbers")
+    box = Box(lengths, (True,) * (len(lengths) - 1) + (False,))
     return granular_gas(filling_fraction, box, temperature, seed, memory_order, mixing, backend)

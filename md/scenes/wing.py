@@ -9,10 +9,12 @@ import numpy as np
 
 from md.airfoil import Airfoil, naca
 from md.box import Box
+from md.checks import instance, integer, numbers
 from md.laws import SpringDashpot, Walls
 from md.laws.walls import RADIUS
-from md.scenes.granular import granular_gas
-from md.state import State
+from md.scenes.granular import checked_seed, granular_gas
+from md.scenes.lattice import require_room
+from md.state import MAX_PARTICLES, State
 from md.wing import Wing
 
 SOURCE_RADIUS, SOURCE_PARTICLES = 0.002, 2**21
@@ -44,8 +46,12 @@ def wing_tunnel(
         backend: where that is made.
 
     Raises:
+        TypeError: an argument of another class.
         ValueError: a box in 3D, or what `granular_gas` refuses.
     """
+    instance("box", box, Box, "an md.Box")
+    instance("wing", wing, Wing, "an md.Wing")
+    velocity = numbers("velocity", velocity, 2, unit="d per time unit")
     if box.dim != 2:
         raise ValueError(f"a wing in a box of {box.dim} axes; allowed: 2")
     gas = granular_gas(filling_fraction, box, temperature, seed, backend=backend)
@@ -82,10 +88,13 @@ def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, se
         seed: of the places of the discs, anywhere in the block.
 
     Raises:
-        ValueError: less than one disc.
+        TypeError: an argument of another class.
+        ValueError: less than one disc, or a negative seed.
     """
-    if n < 1:
-        raise ValueError(f"n = {n} discs; allowed: at least 1")
+    n, seed = integer("n", n, 1, MAX_PARTICLES, unit="discs"), checked_seed(seed)
+    require_room(n)
+    if airfoil is not None:
+        instance("airfoil", airfoil, Airfoil, "an md.Airfoil, or None", "md.naca('2412') makes one")
     unit = 1 / (2 * SOURCE_RADIUS * math.sqrt(SOURCE_PARTICLES / n))  # d in a length of the source
     left, right, down, up = SOURCE_BLOCK
     box = Box(((2 * ROOM - left) * unit, (up - down) * unit), periodic=False, open=True)

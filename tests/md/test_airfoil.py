@@ -40,10 +40,32 @@ class TestOutline:
         with pytest.raises(dataclasses.FrozenInstanceError):
             airfoil.outline = given
 
-    @pytest.mark.parametrize("outline", [[(0, 0), (1, 0)], [(0, 0, 0)] * 3, [0.0, 1, 2]])
-    def test_of_another_shape(self, outline):
-        with refused(r"outline of shape \(.*\) of 'bad'; allowed: \(m, 2\) with m of at least 3"):
+    @pytest.mark.parametrize("outline", [[(0, 0), (1, 0)], np.zeros((20_001, 2))])
+    def test_of_too_few_or_too_many_points(self, outline):
+        with refused(
+            r"outline of 'bad' of shape \(.*\); allowed: \(m, 2\) with m of at least 3, up to 20000"
+        ):
             Airfoil("bad", outline)
+
+    @pytest.mark.parametrize("outline", [[(0, 0, 0)] * 3, [0.0, 1, 2], 1.0])
+    def test_of_another_shape(self, outline):
+        with refused(r"outline of 'bad' of shape .*; allowed: \(m, 2\)"):
+            Airfoil("bad", outline)
+
+    @pytest.mark.parametrize("outline", [[("0", "1")] * 3, [(True, False)] * 3, [(1j, 0)] * 3])
+    def test_of_what_is_no_number(self, outline):
+        with refused("outline of 'bad' of dtype .*; allowed: real numbers, in chords"):
+            Airfoil("bad", outline)
+
+    @pytest.mark.parametrize("outline", ["SQUARE", None, {1: 2}])
+    def test_that_is_no_array(self, outline):
+        with refused("outline of 'bad' = .*; allowed: an array of real numbers", TypeError):
+            Airfoil("bad", outline)
+
+    @pytest.mark.parametrize("name", [None, 2412, b"x"])
+    def test_without_a_name(self, name):
+        with refused("name of an airfoil = .*; allowed: a str", TypeError):
+            Airfoil(name, SQUARE)
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_that_is_not_finite(self, value):
@@ -179,10 +201,20 @@ class TestNaca:
     def test_has_its_name(self):
         assert naca("4415").name == "NACA 4415"
 
-    @pytest.mark.parametrize("digits", ["", "012", "23012", "00 2", "+012", "²412", "2412\n", 2412])
+    @pytest.mark.parametrize("digits", ["", "012", "23012", "00 2", "+012", "²412", "2412\n"])
     def test_of_something_else_than_four_digits(self, digits):
-        with refused("digits = .*; allowed: four digits, such as '0012' or '2412'"):
+        with refused("digits = .*; allowed: (four digits, such as '0012' or '2412'|a str of at least one)"):
             naca(digits)
+
+    @pytest.mark.parametrize("digits", [2412, None, b"2412"])
+    def test_of_what_is_no_str(self, digits):
+        with refused("digits = .*; allowed: a str; write them as a str, such as '0012'", TypeError):
+            naca(digits)
+
+    @pytest.mark.parametrize("closed", [1, None, "no"])
+    def test_that_may_be_closed_or_not(self, closed):
+        with refused("closed = .*; allowed: True or False", TypeError):
+            naca("2412", closed=closed)
 
     @pytest.mark.parametrize("digits", ["0000", "2400"])
     def test_without_thickness(self, digits):
@@ -195,10 +227,18 @@ class TestNaca:
         with refused(told):
             naca(digits)
 
-    @pytest.mark.parametrize("points", [2, -1, 10.0, True])
-    def test_of_too_few_points(self, points):
-        with refused(f"points = {points}; allowed: an integer of at least 3 points of each surface"):
+    @pytest.mark.parametrize("points", [2, -1, 10_001, 10**30])
+    def test_of_too_few_or_too_many_points(self, points):
+        with refused(f"points = {points}; allowed: an integer of at least 3, up to 10000"):
             naca("0012", points)
+
+    @pytest.mark.parametrize("points", [10.0, True, "10", None])
+    def test_of_a_number_of_points_that_is_none(self, points):
+        with refused(f"points = {points!r} of class .*; allowed: an integer", TypeError):
+            naca("0012", points)
+
+    def test_of_a_narrow_number_of_points(self):
+        assert np.array_equal(naca("2412", np.int8(100)).outline, naca("2412").outline)
 
 
 def pairs_of(airfoil: Airfoil) -> np.ndarray:
@@ -241,15 +281,23 @@ class TestPlaced:
 
     @pytest.mark.parametrize("chord", [0, -1.5, math.inf, math.nan])
     def test_with_a_chord_that_is_not_positive_and_finite(self, chord):
-        with refused(f"chord = {chord} of 'NACA 0012'; allowed: positive and finite, in d"):
+        with refused(rf"chord = {chord}; allowed: a finite number of at least 1e-09, up to 1e\+100 \(d\)"):
             naca("0012").placed(chord, 0, (0, 0))
 
     @pytest.mark.parametrize("angle", [math.inf, math.nan])
     def test_with_an_angle_that_is_not_finite(self, angle):
-        with refused(f"angle = {angle} of 'NACA 0012'; allowed: finite, in degrees"):
+        with refused(rf"angle = {angle}; allowed: a finite number \(degrees\)"):
             naca("0012").placed(1, angle, (0, 0))
 
-    @pytest.mark.parametrize("at", [(0, 0, 0), 1.0, (0, math.nan)])
-    def test_at_something_else_than_a_point(self, at):
-        with refused(r"at = .* of 'NACA 0012'; allowed: two finite numbers x and y, in d"):
+    @pytest.mark.parametrize(
+        ("at", "told", "error"),
+        [
+            ((0, 0, 0), r"at = \(0, 0, 0\) has 3 entries; allowed: a sequence of 2 numbers", ValueError),
+            ((0, math.nan), r"at\[1\] = nan; allowed: a finite number", ValueError),
+            (1.0, "at = 1.0 of class float; allowed: a sequence of 2 numbers", TypeError),
+            ((0, "1"), r"at\[1\] = '1' of class str; allowed: a finite number", TypeError),
+        ],
+    )
+    def test_at_something_else_than_a_point(self, at, told, error):
+        with refused(told, error):
             naca("0012").placed(1, 0, at)

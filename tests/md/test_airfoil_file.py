@@ -154,3 +154,14 @@ class TestFile:
     def test_that_is_not_there(self, tmp_path):
         with refused(r"No such file.*nothing\.dat", FileNotFoundError):
             read_airfoil(tmp_path / "nothing.dat")
+
+
+@pytest.mark.parametrize("path", [1, True, None])
+def test_what_is_no_path_is_refused(path):
+    with refused("path = .*; allowed: a path", TypeError):
+        read_airfoil(path)
+
+
+def test_a_file_without_an_end_is_refused():
+    with refused("/dev/zero has more than 10000000 characters; allowed: a file of coordinates"):
+        read_airfoil("/dev/zero")

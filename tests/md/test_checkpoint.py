@@ -264,7 +264,11 @@ def test_a_schedule_that_looks_remembers_what_it_compares_with(backend, tmp_path
     assert "reorder" not in loaded.timings.milliseconds
 
 
-@pytest.mark.parametrize("interval", [0, 2.5, True])
-def test_a_checkpoint_without_a_proper_interval_is_refused(interval):
-    with pytest.raises(ValueError, match=r"interval = .* of Checkpoint; allowed: an integer of at least 1"):
+@pytest.mark.parametrize(("interval", "error"), [(0, ValueError), (2.5, TypeError), (True, TypeError)])
+def test_a_checkpoint_without_a_proper_interval_is_refused(interval, error):
+    with pytest.raises(error, match=r"interval of Checkpoint = .*; allowed: an integer of at least 1"):
         md.Checkpoint("run.npz", interval)
+
+
+def test_an_interval_of_numpy_is_an_integer():
+    assert type(md.Checkpoint("run.npz", np.uint8(100)).interval) is int

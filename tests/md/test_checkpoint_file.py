@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import md
 from md import whole
-from md.checkpoint import FORMAT
+from md.checkpoint import FORMAT, blamed_on
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 NESTED = reduce(lambda inner, _: [inner], range(500), [])
@@ -81,7 +81,7 @@ class TestWriting:
 
         simulation = md.Simulation.load(path)
         simulation.run(1)
-        monkeypatch.setattr(whole, "open", lambda *arguments: Full(open(*arguments)), raising=False)
+        monkeypatch.setattr(whole, "open", lambda *given, **how: Full(open(*given, **how)), raising=False)
         with pytest.raises(
             OSError, match=r"No space left on device; nothing was written, .* is as it was"
         ) as caught:
@@ -116,8 +116,8 @@ class TestWriting:
                 simulation.save(place)
             assert caught.value.filename == str(place)
 
-    def test_what_a_killed_run_left_half_written_is_taken_over(self, path):
-        (path.parent / ".run.npz.partial").write_bytes(b"half")
+    def test_what_a_killed_run_left_half_written_goes(self, path):
+        (path.parent / ".run.npz.0123456789abcdef.partial").write_bytes(b"half")
         md.Simulation.load(path).save(path)
         assert os.listdir(path.parent) == [path.name]
         assert md.Simulation.load(path).step == 3
@@ -292,7 +292,7 @@ class TestReading:
     def test_numbers_that_overflow_are_blamed_on_the_file(self, path):
         walls = {"name": "walls", "with": {"contact_time": 1e-200}}
         changed(path, [(("box", "periodic"), [False] * 3), (("simulation", "walls"), walls)])
-        refused(path, "contact_time = 1e-200 of walls")
+        refused(path, "contact_time of walls = 1e-200")
 
     def test_a_pickle_inside_runs_no_code(self, path):
         class Mischief:
@@ -318,3 +318,142 @@ class TestReading:
         ):
             md.Simulation.load(path)
         assert md.Simulation.load(path, backend="cpu").step == 3
+
+
+def with_entry(path, name: str, content: bytes, how: int = zipfile.ZIP_STORED) -> None:
+    """Add an entry to a file, an array of bytes."""
+    with zipfile.ZipFile(path, "a", how) as file, file.open(f"{name}.npy", "w") as entry:
+        np.lib.format.write_array_header_1_0(
+            entry, {"descr": "|u1", "fortran_order": False, "shape": (len(content),)}
+        )
+        entry.write(content)
+
+
+class TestMemory:
+    """What a file asks for is judged before it is taken."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """The entries that are unpacked."""
+        names, taken = [], np.lib.npyio.NpzFile.__getitem__
+        monkeypatch.setattr(
+            np.lib.npyio.NpzFile, "__getitem__", lambda file, name: (names.append(name), taken(file, name))[1]
+        )
+        return names
+
+    @pytest.mark.parametrize("name", ["reorder_bomb", "integrator_bomb", "surroundings_0_given", "pos"])
+    def test_what_is_compressed_is_not_unpacked(self, name, path, asked):
+        if name == "pos":
+            with np.load(path) as file:
+                held = dict(file)
+            asked.clear()
+            np.savez_compressed(path, **held)
+            refused(path, "is compressed", "numpy.savez")
+        else:
+            with_entry(path, name, bytes(3_000_000), zipfile.ZIP_DEFLATED)
+            assert path.stat().st_size < 100_000
+            refused(path, f"entry '{name}.npy' is compressed", "bytes for 3000128", "take the one before")
+        assert asked == []
+
+    @pytest.mark.parametrize(
+        "name",
+        ["reorder_bomb", "reorder_0_given", "integrator_order", "surroundings_0_given", "bomb", "radius"],
+    )
+    def test_an_entry_that_no_checkpoint_has_is_refused_by_name(self, name, path):
+        with_entry(path, name, bytes(100))
+        refused(path, f"'{name}', which no checkpoint has")
+
+    def test_entries_that_share_their_bytes_are_not_unpacked(self, path, asked):
+        with zipfile.ZipFile(path, "a") as file:
+            order = file.getinfo("reorder_order.npy")
+            for k in range(100):
+                copy = zipfile.ZipInfo(f"integrator_{k}.npy")
+                for name in ("compress_size", "file_size", "CRC", "header_offset"):
+                    setattr(copy, name, getattr(order, name))
+                file.filelist.append(copy)
+            file._didModify = True
+        refused(path, "and its entries ask for", "bytes")
+        assert asked == []
+
+    def test_a_config_of_many_bytes_is_not_unpacked(self, path, asked, monkeypatch):
+        monkeypatch.setattr(md.checkpoint, "MOST_CONFIG", 1000)
+        refused(path, "its config has", "bytes; allowed: up to 1000")
+        assert asked == []
+
+    def test_a_shape_that_there_is_no_memory_for_is_refused(self, path):
+        with zipfile.ZipFile(path) as file:
+            held = {entry: file.read(entry) for entry in file.namelist()}
+        for shape in ((2**50, 3), (2**62, 2**62)):
+            with zipfile.ZipFile(path, "w") as file:
+                for name, content in held.items():
+                    with file.open(name, "w") as entry:
+                        if name == "pos.npy":
+                            header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+                            np.lib.format.write_array_header_1_0(entry, header)
+                        else:
+                            entry.write(content)
+            refused(path)
+
+    def test_a_config_that_asks_for_what_there_is_not_is_refused_with_the_bytes(self, path):
+        search = {"name": "reflexive", "with": {"room": 2**31 - 1, "contacts": "listed"}}
+        changed(path, [(("simulation", "search"), search), (("simulation", "reorder"), None)])
+        refused(path, "makes no simulation", "1,0", "bytes", "are needed")
+        assert md.Simulation.load(path, search="lbvh").step == 3
+
+    def test_memory_that_there_is_not_is_told_with_the_remedy(self, path):
+        with (
+            pytest.raises(
+                md.CheckpointError, match=r"run\.npz makes .*8 TiB; .*load\(\.\.\., search='lbvh'\)"
+            ),
+            blamed_on(path),
+        ):
+            raise MemoryError("Unable to allocate 8 TiB")
+
+    def test_arrays_that_there_is_no_memory_for_are_not_unpacked(self, path, asked, monkeypatch):
+        monkeypatch.setattr(md.checkpoint, "host_memory", lambda: 5000)
+        refused(path, "bytes", "allowed: up to 5,000", "are free; load it on a larger machine")
+        assert asked == []
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("path", [1, True, np.int64(2), None, 2.5])
+def test_what_is_no_path_is_neither_saved_to_nor_loaded(path, capfd):
+    """The system takes numbers for open files, and what was opened is closed after reading."""
+    for act in (md.Simulation.load, simulated(27).save, lambda path: md.Checkpoint(path, 10)):
+        with pytest.raises(TypeError, match=r"path = .*allowed: a path, as a str or a pathlib.Path"):
+            act(path)
+    os.fstat(1), os.fstat(2)
+
+
+def test_numbers_of_numpy_that_older_files_hold_are_read_as_numbers(path):
+    """Flags were kept as given, and could not be read again."""
+    changed(
+        path,
+        [
+            (("simulation", "allow_overlap"), {"number": True, "dtype": "|b1"}),
+            (("simulation", "law", "with", "damping"), {"number": 5.0, "dtype": "<f4"}),
+        ],
+    )
+    loaded = md.Simulation.load(path)
+    assert (loaded._allow_overlap, loaded.law) == (True, LAW)
+    assert loaded._watch.start == md.Simulation.load(path)._watch.start is not None
+
+
+@pytest.mark.parametrize("kind", [np.longdouble, np.float16, np.float32])
+def test_numbers_of_numpy_in_any_choice_are_saved_and_read(kind, tmp_path):
+    box = md.Box((24.0, 16.0), (True, False))
+    wing = md.Wing(
+        airfoil=md.naca("0012", 12), chord=kind(8), at=(kind(9), kind(8)), angle=kind(5), stiffness=kind(100)
+    )
+    inflow = md.Inflow(
+        velocity=(kind(1), kind(0)), temperature=kind(0.5), axis=np.uint8(0), seed=np.uint64(7)
+    )
+    simulation = md.Simulation(
+        md.State([[1.0, 8.0]], [[0.0, 0.0]], box),
+        md.laws.SpringDashpot(kind(100), kind(1)),
+        walls=md.laws.Walls(restitution=kind(0.5), contact_time=kind(0.25), sides=(np.int8(1),)),
+        surroundings=(wing, inflow),
+        backend="cpu",
+    )
+    simulation.save(tmp_path / "run.npz")
+    assert md.Simulation.load(tmp_path / "run.npz")._choices["surroundings"][1] == inflow

@@ -258,7 +258,7 @@ class TestNewtonianLift:
         np.testing.assert_allclose(ends[1], ends[0], atol=1e-8 * largest)
 
     def test_of_no_disc_is_refused(self):
-        with pytest.raises(ValueError, match=r"n = 0 discs; allowed: at least 1"):
+        with pytest.raises(ValueError, match=r"n = 0; allowed: an integer of at least 1, .*discs"):
             md.scenes.newtonian_lift(0)
 
 
@@ -314,11 +314,11 @@ class TestWithLargeSpheres:
     @pytest.mark.parametrize(
         ("share", "diameter", "said"),
         [
-            (0.0, 2.0, r"share = 0.0 of large spheres; allowed: above 0, up to 1"),
-            (1.1, 2.0, r"share = 1.1"),
-            (np.nan, 2.0, r"share = nan"),
-            (0.1, 0.9, r"diameter = 0.9 of large spheres; allowed: finite, at least 1"),
-            (0.1, np.inf, r"diameter = inf"),
+            (0.0, 2.0, r"share of large spheres = 0.0; allowed: a finite number above 0, up to 1"),
+            (1.1, 2.0, r"share of large spheres = 1.1"),
+            (np.nan, 2.0, r"share of large spheres = nan"),
+            (0.1, 0.9, r"diameter of large spheres = 0.9; allowed: a finite number of at least 1"),
+            (0.1, np.inf, r"diameter of large spheres = inf"),
             (0.5, 100.0, r"allowed"),
         ],
     )

@@ -276,16 +276,31 @@ class TestClosedForm:
 class TestErrors:
     @pytest.mark.parametrize("value", [-1.0, np.inf, np.nan])
     def test_a_constant_that_is_negative_or_not_finite(self, value):
-        with pytest.raises(ValueError, match=rf"friction = {value}; allowed: finite and not negative"):
+        with pytest.raises(ValueError, match=rf"friction = {value}; allowed: a finite number of at least 0"):
             Frictional(1.0, 0.0, friction=value, tangential_damping=0.0)
-        with pytest.raises(ValueError, match=rf"tangential_damping = {value}; allowed: finite and not neg"):
+        with pytest.raises(ValueError, match=rf"tangential_damping = {value}; allowed: a finite number of"):
             Frictional(1.0, 0.0, friction=0.0, tangential_damping=value)
-        with pytest.raises(ValueError, match=rf"stiffness = {value}; allowed: finite and not negative"):
+        with pytest.raises(ValueError, match=rf"stiffness = {value}; allowed: a finite number of at least 0"):
             Frictional(value, 0.0, friction=0.0, tangential_damping=0.0)
 
     @pytest.mark.parametrize("value", [0, -0.5, 1.2, np.nan])
     def test_a_restitution_out_of_range(self, value):
-        with pytest.raises(ValueError, match=rf"tangential_restitution = {value}; allowed: 0 < e_t <= 1"):
+        with pytest.raises(
+            ValueError, match=rf"tangential_restitution = {value}; allowed: a finite .* above 0"
+        ):
             Frictional.from_restitution(0.8, 1.0, friction=0.1, tangential_restitution=value)
-        with pytest.raises(ValueError, match=rf"restitution = {value}; allowed: 0 < e <= 1"):
+        with pytest.raises(ValueError, match=rf"restitution = {value}; allowed: a finite number above 0, up"):
             Frictional.from_restitution(value, 1.0, friction=0.1, tangential_restitution=0.5)
+
+    @pytest.mark.parametrize("value", [True, "1", None, 1j])
+    def test_what_is_no_number(self, value):
+        for name in ("friction", "tangential_damping"):
+            with pytest.raises(TypeError, match=rf"{name} = .* of class .*; allowed: a finite number"):
+                Frictional(1.0, 0.0, **({"friction": 0.1, "tangential_damping": 0.1} | {name: value}))
+        with pytest.raises(TypeError, match=r"tangential_restitution = .* of class .*; allowed: a finite"):
+            Frictional.from_restitution(0.5, 1.0, friction=0.1, tangential_restitution=value)
+
+    def test_narrow_numbers_are_as_good(self):
+        law = Frictional.from_restitution(np.float16(0.5), np.uint8(2), np.float16(0.25), np.longdouble(0.5))
+        assert law == Frictional.from_restitution(0.5, 2.0, 0.25, 0.5)
+        assert type(law.friction) is type(law.tangential_damping) is float

@@ -270,7 +270,7 @@ class TestARefusal:
 
     @pytest.mark.parametrize("value", ["soft", None, [1.0], True, 1j])
     def test_of_a_value_that_is_no_number(self, value):
-        with pytest.raises(TypeError, match=r"spring = .* of Impostor\(.*allowed: a number"):
+        with pytest.raises(TypeError, match=r"spring of Impostor\(.*\) = .* of class .*; allowed: a number"):
             forces(Impostor(value, 0.0, 1.0))
 
     def test_of_a_number_that_float32_has_no_room_for(self):
@@ -278,6 +278,28 @@ class TestARefusal:
             ValueError, match=r"spring = 1e\+300 .*allowed: up to 3.403e\+38; take precision="
         ):
             forces(Impostor(1e300, 0.0, 1.0), precision="float32")
+        with pytest.raises(ValueError, match=r"spring = 10+\.\.\. of .*allowed: up to 1.798e\+308"):
+            forces(Impostor(10**400, 0.0, 1.0))
+
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (
+                {"initial": 5},
+                r"initial = 5 of class int; allowed: a function of \(law, ri\), see md.laws.pair",
+            ),
+            ({"potential": "stored"}, "potential = 'stored' of class str; allowed: a function"),
+            ({"fields": "abc"}, "fields = 'abc' of class str; allowed: a sequence of words"),
+            ({"fields": (1,)}, "field = 1 of class int; allowed: a str"),
+            ({"reciprocal": "no"}, "reciprocal = 'no' of class str; allowed: True or False"),
+        ],
+    )
+    def test_of_arguments_of_another_class(self, options, told):
+        law = make_dataclass("Short", [("cutoff", float)], frozen=True)
+        with pytest.raises(TypeError, match=told):
+            pair_function(law, **options)(repel)
+        with pytest.raises(TypeError, match=r"interact = 5 of class int; allowed: a function of \(law, vel"):
+            pair_function(law)(5)
 
     def test_of_a_class_that_can_be_changed(self):
         with pytest.raises(TypeError, match=r"pair_function\('Loose'\); allowed: .*frozen=True"):
@@ -351,7 +373,7 @@ class TestARefusal:
 
     @pytest.mark.parametrize(("cutoff", "error"), [("1", TypeError), (0.0, ValueError), (np.inf, ValueError)])
     def test_of_a_cutoff_that_is_none(self, cutoff, error):
-        with pytest.raises(error, match=r"cutoff = .* of Impostor.*allowed: "):
+        with pytest.raises(error, match=r"cutoff of Impostor\(.*\) = .*; allowed: a finite number above 0"):
             forces(Impostor(1.0, 0.0, cutoff))
 
     def test_of_an_energy_that_kernels_cannot_tell(self):

@@ -27,6 +27,13 @@ def frames(path) -> list[gsd.hoomd.Frame]:
         return list(file)
 
 
+class Now:
+    """A simulation at a step, as far as a trajectory looks at one."""
+
+    def __init__(self, state, step):
+        self.state, self.step = state, step
+
+
 @pytest.fixture
 def path(tmp_path):
     """A trajectory of two frames."""
@@ -224,20 +231,48 @@ def test_a_folder_without_leave_to_write_is_told(tmp_path):
     assert os.listdir(tmp_path / "closed") == []
 
 
-@pytest.mark.parametrize("interval", [0, 2.5, True])
-def test_a_trajectory_without_a_proper_interval_is_refused(interval):
-    with pytest.raises(ValueError, match=r"interval = .* of Trajectory; allowed: an integer of at least 1"):
-        md.Trajectory("run.gsd", interval)
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        ({"interval": 0}, ValueError, "interval of Trajectory = 0; allowed: an integer of at least 1"),
+        ({"interval": 2.5}, TypeError, "interval of Trajectory = 2.5 of class float; allowed: an integer"),
+        ({"interval": True}, TypeError, "interval of Trajectory = True"),
+        ({"append": "no"}, TypeError, "append = 'no' of class str; allowed: True or False"),
+        ({"append": 1}, TypeError, "append = 1"),
+        ({"path": 1}, TypeError, "path = 1 of class int; allowed: a path"),
+        ({"path": True}, TypeError, "path = True"),
+        ({"path": None}, TypeError, "path = None"),
+        ({"path": ""}, ValueError, "path = ''"),
+        ({"path": "a\0b"}, ValueError, "without a zero byte"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_refused(wrong, error, told):
+    with pytest.raises(error, match=told):
+        md.Trajectory(**({"path": "run.gsd", "interval": 10} | wrong))
+
+
+def test_an_interval_of_numpy_is_an_integer():
+    assert type(md.Trajectory("run.gsd", np.uint8(100)).interval) is int
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        ({"path": 1}, TypeError, "path = 1 of class int"),
+        ({"state": None}, TypeError, "state = None .*allowed: an md.State"),
+        ({"step": 2.5}, TypeError, "step = 2.5"),
+        ({"step": -1}, ValueError, "step = -1; allowed: an integer of at least 0"),
+    ],
+)
+def test_a_frame_of_what_is_none_is_refused(wrong, error, told, tmp_path):
+    with pytest.raises(error, match=told):
+        append_frame(**({"path": tmp_path / "run.gsd", "state": cloud(), "step": 0} | wrong))
+    assert os.listdir(tmp_path) == []
 
 
 class TestOneThatIsTakenUpByAnotherRun:
     def report(self, path, state, step, append=True):
-        class Now:
-            pass
-
-        now = Now()
-        now.state, now.step = state, step
-        md.Trajectory(path, 5, append=append).report(now)
+        md.Trajectory(path, 5, append=append).report(Now(state, step))
 
     @pytest.mark.parametrize("step", [0, 7, 10])
     def test_its_later_frames_give_way_and_are_kept(self, path, step):
@@ -266,3 +301,44 @@ class TestOneThatIsTakenUpByAnotherRun:
     def test_another_system_is_refused_all_the_same(self, path):
         with pytest.raises(ValueError, match="holds 40 particles"):
             self.report(path, cloud(n=39), 10)
+
+    def test_it_makes_room_for_its_frames_once(self, path):
+        """The frames that are in the way of the same simulation later are of another that goes on."""
+        trajectory, run = md.Trajectory(path, 5, append=True), Now(cloud(seed=99), 5)
+        with pytest.warns(RuntimeWarning, match="other frames from step 5"):
+            trajectory.report(run)
+        append_frame(path, cloud(seed=1), 12)
+        run.step, before = 10, path.read_bytes()
+        with pytest.raises(
+            ValueError, match=r"run\.gsd holds frames up to step 12, and .* another of step 10"
+        ):
+            trajectory.report(run)
+        assert sorted(os.listdir(path.parent)) == ["run.before-5.gsd", "run.gsd"]
+        assert path.read_bytes() == before
+        with pytest.warns(RuntimeWarning, match="other frames from step 10"):
+            trajectory.report(Now(run.state, 10))
+
+    def test_where_files_have_one_name_only_the_old_one_is_copied(self, path, monkeypatch):
+        def no_link(*_):
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        before = path.read_bytes()
+        (path.parent / "victim").write_text("mine")
+        (path.parent / "run.before-7.gsd").symlink_to(path.parent / "victim")
+        monkeypatch.setattr(os, "link", no_link)
+        with pytest.warns(RuntimeWarning, match=r"run\.before-7-2\.gsd"):
+            self.report(path, cloud(seed=99), 7)
+        assert (path.parent / "run.before-7-2.gsd").read_bytes() == before
+        assert (path.parent / "victim").read_text() == "mine"
+
+    def test_a_disk_that_is_full_leaves_it_as_it_was(self, path):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        before = path.read_bytes()
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (700, hard))
+            with pytest.raises(OSError, match=r"the frame of step 10 was not written.*run\.gsd"):
+                self.report(path, cloud(seed=99), 10)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]

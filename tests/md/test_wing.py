@@ -251,12 +251,12 @@ def test_a_file_without_the_momentum_is_damaged(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"stiffness": -1.0}, "stiffness = -1.0 of a wing; allowed: finite and not negative"),
-        ({"stiffness": np.inf}, "stiffness = inf"),
-        ({"damping": -0.1}, "damping = -0.1"),
-        ({"damping": np.nan}, "damping = nan"),
-        ({"depth": -1e-9}, "depth = -1e-09"),
-        ({"chord": 0.0}, "chord = 0.0 of 'block'; allowed: positive"),
+        ({"stiffness": -1.0}, "stiffness of a wing = -1.0; allowed: a finite number of at least 0"),
+        ({"stiffness": np.inf}, "stiffness of a wing = inf"),
+        ({"damping": -0.1}, "damping of a wing = -0.1"),
+        ({"damping": np.nan}, "damping of a wing = nan"),
+        ({"depth": -1e-9}, "depth of a wing = -1e-09"),
+        ({"chord": 0.0}, "chord = 0.0; allowed: a finite number of at least 1e-09"),
         ({"angle": np.nan}, "angle = nan"),
         ({"at": (1.0, 2.0, 3.0)}, r"at = \(1.0, 2.0, 3.0\)"),
     ],
@@ -264,6 +264,69 @@ def test_a_file_without_the_momentum_is_damaged(tmp_path):
 def test_a_wing_that_cannot_be_is_refused(options, said):
     with pytest.raises(ValueError, match=said):
         wing(**options)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"airfoil": "2412"}, r"airfoil = '2412' of class str; allowed: an md.Airfoil; md.naca"),
+        ({"chord": "8"}, "chord = '8' of class str; allowed: a finite number"),
+        ({"angle": None}, "angle = None"),
+        ({"at": 3.0}, "at = 3.0 .*allowed: a sequence of 2 numbers"),
+        ({"at": (1.0, True)}, r"at\[1\] = True"),
+        ({"stiffness": True}, "stiffness of a wing = True of class bool"),
+        ({"damping": 1j}, "damping of a wing = 1j"),
+        ({"depth": np.timedelta64(2)}, "depth of a wing = "),
+    ],
+)
+def test_a_wing_of_what_is_no_number_is_refused(options, said):
+    with pytest.raises(TypeError, match=said):
+        md.Wing(
+            **({"airfoil": SECTIONS["block"], "chord": 8.0, "at": (9.0, 8.0), "stiffness": 1.0} | options)
+        )
+
+
+@pytest.mark.quick
+def test_narrow_numbers_are_as_good_as_python_s():
+    narrow = {
+        "stiffness": np.float16(1e4),
+        "damping": np.uint8(30),
+        "chord": np.int8(8),
+        "depth": np.longdouble(1),
+    }
+    options = narrow | {"at": np.array([9, 8], np.uint8), "angle": np.float32(5)}
+    found = wing(**options)
+    assert found.contact_time == wing(stiffness=1e4, damping=30.0).contact_time
+    for name in narrow:
+        assert type(getattr(found, name)) is float
+    assert found == wing(stiffness=1e4, damping=30.0, angle=5.0, depth=1.0)
+
+
+class TestDistanceOf:
+    @pytest.mark.parametrize("shape", [(12, 1), (12, 0), (12, 3), (12,), (), (2, 6, 2), (0,)])
+    def test_an_array_of_another_shape(self, shape):
+        """Rows of another length were read as pairs, out of the array's memory."""
+        with pytest.raises(ValueError, match=r"pos of shape .*; allowed|pos\[0\]|\(p, 2\)"):
+            wing().distance(np.zeros(shape))
+
+    @pytest.mark.parametrize("pos", [[["1", "2"]], [[True, False]], [[1j, 2]], np.zeros((1, 2), "m8[s]")])
+    def test_what_is_no_number(self, pos):
+        with pytest.raises(ValueError, match=r"pos of dtype .*; allowed: real numbers, in d"):
+            wing().distance(pos)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101])
+    def test_a_number_that_is_none(self, value):
+        with pytest.raises(ValueError, match=r"pos\[1\] = .*; allowed: finite numbers up to 1e\+100"):
+            wing().distance([[1.0, 2.0], [value, 2.0]])
+
+    def test_arrays_that_lie_in_another_way(self):
+        pos = np.random.default_rng(0).uniform(0, 16, (50, 2))
+        wanted, wide = wing().distance(pos), np.zeros((50, 5))
+        wide[:, ::4] = pos
+        for same in (pos.tolist(), np.asfortranarray(pos), wide[:, ::4], pos.astype(">f8")):
+            assert np.array_equal(wing().distance(same), wanted)
+        assert wing().distance(np.empty((0, 2))).shape == (0,)
 
 
 @pytest.mark.parametrize(
