@@ -1,6 +1,5 @@
 """What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
 
-import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -62,15 +61,15 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
     """
     if folder is None:
         return None
-    checks.instance("post_mortem", folder, (str, os.PathLike), "a path, as a str or a pathlib.Path, or None")
+    folder = checks.path("post_mortem", folder, "take None for none")
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # of a path with a zero byte, say
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
         told = getattr(error, "strerror", None) or error
         raise ValueError(
             f"post_mortem = {str(folder)!r}: {told}; allowed: a folder that is there or can be made"
         ) from error
-    return Path(folder)
+    return folder
 
 
 class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, for what happened

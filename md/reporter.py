@@ -13,6 +13,8 @@ from md.interrupt import held_back
 class Reporter(Protocol):
     """Something to call at intervals, for `Simulation.run(reporters=[...])`.
 
+    A reporter that holds a file has a method `release()` too, which is called when the run ends.
+
     Attributes:
         interval: in steps, at least 1.
     """
@@ -47,6 +49,13 @@ def interval_of(reporter: Reporter) -> int:
         ValueError: it is below 1.
     """
     return checks.integer(f"interval of {type(reporter).__name__}", reporter.interval, unit="steps")
+
+
+def released(reporters: Sequence[Reporter]) -> None:
+    """Have the reporters give up what they hold between two runs, such as the claim on a file."""
+    for reporter in reporters:
+        if callable(release := getattr(reporter, "release", None)):
+            release()
 
 
 def next_report(reporters: Sequence[Reporter], step: int) -> float:

@@ -24,7 +24,7 @@ from md.lookout import Lookout
 from md.loop import Loop
 from md.outside import Outside
 from md.reorder import NotYetReordered, Reorder
-from md.reporter import Reporter, Reports, checked, next_report
+from md.reporter import Reporter, Reports, checked, next_report, released
 from md.search import Search, search
 from md.start import begin
 from md.state import Particles, State
@@ -160,13 +160,14 @@ class Simulation:
             self._begin_watch()
         first, last, taken, ms = self.step, self.step + steps, 0, 0.0
         with tqdm(total=steps, unit="step", disable=not progress) as bar:
-            self._reports.begin(reporters, self, steps)
             try:
+                self._reports.begin(reporters, self, steps)
                 while self.step < last:
                     ms += self._loop.run_to(min(last, next_report(reporters, self.step)), phases, bar)
                     taken = self.step - first
                     self._reports.make(reporters, self)
             finally:
+                released(reporters)
                 if taken:
                     self.timings.total.append((taken, ms))
 

@@ -1,5 +1,7 @@
 """What is called at intervals while a simulation runs."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -106,3 +108,22 @@ def test_another_reporter_has_nothing_to_make_up_for():
     simulation.run(0, reporters=[other])
     simulation.run(10, reporters=[other])
     assert [step for step, _ in other.steps] == [15, 20]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_reporters_are_released_when_the_run_ends(fails):
+    class Holding:
+        interval, held = 2, False
+
+        def report(self, simulation):
+            self.held = True
+            if fails:
+                raise OSError("no room")
+
+        def release(self):
+            self.held = False
+
+    holding, sim = Holding(), small()
+    with pytest.raises(OSError, match="no room") if fails else contextlib.nullcontext():
+        sim.run(4, reporters=[holding])
+    assert not holding.held
