@@ -1,11 +1,7 @@
-"""Memory orders that are no orderings, and the schedule of a measurement."""
-
-from dataclasses import dataclass
-from typing import ClassVar
+"""Times of the phases of some steps, of a device's work alone."""
 
 import md
 
-BASELINES = ("shuffled", "lattice")
 STEPS_AHEAD = 25  # that a host gives a device before it begins
 HEAD_START = 0.01  # seconds in which it does; launching them takes half of that
 
@@ -25,31 +21,3 @@ def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
         for taken in range(0, steps, STEPS_AHEAD):
             simulation.run(min(STEPS_AHEAD, steps - taken))
     return simulation.timings.milliseconds
-
-
-@dataclass(frozen=True)
-class FromStep:
-    """A schedule: at every step of the warm-up, then at its end and every `interval` steps after.
-
-    The first reorder of the warm-up is of memory in no order, the others of memory already in order.
-
-    Args:
-        interval: steps, at least 1.
-        warm_up: steps.
-
-    Raises:
-        ValueError: an interval below 1.
-    """
-
-    WARM_UP: ClassVar[int] = 3
-
-    interval: int
-    warm_up: int = WARM_UP
-
-    def __post_init__(self):
-        if self.interval < 1:
-            raise ValueError(f"FromStep({self.interval}); allowed: an interval of at least 1 step")
-
-    def __call__(self, step: int) -> bool:
-        """Whether to reorder before this step."""
-        return step < self.warm_up or (step - self.warm_up) % self.interval == 0

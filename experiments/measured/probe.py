@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import md
-from experiments.measured.pace import BASELINES, FromStep
+from experiments.core.baselines import BASELINES
 
-NEVER_AGAIN = 2**40
+WARM_UP = 3  # steps before the reorder
 
 
 class Job(NamedTuple):
@@ -50,23 +50,28 @@ def gas(job: Job) -> md.State:
 
 
 def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
-    """The gas just after a reorder, or in a memory order that is none.
+    """The gas after some steps, just reordered or in a memory order that is none.
 
     Args:
         job: what is to be found.
         state: of `gas`.
         ordering: "shuffled", "lattice", or a 3D ordering of `sfc`.
     """
+    reorder = None if ordering in BASELINES else md.Reorder(ordering, md.Never())
     simulation = md.Simulation(
         state.by_id() if ordering == "lattice" else state,
         md.scenes.SHARED_LAW,
         search=job.search,
         dt=md.scenes.SHARED_DT,
-        reorder=None if ordering in BASELINES else md.Reorder(ordering, FromStep(NEVER_AGAIN)),
+        reorder=reorder,
         backend=job.backend,
         precision=job.precision,
     )
-    simulation.run(FromStep.WARM_UP)
+    if reorder is not None:
+        simulation.reorder()  # here of memory in no order, below of memory in order
+    simulation.run(WARM_UP)
+    if reorder is not None:
+        simulation.reorder()
     return simulation
 
 
