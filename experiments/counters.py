@@ -1,18 +1,25 @@
 """Which model of a cache foresees what a chip does: the order of the memory orders, and their hit ratios?
 
-For every memory order of a gas three things are laid side by side: the time of the force kernel just after a
+For every memory order of a gas three things are laid side by side: the time of the force phase just after a
 reorder; what hardware counted in it (Nsight Compute on a device, perf on a CPU that counts, else cachegrind's
 simulation of one); and what the models of `sfc.cache` predict of the same reads with the caches of the chip:
 `block`, `lru` and `set_associative`. Predictions know the reads of partners' positions alone, one particle
 after the other; a chip also reads heads, links and velocities, and has many at a time. `L1` is the share of
 loads that the first level serves, `chip` the share that needs no memory outside. Rank correlations over the
-orders say who foresees the order, mean differences who foresees the rate. Before anything is timed, the
-forces are compared with those of another search.
+orders say which model foresees the order, mean differences which foresees the rate; there is a row for each
+run.
+
+All orders are timed in turns, round by round, in random order, the first of them twice (`shuffled again`):
+what those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not
+timed, so that an order is at most `age_steps` old. Before that the forces are checked against another
+search's. Predictions and counters come after all rounds and are of no round; `kernel` is the time of the
+force kernel alone that Nsight Compute tells, of one order after the other.
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,12 +30,14 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.baselines import BASELINES, again, is_again, original
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
 from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for
-from experiments.measured.pace import BASELINES
+from experiments.measured.pace import phases_of
 from experiments.measured.probe import Job, gas, ordered
+from experiments.measured.rounds import Entry, take_rounds, working_set
 from experiments.prediction.models import MODELS
 from md.simulation import PRECISIONS
 from sfc import cache
@@ -41,7 +50,7 @@ RELATIVES = {
     "row": ("zigzag",),
 }
 LEVELS = ("L1", "chip")
-_KEYS = ["n", "filling_fraction", "search", "precision", "repeat"]
+_KEYS = ["n", "filling_fraction", "search", "precision"]
 RESAMPLES = 2000
 
 
@@ -50,7 +59,7 @@ def _all() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class Config(TimedSettings):
     """Sweep of gases; each is measured in every memory order."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "model")
@@ -64,11 +73,12 @@ class Config(Settings):
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
     ordering: tuple[str, ...] = _all()
-    """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`."""
+    """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`. A gas for each, and a second one
+    for the first, are in memory at once."""
     model: tuple[str, ...] = MODELS
     """block (the thesis's), lru, set_associative."""
-    samples: int = 20
-    """Force calculations timed."""
+    steps: int = 4
+    """Steps in a sample, whose force phases are timed."""
     counter: str = "auto"
     """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one that is here."""
 
@@ -89,33 +99,64 @@ class Config(Settings):
             if self.counter == "cachegrind" and n > MOST:
                 raise ValueError(f"--counter cachegrind of --n {n}; allowed: up to {MOST:,} particles")
         self.check_above_zero({"filling_fraction": 0.5})
-        self.check_least({"n": 64, "samples": 1})
+        self.check_least({"n": 64, "steps": 1})
 
 
-QUICK = {"n": (2**15,), "samples": 5, "counter": "none"}
+QUICK = {"n": (2**15,), "runs": 1, "counter": "none"}
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """Rows of kinds: `time` of the force phase, `kernel` alone, `predicted` and `counted` hit ratios."""
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
+    """The rounds from one on, of `time` of the force phase; then rows `predicted`, `kernel` and `counted`."""
     job = Job(
         case.n, case.filling_fraction, case.search, case.precision, case.backend, case.seed, case.ordering
     )
-    state, levels = gas(job), caches(md.backend.get(case.backend))
+    state, backend = gas(job), md.backend.get(case.backend)
     right = ordered(job._replace(search="coherent"), state, "lattice").forces()
-    streams = {}
-    for ordering in case.ordering:  # all times first, on a machine with nothing else to do
-        sim = ordered(job, state, ordering)
+    entries, streams = [], {}
+    for name in (*case.ordering, again(case.ordering[0])):
+        sim = ordered(job, state, original(name))
         check_forces(sim, right, case.precision)
-        for sample, ms in enumerate(_force_ms(sim, case.samples)):
-            yield {
-                "particles": len(sim),
-                "ordering": ordering,
-                "what": "time",
-                "sample": sample,
-                "time_ms": ms,
-            }
-        streams[ordering] = sim.accesses()
-    layout = md.backend.get(case.backend).layout
+        if not is_again(name):
+            streams[name] = sim.accesses()
+        entries.append(_entry(case, sim, name))
+    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
+    entries.clear()  # the device is given back to the profiler
+    del sim
+    yield from _modelled(case, streams)
+    yield from _counted(case, job)
+
+
+def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
+    """A gas in a memory order, ready to be sampled."""
+    common = {
+        "particles": len(sim),
+        "ordering": name,
+        "what": "time",
+        "temperature_start": md.observe.temperature(sim.state),
+        **working_set(len(sim), 3, case.precision, sim.backend),
+    }
+    if original(name) not in BASELINES:
+        common["age_steps"] = case.steps
+    return Entry(
+        common,
+        partial(_sample, case, sim, original(name)),
+        lambda: {"temperature_end": md.observe.temperature(sim.state)},
+    )
+
+
+def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
+    """A reorder, a step that is not timed, and the force phases of some steps."""
+    if ordering not in BASELINES:
+        sim.reorder()
+    sim.run(1, phases=False)  # other cases' work has emptied the caches
+    ms = sum(phases_of(sim, case.steps)["force"])
+    yield {"time_ms": ms / case.steps, "sample_ms": ms}
+
+
+def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[dict]:
+    """A row for each model's hit ratio in each level and memory order."""
+    backend = md.backend.get(case.backend)
+    levels, layout = caches(backend), backend.layout
     with ThreadPoolExecutor() as pool:
         waiting = []
         for ordering, stream in streams.items():
@@ -129,14 +170,6 @@ def measure(case: Config) -> Iterator[dict]:
         for common, found in waiting:
             for row in found.result():
                 yield common | {"what": "predicted"} | row
-    yield from _counted(case, job)
-
-
-def _force_ms(simulation: md.Simulation, samples: int) -> list[float]:
-    """Times of the force phase."""
-    simulation.timings.clear()
-    simulation.run(samples)
-    return simulation.timings.milliseconds["force"]
 
 
 def _predicted(stream, model: str, levels: tuple[Cache, ...], layout: str, case: Config) -> list[dict]:
@@ -193,13 +226,17 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     """How well each model foresees times and counted ratios: among all orders, curves and scans, families.
 
     Spearman's rank correlation of a predicted hit ratio with the time (the better, the nearer to -1) or with
-    the counted ratio (to 1); its 95 % interval by resampling the orders; the mean and the largest absolute
-    difference of the ratios, and the mean difference from their own mean, which a model has to beat that
-    tells one order from another. Orders are few and akin, so intervals describe these orders and promise
-    nothing of others; a family has one of each kin.
+    the counted ratio (to 1), in each run; its 95 % interval by resampling the orders; the mean and the
+    largest absolute difference of the ratios, and the mean difference from their own mean, which a model has
+    to beat that tells one order from another. Orders are few and akin, so intervals describe these orders and
+    promise nothing of others; a family has one of each kin.
+
+    Args:
+        table: with the column `run`.
     """
+    keys, table = [*_KEYS, "run"], table[~table["ordering"].map(is_again)]
     found = []
-    for key, rows in table.groupby(_KEYS, sort=False):
+    for key, rows in table.groupby(keys, sort=False):
         predicted = rows[rows["what"] == "predicted"]
         against = {("time", ""): times(rows).groupby("ordering")["time_ms"].median()}
         for level, part in rows[rows["what"] == "counted"].groupby("level"):
@@ -212,7 +249,7 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
                 for among, names in _among(list(ratio.index)).items():
                     pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
                     found.append(
-                        dict(zip(_KEYS, key, strict=True))
+                        dict(zip(keys, key, strict=True))
                         | {"model": model, "level": level, "against": what, "among": among}
                         | {"orders": len(names)}
                         | _spearman(*pair)
@@ -251,19 +288,13 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time of the forces over each model's prediction; counted over predicted; correlations as a table."""
+    """Time of the forces over each model's prediction; counted over predicted; the numbers as tables."""
+    table = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"])
     save_table(correlations(table), out, "correlations")
-    keys = ["what", "ordering", "model", "level"]
-    present = [*_KEYS[:-1], *(name for name in keys if name in table)]
-    columns = [
-        name
-        for name in ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
-        if name in table
-    ]
-    median = table.groupby(present, sort=False, dropna=False)[columns].median()
-    save_table(median.reset_index(), out, "summary")
-    for key, rows in table.groupby(_KEYS[:-1], sort=False):
-        several = [table[name].nunique() > 1 for name in _KEYS[:-1]]
+    save_table(summary(table), out, "summary")
+    save_table(_ratios(table), out, "hit_ratios")
+    for key, rows in table.groupby(_KEYS, sort=False):
+        several = [table[name].nunique() > 1 for name in _KEYS]
         name = "_".join(
             ["", *(f"{v}".replace(".", "_") for v, told in zip(key, several, strict=True) if told)]
         )
@@ -272,13 +303,44 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             style.save(_scatter(rows, "counted"), out, f"counted{name}")
 
 
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each memory order: the time of its force phase and the gain over each baseline, over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    timed = table[table["what"] == "time"]
+    found = statistics.over_runs(timed, [*_KEYS, "ordering"], "time_ms")
+    found = found[~found["ordering"].map(is_again)]
+    for baseline in BASELINES:
+        if baseline in set(timed["ordering"]):
+            gains = statistics.gains(timed, _KEYS, "ordering", baseline)
+            found = found.merge(statistics.named(gains, baseline), on=[*_KEYS, "ordering"], how="left")
+    return found
+
+
+def _ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Hit ratios of each memory order, predicted and counted, and time of the kernel: medians over runs."""
+    rows = table[table["what"] != "time"]
+    keys = [*_KEYS, *(name for name in ("what", "ordering", "model", "level") if name in rows)]
+    told = ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
+    columns = [name for name in told if name in rows and rows[name].notna().any()]
+    return rows.groupby(keys, sort=False, dropna=False)[columns].median().reset_index()
+
+
 def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
     """Panels by model and level; a mark for each memory order."""
-    models, names = rows["model"].dropna().unique(), list(dict.fromkeys(rows["ordering"]))
+    models = rows["model"].dropna().unique()
+    names = sorted({original(name) for name in rows["ordering"]}, key=lambda name: (name in NO_CURVE, name))
+    curves = [name for name in names if name not in NO_CURVE]
+    left_out = []
+    if what == "time" and len(curves) > 1:  # in one panel with no order at all they would be one blot
+        names, left_out = curves, [name for name in names if name in NO_CURVE]
     figure, panels = plt.subplots(
         len(LEVELS), len(models), figsize=(2.7 * len(models) + 1.6, 2.6 * len(LEVELS) + 0.5), squeeze=False,
         sharey=True if what == "time" else "row",
     )  # fmt: skip
+    timed, of = _times_over_runs(rows), "kernel" if (rows["what"] == "kernel").any() else "phase"
     for (a, b), panel in np.ndenumerate(panels):
         level, model = LEVELS[a], models[b]
         for name in names:
@@ -286,25 +348,37 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
             x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
             look = {"marker": style.marker(name), "color": style.colour(name), "linestyle": "none"}
             if what == "time":
-                low, y, high = times(own)["time_ms"].quantile([0.25, 0.5, 0.75])
-                panel.errorbar(x, y, yerr=[[y - low], [high - y]], markersize=5, **look, label=name)
+                y, low, high = timed.loc[name, ["centre", "low", "high"]]
+                reach = np.clip([[y - low], [high - y]], 0, None)
+                panel.errorbar(x, y, yerr=reach, markersize=5, capsize=2, **look, label=name)
             else:
                 y = own[(own["what"] == "counted") & (own["level"] == level)]["hit_ratio"].median()
                 panel.plot(x, y, markersize=5, **look, label=name)
         where = {"L1": "first level", "chip": "last level"}[level]
         panel.set_title(f"{model.replace('_', '-')}, {where}", fontsize=9)
         panel.set_xlabel("predicted hit ratio")
-        panel.set_ylabel("time of the forces (ms)" if what == "time" else "counted share of loads served")
-        if what == "time":
-            panel.set_yscale("log")
-        else:
+        panel.set_ylabel(
+            f"time of the force {of} (ms)" if what == "time" else "counted share of loads served"
+        )
+        if what == "counted":
             panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    panels[0][-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figures.legend_outside(panels[0][-1], "memory order")
     first = rows.iloc[0]
     told = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
-    figure.suptitle(f"{told}, {first['precision']}; medians and quartiles", fontsize=9)
+    spread = statistics.caption(timed) if what == "time" else "medians over runs"
+    without = f"; without {', '.join(left_out)}" if left_out else ""
+    figure.suptitle(f"{told}, {first['precision']}\n{spread}{without}", fontsize=9)
     return figure
+
+
+def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each memory order the time of the forces, with `centre`, `low` and `high`; by the ordering."""
+    timed = times(rows)
+    if timed["round"].isna().any():  # of a kernel: what the profiler tells one after the other
+        timed = timed.assign(round=timed.groupby(["ordering", "run"]).cumcount())
+    found = statistics.over_runs(timed, ["ordering"], "time_ms").set_index("ordering")
+    return found.join(statistics.bounds(found, "time_ms"))
 
 
 if __name__ == "__main__":

@@ -1,57 +1,65 @@
 """What does a reorder cost: on one thread, on all, on a GPU, through the host; from memory in order or not?
 
 A reorder ranks the cell of each particle, sorts by it, and moves position, velocity and id (`md.Reorder` in
-mode "data"). `shuffled` memory is in no order before; `ordered` memory was reordered a moment ago; `worn`
+mode "data"). `shuffled` memory is in no order before; `fresh` memory was reordered a moment ago; `aged`
 memory was, and the particles have moved by a tenth of a diameter since. `one thread` and `all threads` are
 the CPU's; `device` is the GPU's own, and `host and back` copies the particles to the CPU, reorders them there
-on all threads, and copies them back, as the thesis's program does. Every reorder of a case is of the same
-particles in the same memory, restored before each. Before they are timed, the order that comes out is checked
-against a sort of the cells' ranks by numpy.
+on all threads, and copies them back, as the thesis's program does. All places and memories of a case are
+sampled in turns, round by round, in random order, the first place twice in each memory (`one thread again`):
+what those two differ by is noise. Every reorder of a case is of the same particles in the same memory,
+restored before each. Before they are timed, the order that comes out is checked against a sort of the cells'
+ranks by numpy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numba
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.baselines import FRESH, SHUFFLED, again, is_again, original
+from experiments.measured.rounds import Entry, take_rounds, working_set
 from md.grid import Grid
 from md.scenes import SHARED_LAW
 from md.state import Particles
 
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")
-MEMORY = ("shuffled", "worn", "ordered")
-_WORN = 0.1  # d
-_SPREAD = {"estimator": "median", "errorbar": ("pi", 50)}
+BASELINES = ("one thread", "host and back")  # places that gains are over
+AGED = "aged"
+MEMORY = (SHUFFLED, AGED, FRESH)
+AGE = 0.1  # d that particles have moved in aged memory
+_KEYS = ["ordering", "precision", "n", "memory"]
+_OLD = {"worn": AGED, "ordered": FRESH}  # names of memories until 2026-11-23
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class Config(TimedSettings):
     """Sweep of reorders."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
 
     n: tuple[int, ...] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
     memory: tuple[str, ...] = MEMORY
-    """Before the reorder: shuffled, worn, ordered."""
+    """Before the reorder: shuffled, aged, fresh."""
     place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (where there is a GPU)."""
+    """one thread, all threads (of the CPU); device, host and back (where there is a GPU). The particles of
+    each, twice of the first, are in memory at once for each memory."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
     precision: tuple[str, ...] = ("float64",)
     """float64, float32."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box."""
-    samples: int = 7
-    """Reorders timed for each case."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -62,59 +70,78 @@ class Config(Settings):
             "precision": ("float64", "float32"),
         }
         self.check_known(known)
-        self.check_least({"n": 64, "samples": 1})
+        self.check_least({"n": 64})
         self.check_above_zero({"filling_fraction": 0.45})
 
 
-QUICK = {"n": (2**12, 2**14, 2**16), "samples": 5}
+QUICK = {"n": (2**12, 2**14, 2**16), "runs": 1}
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """A row for each reorder; none for a place that is not here."""
-    gpu = md.backend.get(case.backend).name == "cuda"
-    if case.place in GPU and not gpu:
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: a row for each place that is here, and each memory before the reorder."""
+    backend = md.backend.get(case.backend)
+    places = [place for place in case.place if place in THREADS or backend.name == "cuda"]
+    if not places:
         return
-    threads = numba.get_num_threads()
-    used = 1 if case.place == "one thread" else numba.config.NUMBA_NUM_THREADS
-    numba.set_num_threads(used)
-    try:
-        state = _gas(case.n, case.filling_fraction, case.memory, case.ordering, case.seed)
-        backend = md.backend.get(case.backend if case.place in GPU else "cpu")
-        precision, timings = np.dtype(case.precision), md.backend.Timings()
-        particles = Particles(state, precision, backend)
-        before = particles.on(backend)
-        grid = Grid(state.box, SHARED_LAW.cutoff, precision, backend)
-        via = "host" if case.place == "host and back" else "device"
-        reorder = md.Reorder(case.ordering, md.Every(1), via=via).bind(particles, grid, backend, timings)
-        reorder.apply(0)  # compiles, and is checked
-        _check(case, state, particles.to_state())
-        for sample in range(case.samples):
-            particles.take_from(before)
-            with backend.phase(timings, "reorder", sample):
-                reorder.apply(sample)
-        for sample, ms in enumerate(timings.milliseconds["reorder"]):
-            yield {
-                "sample": sample,
-                "threads": used,
-                "time_ms": ms,
-                "time_ns_per_particle": 1e6 * ms / case.n,
-            }
-    finally:
+    entries = [_entry(case, place, memory) for memory in case.memory for place in (*places, again(places[0]))]
+    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
+
+
+def _entry(case: Config, name: str, memory: str) -> Entry:
+    """Particles in a memory order, and a reorder of them, checked and ready to be timed."""
+    place = original(name)
+    state = _gas(case.n, case.filling_fraction, memory, case.ordering, case.seed)
+    backend = md.backend.get(case.backend if place in GPU else "cpu")
+    precision, timings = np.dtype(case.precision), md.backend.Timings()
+    particles = Particles(state, precision, backend)
+    before = particles.on(backend)
+    grid = Grid(state.box, SHARED_LAW.cutoff, precision, backend)
+    via = "host" if place == "host and back" else "device"
+    reorder = md.Reorder(case.ordering, md.Never(), via=via).bind(particles, grid, backend, timings)
+    threads = 1 if place == "one thread" else numba.config.NUMBA_NUM_THREADS
+
+    def reordered() -> float:
+        """Reorder what was before, and tell the time in ms."""
+        given = numba.get_num_threads()
         numba.set_num_threads(threads)
+        try:
+            particles.take_from(before)
+            timings.clear()
+            with backend.phase(timings, "reorder", 0):
+                reorder.apply(0)
+            (ms,) = timings.milliseconds["reorder"]
+        finally:
+            numba.set_num_threads(given)
+        return ms
+
+    reordered()
+    _check(case, state, particles.to_state())
+    common = {
+        "memory": memory,
+        "place": name,
+        "threads": threads,
+        **working_set(case.n, 3, case.precision, backend),
+    }
+    return Entry(common, partial(_sample, case.n, reordered))
+
+
+def _sample(n: int, reordered: Callable[[], float]) -> Iterator[dict]:
+    ms = reordered()
+    yield {"time_ms": ms, "sample_ms": ms, "time_ns_per_particle": 1e6 * ms / n}
 
 
 @lru_cache(maxsize=4)
 def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int) -> md.State:
     state = md.scenes.shared_gas(n, filling_fraction, seed=seed)
-    if memory == "shuffled":
+    if memory == SHUFFLED:
         return state
     ranks = _ranks(state, ordering)
     state = state.take(np.argsort(ranks, kind="stable"))
-    if memory == "ordered":
+    if memory == FRESH:
         return state
     generator = np.random.default_rng([seed, 2])
     way = generator.normal(size=state.pos.shape)
-    way *= _WORN / np.linalg.norm(way, axis=1, keepdims=True)
+    way *= AGE / np.linalg.norm(way, axis=1, keepdims=True)
     return md.State(state.box.wrap(state.pos + way), state.vel, state.box, state.id)
 
 
@@ -141,34 +168,48 @@ def _check(case: Config, before: md.State, after: md.State) -> None:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Figure 5.1: time of a reorder over the number of particles; medians and quartiles as a table."""
+    """Figure 5.1: time of a reorder over the number of particles; times and gains as a table."""
+    table = statistics.with_rounds(table, [*_KEYS, "place"])
+    table = table.assign(memory=table["memory"].replace(_OLD))
     for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
         several = table.groupby(["ordering", "precision"]).ngroups > 1
         style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost")
-    keys = ["ordering", "precision", "n", "place", "memory"]
-    spread = table.groupby(keys, sort=False)["time_ms"].quantile([0.25, 0.5, 0.75]).unstack()
-    spread.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
-    save_table(spread.reset_index(), out, "summary")
+    save_table(summary(table), out, "summary")
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each place and memory: the time of a reorder, its gain over other places; over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    found = statistics.over_runs(table, [*_KEYS, "place"], "time_ms")
+    found = found[~found["place"].map(is_again)]
+    for baseline in BASELINES:
+        if baseline in set(table["place"]):
+            gains = statistics.named(statistics.gains(table, _KEYS, "place", baseline), baseline)
+            gains.columns = [name.replace(baseline, baseline.replace(" ", "_")) for name in gains]
+            found = found.merge(gains, on=[*_KEYS, "place"], how="left")
+    return found
 
 
 def _over_n(rows: pd.DataFrame) -> plt.Figure:
-    names = [name for name in MEMORY if name in set(rows["memory"])]
+    memories = [name for name in MEMORY if name in set(rows["memory"])]
     figure, panels = plt.subplots(
-        1, len(names), figsize=(2.9 * len(names) + 1.4, 3.3), squeeze=False, sharey=True
+        1, len(memories), figsize=(2.9 * len(memories) + 1.4, 3.3), squeeze=False, sharey=True
     )
-    look = style.lines_in_turn(list(dict.fromkeys(rows["place"])), "place")
-    for panel, name in zip(panels[0], names, strict=True):
-        last = name == names[-1]
-        part = rows[rows["memory"] == name]
-        sns.lineplot(part, x="n", y="time_ms", ax=panel, legend=last, **_SPREAD, **look)
+    found = statistics.over_runs(rows, ["memory", "place", "n"], "time_ms")
+    names = [name for name in (*THREADS, *GPU) if name in set(found["place"])]
+    look = style.lines_in_turn(names, "place")
+    titles = {AGED: f"{AGED} ({AGE:g} d moved)"}
+    for panel, memory in zip(panels[0], memories, strict=True):
+        figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look)
         panel.set(yscale="log", xlabel="particles", ylabel="time of a reorder (ms)")
         panel.set_xscale("log", base=2)
-        panel.set_title(f"memory {name} before", fontsize=9)
-        if last:
-            panel.legend(title=None, fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(
-        f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}; median and quartiles", fontsize=9
-    )
+        panel.set_title(f"memory before: {titles.get(memory, memory)}", fontsize=9)
+    figures.legend_outside(panels[0][-1], None)
+    told = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
+    figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)
     return figure
 
 

@@ -3,29 +3,50 @@
 Chapter 6 of the thesis: spheres between two walls 10 d apart that are shaken in phase, periodic sideways,
 reordered every 500 steps, against the same without. The reading of what the thesis does not say: time in
 seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in 50 steps. The box is shaken
-until it is steady. Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `lattice`, that
-of the sites from which the spheres set out. A row is the time of the force calculation, of all the
-rest, a reorder's share included, or of both in a window of steps; a fused step has one time. Phases are
-those of the device alone: it is given 25 steps before it begins the first. Where windows are shorter than
-the interval between reorders, as on a CPU, a fresh order is what is timed. Before that the forces are
-compared with those of another search.
+before it is timed; `temperature_start` and `temperature_end`, at the ends of the timing, tell whether it was
+steady (of a steady box too they differ where the rounds do not take whole shakes).
+
+Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged`, memory in the order of the
+lattice sites from which the gas was made, which has been shaken for `age_steps` steps since. All orderings of
+a case are sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what
+those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not timed;
+then steps are timed, with a reorder after every `reorder_every`. Where a sample has fewer steps, as on a CPU,
+the order is fresh, not reordered every so many steps: `age_steps` is its age at the last step, and legends
+tell which it is. `reorder_ms` is the mean cost of a reorder in a sample.
+
+A row is the time of a step: of its part `force`, of `other` (all the rest, a reorder's share included: its
+cost over `reorder_every`), or `total`. A fused step has one time, `total`. Phases are those of the device
+alone: it is given 25 steps before it begins the first; `phases_over_step` compares them with whole steps.
+Forces after one step are checked against another search's before a case is timed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.baselines import (
+    FRESH,
+    LATTICE,
+    SHUFFLED,
+    again,
+    aged,
+    is_again,
+    original,
+    reordered_every,
+)
+from experiments.core.settings import UsageError
 from experiments.measured.checked import check_forces
-from experiments.measured.pace import BASELINES, FromStep, phases_of
+from experiments.measured.pace import phases_of
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.laws import ShakenWalls, SpringDashpot
 from md.simulation import PRECISIONS
 
@@ -33,16 +54,19 @@ THESIS = pd.DataFrame(  # Table 6.1: time without reorder over time with
     {"filling_fraction": [0.05, 0.2, 0.4], "force": [1.47, 2.97, 3.14], "other": [1.02, 1.25, 1.19],
      "total": [1.38, 2.74, 3.01]}
 )  # fmt: skip
+AGED = "aged"
+BASELINES = (SHUFFLED, AGED)
 PARTS = ("force", "other", "total")
 STEPS_A_CONTACT = 50
-PHASES = "force", "build", "integrate"
+WARM_UP = 2  # steps after the first, before the first round
 _KEYS = ["filling_fraction", "contact_time", "search", "precision", "fused"]
-_SPREAD = {"estimator": "median", "errorbar": ("pi", 50)}
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class Config(TimedSettings):
     """Sweep of shaken boxes."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
 
     length: float = 512.0
     """Of the box sideways, in d."""
@@ -58,19 +82,26 @@ class Config(Settings):
     """float32, float64."""
     fused: tuple[bool, ...] = (False, True)
     """Whether the step is fused into the force kernel; then there is one time, of the whole step."""
-    ordering: tuple[str, ...] = ("shuffled", "lattice", "pancake")
-    """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
+    ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
+    """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, and a
+    second one for the first, are in memory at once."""
     reorder_every: int = 500
     """Steps between reorders."""
     shakes_before: int = 4
-    """Shakes that make the gas steady."""
-    samples: int = 10
-    """Windows timed."""
+    """Shakes before the timing, that the gas become steady."""
+    rounds: int = 10
+    """Rounds of a run: in each, every ordering is sampled once, in random order. Ten of 500 steps are a
+    shake."""
     steps: int = 500
-    """Steps in a window; on a CPU take some 5."""
+    """Steps in a sample; unfused, once with phases and once as a whole. On a CPU take some 5."""
 
     def __post_init__(self):
         super().__post_init__()
+        if AGED in sfc.orderings():
+            raise UsageError(
+                f"a curve named {AGED!r}: that is the name of a baseline, which would be measured in its "
+                f"place; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
+            )
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
             "search": ("linked", "scattered"),
@@ -78,7 +109,7 @@ class Config(Settings):
         }
         self.check_known(known)
         self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
-        least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "samples": 1, "steps": 1}
+        least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "steps": 1}
         for name, lowest in least.items():
             if not lowest <= getattr(self, name) < float("inf"):
                 flag = "--" + name.replace("_", "-")
@@ -86,59 +117,93 @@ class Config(Settings):
 
 
 QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,
-         "samples": 5, "steps": 5}  # fmt: skip
+         "rounds": 5, "runs": 1, "steps": 5}  # fmt: skip
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """A row for each part of the time in each window."""
-    sim, other = (_simulation(case, _steady(_where(case)), search) for search in (None, "coherent"))
-    sim.run(1)
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: a row for each part of the time of a step."""
+    state = _steady(_where(case))
+    other = _simulation(case, state, SHUFFLED, "coherent")
     other.run(1)
-    check_forces(sim, other.forces(), case.precision)
+    right = other.forces()
     del other
-    sim.run(FromStep.WARM_UP)
+    entries = [_entry(case, state, name, right) for name in (*case.ordering, again(case.ordering[0]))]
+    yield from take_rounds(entries, case.rounds, md.backend.get(case.backend), seed=case.seed, begin=begin)
+
+
+def _entry(case: Config, state: md.State, name: str, right: np.ndarray) -> Entry:
+    """The box in a memory order, checked and ready to be sampled."""
+    ordering = original(name)
+    sim = _simulation(case, state, ordering)
+    if ordering not in BASELINES:
+        sim.reorder()
+    sim.run(1)
+    check_forces(sim, right, case.precision)
+    sim.run(WARM_UP)
+    common = {
+        "ordering": name,
+        "particles": len(sim),
+        "length_d": case.length,
+        "height_d": case.height,
+        "reorder_every": case.reorder_every,
+        "temperature_start": md.observe.temperature(sim.state),
+        **working_set(len(sim), 3, case.precision, sim.backend),
+    }
+    return Entry(
+        common,
+        partial(_sample, case, sim, ordering),
+        lambda: {"temperature_end": md.observe.temperature(sim.state)},
+    )
+
+
+def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
+    """Steps timed phase by phase, unless they are fused, and as a whole; a row for each part."""
+    phases, costs = ([], []) if case.fused else _timed(case, sim, ordering, phases_of)
+    whole, more = _timed(case, sim, ordering, whole_steps)
+    cost, lasted = float(np.mean(costs + more or [0.0])), sum(whole)
     if case.fused:
-        sim.run(2 * min(case.steps, case.reorder_every), phases=False)  # records on a device
-    reorders = sim.timings.milliseconds.get("reorder", [])[1:]
-    begun, windows = sim.step, [_window(sim, case) for _ in range(case.samples)]
-    reorders = [ms for window in windows for ms in window.get("reorder", ())] or reorders or [0.0]
-    cost, schedule = float(np.median(reorders)), FromStep(case.reorder_every)
-    common = {"particles": len(sim), "length_d": case.length, "height_d": case.height, "reorder_ms": cost}
-    for sample, window in enumerate(windows):
-        if case.fused:
-            steps = range(begun + sample * case.steps, begun + (sample + 1) * case.steps)
-            held = 0 if case.ordering in BASELINES else sum(map(schedule, steps))
-            times = {"total": (sum(window["step"]) - held * cost) / case.steps + cost / case.reorder_every}
-        else:
-            force, build, integrate = (float(np.mean(window[name])) for name in PHASES)
-            rest = build + integrate + cost / case.reorder_every
-            times = {"force": force, "other": rest, "total": force + rest}
-        for part, time in times.items():
-            yield common | {"part": part, "sample": sample, "time_ms": time}
-
-
-def _window(sim: md.Simulation, case: Config) -> dict[str, list[float]]:
-    """Times in ms of the phases of some steps, or of all of them together as `step`."""
+        sums = {"total": lasted}
+    else:
+        force = sum(sum(one["force"]) for one in phases)
+        other = sum(sum(one["build"]) + sum(one["integrate"]) for one in phases)
+        sums = {"force": force, "other": other, "total": force + other}
+    common = {"reorder_ms": cost, "age_steps": _age(case, sim, ordering)}
     if not case.fused:
-        return phases_of(sim, case.steps)
-    sim.timings.clear()
-    sim.run(case.steps, phases=False)
-    return sim.timings.milliseconds | {"step": [ms for _, ms in sim.timings.total]}
+        common["phases_over_step"] = sums["total"] / lasted
+    for part, ms in sums.items():
+        share = 0.0 if part == "force" else cost / case.reorder_every
+        yield common | {"part": part, "time_ms": ms / case.steps + share, "sample_ms": ms}
 
 
-def _simulation(case: Config, state: md.State, search: str | None = None) -> md.Simulation:
-    reorder = None
-    if search is None and case.ordering not in BASELINES:
-        reorder = md.Reorder(case.ordering, FromStep(case.reorder_every))
-    if case.ordering == "lattice":
-        state = state.by_id()
+def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> tuple[list, list[float]]:
+    """Steps from a reorder on: what `take` says of those up to each next one, and ms of each reorder."""
+    found, costs = [], []
+    for taken in range(0, case.steps, case.reorder_every):
+        if ordering not in BASELINES:
+            sim.timings.clear()
+            sim.reorder()
+            costs += sim.timings.milliseconds["reorder"]
+        if not taken:
+            sim.run(1, phases=False)  # not timed: other cases' work has emptied the caches
+        found.append(take(sim, min(case.reorder_every, case.steps - taken)))
+    return found, costs
+
+
+def _age(case: Config, sim: md.Simulation, ordering: str) -> int | None:
+    """Steps since the order was made, at the last that was timed; None of memory in no order."""
+    if ordering == AGED:
+        return sim.step - 1 + case.shakes_before * _steps_a_shake(case)
+    return None if ordering == SHUFFLED else min(case.steps, case.reorder_every)
+
+
+def _simulation(case: Config, state: md.State, ordering: str, search: str | None = None) -> md.Simulation:
     return md.Simulation(
-        state,
+        state.by_id() if ordering == AGED else state,
         _law(case),
         search=search or case.search,
         dt=case.contact_time / STEPS_A_CONTACT,
         walls=_walls(),
-        reorder=reorder,
+        reorder=None if ordering in BASELINES else md.Reorder(ordering, md.Never()),
         backend=case.backend,
         precision=case.precision,
         fused=case.fused and search is None,
@@ -151,6 +216,10 @@ def _law(case: Config) -> SpringDashpot:
 
 def _walls() -> ShakenWalls:
     return ShakenWalls(amplitude=1.8, frequency=50.0, restitution=0.9)
+
+
+def _steps_a_shake(case: Config) -> int:
+    return round(STEPS_A_CONTACT / (_walls().frequency * case.contact_time))
 
 
 def _where(case: Config) -> Config:
@@ -173,49 +242,47 @@ def _steady(where: Config) -> md.State:
     sim = md.Simulation(
         state, _law(where), search="verlet", dt=dt, walls=walls, backend=where.backend, fused=True
     )
-    sim.run(where.shakes_before * round(1 / (walls.frequency * dt)), phases=False)
+    sim.run(where.shakes_before * _steps_a_shake(where), phases=False)
     return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", where.seed)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Figures 6.1 to 6.3 and Table 6.1: gains over each baseline, times of a step, the numbers as a table."""
-    gains = speed_ups(table)
-    for key, rows in gains.groupby(_KEYS[1:], sort=False):
-        name = "_".join(["", *_told(table, _KEYS[1:], key)])
-        if rows["filling_fraction"].nunique() > 1:
-            style.save(_gains(rows), out, f"gain{name}")
+    table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
+    table = table.assign(ordering=table["ordering"].replace(LATTICE, AGED))  # its name until 2026-11-23
     for key, rows in table.groupby(_KEYS[1:], sort=False):
         name = "_".join(["", *_told(table, _KEYS[1:], key)])
+        if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
+            style.save(_gains(rows), out, f"gain{name}")
         style.save(_times(rows), out, f"time{name}")
-    for key, rows in gains.groupby(_KEYS[2:], sort=False):
-        if rows["contact_time"].nunique() > 1:
+    for key, rows in table.groupby(_KEYS[2:], sort=False):
+        if rows["contact_time"].nunique() > 1 and _baselines(rows):
             name = "_".join(["contact_time", *_told(table, _KEYS[2:], key)])
             style.save(_contacts(rows), out, name)
-    keys = [*_KEYS, "ordering", "baseline", "part"]
-    summary = gains.groupby(keys, sort=False)["speed_up"].quantile([0.25, 0.5, 0.75]).unstack()
-    summary.columns = ["speed_up_q25", "speed_up_median", "speed_up_q75"]
-    thesis = THESIS.melt("filling_fraction", var_name="part", value_name="speed_up_thesis")
-    summary = summary.reset_index().merge(thesis, on=["filling_fraction", "part"], how="left")
-    times = table.groupby([*_KEYS, "ordering", "part"], sort=False)["time_ms"].quantile([0.25, 0.5, 0.75])
-    times = times.unstack()
-    times.columns = ["time_ms_q25", "time_ms_median", "time_ms_q75"]
-    save_table(times.reset_index(), out, "times")
-    save_table(summary, out, "summary")
+    save_table(summary(table), out, "summary")
 
 
-def speed_ups(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each window and baseline: the baseline's median time over that of the window."""
-    parts = []
-    for baseline in BASELINES:
-        if baseline in set(table["ordering"]):
-            keys = [*_KEYS, "part"]
-            own = table[table["ordering"] == baseline].groupby(keys)["time_ms"].median().rename("own")
-            joined = table[table["ordering"] != baseline].join(own, on=keys)
-            parts.append(joined.assign(baseline=baseline, speed_up=joined["own"] / joined["time_ms"]))
-    if not parts:
-        return table.iloc[:0].assign(baseline="", speed_up=np.nan)
-    gains = pd.concat(parts, ignore_index=True)
-    return gains[~gains["ordering"].isin(BASELINES)]
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each part of each case: its time, its gain over each baseline, the thesis's; over runs.
+
+    Args:
+        table: with columns `run` and `round`.
+    """
+    keys = [*_KEYS, "part"]
+    found = statistics.over_runs(table, [*keys, "ordering"], "time_ms")
+    found = found[~found["ordering"].map(is_again)]
+    for baseline in _baselines(table):
+        gains = statistics.gains(table, keys, "ordering", baseline)
+        found = found.merge(statistics.named(gains, baseline), on=[*keys, "ordering"], how="left")
+    thesis = THESIS.melt("filling_fraction", var_name="part", value_name="gain_thesis")
+    found = found.merge(thesis, on=["filling_fraction", "part"], how="left")
+    return found.assign(gain_thesis=found["gain_thesis"].mask(found["ordering"].isin(BASELINES)))
+
+
+def _baselines(rows: pd.DataFrame) -> list[str]:
+    """Those measured, if there is something to compare with them."""
+    found = set(rows["ordering"].map(original))
+    return [name for name in BASELINES if name in found] if found - set(BASELINES) else []
 
 
 def _told(table: pd.DataFrame, names: list[str], key: tuple) -> list[str]:
@@ -229,39 +296,64 @@ def _told(table: pd.DataFrame, names: list[str], key: tuple) -> list[str]:
     ]
 
 
+def _names(rows: pd.DataFrame) -> dict[str, str]:
+    """Ordering -> its name in legends, with the age at which it was timed where a table tells it."""
+    found, orderings = {}, {original(name) for name in rows["ordering"]}
+    for ordering in sorted(orderings, key=lambda name: (name not in BASELINES, name)):
+        own, found[ordering] = rows[rows["ordering"] == ordering], ordering
+        if ordering == SHUFFLED or "age_steps" not in rows:
+            continue
+        age, every = int(own["age_steps"].max()), int(own["reorder_every"].max())
+        if ordering == AGED:
+            found[ordering] = aged(age)
+        else:
+            found[ordering] += f", {reordered_every(every)}" if age >= every else f", {FRESH} ({age} steps)"
+    return found
+
+
+def _look(names: dict[str, str]) -> dict:
+    """Of the lines, by their names in legends; `aged` looks as the lattice whose order it is."""
+    look = style.lines([LATTICE if name == AGED else name for name in names])
+    both = {key: dict(zip(names.values(), look[key].values(), strict=True)) for key in ("palette", "markers")}
+    return look | both | {"hue_order": list(names.values())}
+
+
 def _gains(rows: pd.DataFrame) -> plt.Figure:
-    baselines, parts = list(dict.fromkeys(rows["baseline"])), _parts(rows)
-    size = (max(2.7 * len(parts) + 1.7, 4.8), 2.7 * len(baselines) + 0.5)
+    baselines, parts, names = _baselines(rows), _parts(rows), _names(rows)
+    size = (2.7 * len(parts) + 2.4, 2.7 * len(baselines) + 0.5)
     figure, panels = plt.subplots(
-        len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey="row"
+        len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey=True
     )
-    look = style.lines(list(dict.fromkeys(rows["ordering"])))
+    curves = {name: told for name, told in names.items() if name not in BASELINES}
     for (a, b), panel in np.ndenumerate(panels):
-        part = rows[(rows["baseline"] == baselines[a]) & (rows["part"] == parts[b])]
-        last = (a, b) == (0, len(parts) - 1)
-        sns.lineplot(part, x="filling_fraction", y="speed_up", ax=panel, legend=last, **_SPREAD, **look)
+        part = rows[rows["part"] == parts[b]]
+        found = statistics.gains(part, ["filling_fraction"], "ordering", baselines[a])
+        found = found.assign(ordering=found["ordering"].map(names))
+        figures.lines(panel, found, "filling_fraction", "gain", _look(curves))
+        figures.noise_band(panel, found)
         panel.plot(THESIS["filling_fraction"], THESIS[parts[b]], "rs", mfc="none", label="thesis, Table 6.1")
-        panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-        panel.set(xlabel="filling fraction", ylabel=f"gain over {baselines[a]} memory", ylim=(0, None))
+        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baselines[a]]}", yscale="log")
+        panel.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 3, 5)))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter(plt.NullFormatter())
         panel.set_title(parts[b], fontsize=9)
-        if last:
-            panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{_box(rows)}\nmedian and quartiles over windows", fontsize=9)
+    figures.legend_outside(panels[0][-1], "memory order")
+    band = "; grey: noise (the same case measured twice)" if found["noise_floor"].notna().any() else ""
+    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9)
     return figure
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
-    parts = _parts(rows)
-    size = (max(2.7 * len(parts) + 1.7, 4.8), 3.1)
+    parts, names = _parts(rows), _names(rows)
+    size = (2.7 * len(parts) + 2.4, 3.1)
     figure, panels = plt.subplots(1, len(parts), figsize=size, sharey=True, squeeze=False)
-    look = style.lines(list(dict.fromkeys(rows["ordering"])))
-    for panel, name in zip(panels[0], parts, strict=True):
-        part, last = rows[rows["part"] == name], name == parts[-1]
-        sns.lineplot(part, x="filling_fraction", y="time_ms", ax=panel, legend=last, **_SPREAD, **look)
-        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=name)
-        if last:
-            panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
-    figure.suptitle(f"{_box(rows)}\nmedian and quartiles over windows", fontsize=9)
+    found = statistics.over_runs(rows, ["filling_fraction", "ordering", "part"], "time_ms")
+    found = found.assign(ordering=found["ordering"].map(names))
+    for panel, part in zip(panels[0], parts, strict=True):
+        figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
+        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=part)
+    figures.legend_outside(panels[0][-1], "memory order")
+    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
 
 
@@ -272,13 +364,20 @@ def _parts(rows: pd.DataFrame) -> list[str]:
 def _contacts(rows: pd.DataFrame) -> plt.Figure:
     several = rows.groupby("filling_fraction")["contact_time"].nunique()
     rows = rows[(rows["part"] == "total") & (rows["filling_fraction"] == several.idxmax())]
-    figure, panel = plt.subplots(figsize=(4.6, 3.2))
-    rows = rows.assign(line=rows["ordering"] + " over " + rows["baseline"])
-    look = style.lines_in_turn(list(dict.fromkeys(rows["line"])), "line")
-    sns.lineplot(rows, x="contact_time", y="speed_up", ax=panel, **_SPREAD, **look)
+    figure, panel = plt.subplots(figsize=(5.4, 3.2))
+    parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
+    found = pd.concat(parts, ignore_index=True)
+    found = found[~found["ordering"].isin(BASELINES)]
+    found = found.assign(line=found["ordering"] + " over " + found["over"])
+    look = style.lines_in_turn(list(dict.fromkeys(found["line"])), "line")
+    figures.lines(panel, found, "contact_time", "gain", look)
+    figures.noise_band(panel, found)
     panel.set(xscale="log", xlabel="contact time (s)", ylabel="gain in all", ylim=(0, None))
     panel.legend(title=None, fontsize=7)
-    figure.suptitle(f"{_box(rows)}, {rows['filling_fraction'].iloc[0]:.0%} filled", fontsize=9)
+    figure.suptitle(
+        f"{_box(rows)}, {rows['filling_fraction'].iloc[0]:.0%} filled\n{statistics.caption(found)}",
+        fontsize=9,
+    )
     return figure
 
 

@@ -4,34 +4,33 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import md
 from experiments import counters, interval, speed_up
+from experiments.core.apart import rows_of
 from experiments.core.settings import cases
 from tests.experiments.test_experiments import run
 
 
 def one(module, **fields):
-    return cases(module.Config(backend="cpu", **fields))[0].config
+    return cases(module.Config(backend="cpu", runs=1, **fields))[0].config
+
+
+def counting(function, calls):
+    """The function, which notes that it was called."""
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return counted
 
 
 class TestSpeedUp:
     @pytest.fixture(scope="class")
     @classmethod
     def folder(cls, tmp_path_factory):
-        flags = [
-            "--quick",
-            "--length",
-            "16",
-            "--samples",
-            "3",
-            "--steps",
-            "4",
-            "--contact-time",
-            "4e-4",
-            "8e-4",
-            "--precision",
-            "float64",
-        ]
-        return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags)
+        flags = "--quick --length 16 --rounds 3 --steps 4 --contact-time 4e-4 8e-4 --precision float64"
+        return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
 
     def test_parts_add_up_and_a_fused_step_has_one(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
@@ -39,27 +38,47 @@ class TestSpeedUp:
             False: ["force", "other", "total"],
             True: ["total"],
         }
-        keys = ["filling_fraction", "contact_time", "ordering", "sample"]
+        keys = ["filling_fraction", "contact_time", "ordering", "run", "round"]
         parts = table[~table["fused"]].pivot(index=keys, columns="part", values="time_ms")
-        assert len(parts) == 2 * 2 * 3 * 3
+        assert len(parts) == 2 * 2 * (3 + 1) * 3
         assert parts["total"].to_numpy() == pytest.approx((parts["force"] + parts["other"]).to_numpy())
         assert (parts > 0).all(axis=None)
         assert (table.loc[table["ordering"] == "pancake", "reorder_ms"] > 0).all()
-        assert (table.loc[table["ordering"] == "lattice", "reorder_ms"] == 0).all()
+        assert (table.loc[table["ordering"] == "aged", "reorder_ms"] == 0).all()
         assert set(table["particles"]) == {round(phi * 16 * 16 * 10 / (np.pi / 6)) for phi in (0.05, 0.2)}
+        assert (table.loc[~table["fused"], "phases_over_step"] > 0).all()
 
-    def test_gains_are_ratios_to_the_median_of_the_baseline(self, folder):
+    def test_every_order_s_age_is_told(self, folder):
+        table = pd.read_parquet(folder / "table.parquet")
+        assert table.loc[table["ordering"].str.startswith("shuffled"), "age_steps"].isna().all()
+        assert set(table.loc[table["ordering"] == "pancake", "age_steps"]) == {4}
+        own = table[(table["ordering"] == "aged") & table["fused"]].groupby("round")["age_steps"]
+        assert own.nunique().eq(1).all()  # in every case as old, without any shakes before
+        assert own.first().diff().dropna().eq(5).all()  # four steps that are timed, and one
+
+    def test_the_temperature_is_told_at_both_ends_and_is_the_same_in_any_order(self, folder):
+        table = pd.read_parquet(folder / "table.parquet")
+        assert (table["temperature_start"] > 0).all()
+        assert table.groupby("round")["temperature_end"].count().tolist()[:-1] == [0, 0]
+        for _, rows in table[table["round"] == 2].groupby("case"):
+            assert rows["temperature_end"].to_numpy() == pytest.approx(
+                rows["temperature_end"].iloc[0], rel=1e-6
+            )
+
+    def test_gains_are_ratios_within_a_round(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
         summary = pd.read_csv(folder / "summary.csv")
-        row = summary[
-            (summary["filling_fraction"] == 0.2) & (summary["contact_time"] == 8e-4) & ~summary["fused"]
-            & (summary["part"] == "force") & (summary["baseline"] == "lattice")
-        ].iloc[0]  # fmt: skip
-        own = table[(table["filling_fraction"] == 0.2) & (table["contact_time"] == 8e-4) & ~table["fused"]]
-        median = own[own["part"] == "force"].groupby("ordering")["time_ms"].median()
-        assert row["speed_up_median"] == pytest.approx(median["lattice"] / median["pancake"])
-        assert row["speed_up_thesis"] == 2.97
-        assert set(summary["ordering"]) == {"pancake"}
+        own = "filling_fraction == 0.2 and contact_time == 8e-4 and not fused and part == 'force'"
+        times = table.query(own).pivot(index="round", columns="ordering", values="time_ms")
+        row = summary.query(own).set_index("ordering").loc["pancake"]
+        gains = times["aged"] / times["pancake"]
+        assert row["gain_over_aged_median_of_rounds"] == pytest.approx(gains.median())
+        assert row["gain_over_aged_highest_round"] == pytest.approx(gains.max())
+        twice = np.exp(abs(np.log((times["shuffled"] / times["shuffled again"]).median())))
+        assert row["noise_floor_aged"] == row["noise_floor_shuffled"] == pytest.approx(twice)
+        assert row["gain_thesis"] == 2.97
+        assert set(summary["ordering"]) == {"shuffled", "aged", "pancake"}
+        assert summary.loc[summary["ordering"] != "pancake", "gain_thesis"].isna().all()
 
     def test_every_figure_is_drawn(self, folder):
         names = {path.stem for path in folder.glob("*.png")}
@@ -71,18 +90,67 @@ class TestSpeedUp:
             "time_0_0004_fused",
         } <= names
 
-    def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch):
-        monkeypatch.setattr(speed_up.np, "median", lambda values: 1000.0)
-        totals = {}
-        for fused in (False, True):
-            case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
-                       samples=2, steps=3, ordering=("hilbert",), fused=(fused,),
-                       precision=("float64",), reorder_every=2)  # fmt: skip
-            rows = pd.DataFrame(speed_up.measure(case))
-            totals[fused] = rows[rows["part"] == "total"]["time_ms"].to_numpy()
-        assert totals[False] == pytest.approx([500, 500], abs=5)  # its share beside the phases
-        # Of steps 10 .. 12 and 13 .. 15 one and two begin with a reorder (11; 13, 15): their cost goes.
-        assert totals[True] == pytest.approx([1000 / 2 - 1000 / 3, 1000 / 2 - 2 * 1000 / 3], abs=5)
+    @pytest.mark.parametrize("fused", [False, True])
+    def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch, fused):
+        case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
+                   rounds=1, steps=5, ordering=("hilbert", "shuffled"), fused=(fused,),
+                   precision=("float64",), reorder_every=2)  # fmt: skip
+        monkeypatch.setattr(
+            speed_up,
+            "phases_of",
+            lambda sim, steps: {"force": [2.0] * steps, "build": [1.0], "integrate": [1.0]},
+        )
+        monkeypatch.setattr(speed_up, "whole_steps", lambda sim, steps: 10.0 * steps)
+        reordered = []
+        monkeypatch.setattr(md.Simulation, "reorder", counting(md.Simulation.reorder, reordered))
+        rows = pd.DataFrame(rows_of(speed_up.measure(case))).set_index(["ordering", "part"])
+        # In stretches of 2, 2 and 1 steps, each after a reorder: with phases, and as a whole.
+        assert (
+            len(reordered) % (3 if fused else 6) == 2
+        )  # and one before the forces are checked; the twin too
+        cost = rows.loc[("hilbert", "total"), "reorder_ms"]
+        assert cost > 0
+        bare = 10.0 if fused else (5 * 2 + 3 * 2) / 5
+        assert rows.loc[("hilbert", "total"), "time_ms"] == pytest.approx(bare + cost / 2)
+        assert rows.loc[("shuffled", "total"), "time_ms"] == pytest.approx(bare)
+        assert rows.loc[("hilbert", "total"), "age_steps"] == 2
+        if not fused:
+            assert rows.loc[("hilbert", "force"), "time_ms"] == 2
+            assert rows.loc[("hilbert", "other"), "time_ms"] == pytest.approx(6 / 5 + cost / 2)
+            assert rows.loc[("shuffled", "total"), "phases_over_step"] == pytest.approx(16 / 50)
+
+    @pytest.mark.parametrize(
+        ("age", "every", "told"),
+        [(500, 500, "pancake, reordered every 500"), (5, 500, "pancake, fresh (5 steps)")],
+    )
+    def test_legends_tell_a_fresh_order_from_one_that_is_reordered_every_so_many_steps(
+        self, age, every, told
+    ):
+        rows = pd.DataFrame({"ordering": ["pancake"], "age_steps": [age], "reorder_every": [every]})
+        assert speed_up._names(rows) == {"pancake": told}
+        rows = pd.DataFrame(
+            {"ordering": ["aged", "aged again"], "age_steps": [20000, 20000], "reorder_every": 500}
+        )
+        assert speed_up._names(rows) == {"aged": "aged (20000 steps)"}
+
+    def test_a_table_of_before_rounds_is_drawn_again(self, tmp_path):
+        old = pd.DataFrame(
+            {"case": 0, "repeat": 0, "filling_fraction": phi, "contact_time": 2e-4, "search": "linked",
+             "precision": "float32", "fused": True, "ordering": name, "particles": 100, "length_d": 8.0,
+             "height_d": 8.0, "reorder_ms": 0.0, "part": "total", "sample": k, "time_ms": ms}
+            for name, ms in (("shuffled", 4.0), ("lattice", 3.0), ("pancake", 2.0))
+            for phi in (0.05, 0.2)
+            for k in range(3)
+        )  # fmt: skip
+        speed_up.draw(old, tmp_path)
+        row = (
+            pd.read_csv(tmp_path / "summary.csv")
+            .set_index(["ordering", "filling_fraction"])
+            .loc["pancake", 0.2]
+        )
+        assert row["gain_over_shuffled_median_of_rounds"] == 2
+        assert row["gain_over_aged_median_of_rounds"] == 1.5
+        assert (tmp_path / "gain.png").exists()
 
     @pytest.mark.parametrize(
         ("fields", "told"),
@@ -90,7 +158,9 @@ class TestSpeedUp:
             ({"filling_fraction": (0.6,)}, "--filling-fraction 0.6; allowed: above 0, up to 0.5"),
             ({"contact_time": (0.01,)}, "--contact-time 0.01; allowed: above 0, up to 0.001"),
             ({"search": ("verlet",)}, "unknown search 'verlet'; known: linked, scattered"),
-            ({"ordering": ("spiral",)}, "unknown ordering 'spiral'; known: shuffled, lattice"),
+            ({"ordering": ("spiral",)}, "unknown ordering 'spiral'; known: shuffled, aged"),
+            ({"ordering": ("lattice",)}, "unknown ordering 'lattice'; known: shuffled, aged"),
+            ({"rounds": 0}, "--rounds 0; allowed: at least 1"),
             ({"length": float("inf")}, "--length inf; allowed: 3 or more, finite"),
             ({"reorder_every": 0}, "--reorder-every 0; allowed: 1 or more, finite"),
         ],
