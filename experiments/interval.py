@@ -1,47 +1,54 @@
 """How many steps should lie between two reorders, can that be foreseen, and does `md.Decayed` find it?
 
-An elastic gas in equilibrium is reordered every k steps, for many k in turns, and the time of a step is
-measured with all that reorders cost. Beside it stands a model: the cost of a reorder, shared out over k
-steps, and the mean of what a step takes 0, 1 .. k - 1 steps after one, as it was seen in the same gas left
-alone after a reorder; its minimum is the k foreseen. The schedule `md.Decayed("auto")` runs in the same
-turns. A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. Before anything is
-timed, the forces are compared with those of another search. Where collisions follow one another faster than
-that, at high speeds and densities, spheres are soft.
+An elastic gas in equilibrium is reordered every k steps, for many k, and the time of a step is measured with
+all that reorders cost. All k are sampled in turns, round by round, in random order, one of them twice, the
+second time in a gas of its own (`reordered every 160 again`): what those two differ by is noise. The schedule
+`md.Decayed("auto")` runs in the same rounds. Beside it stands a model: the cost of a reorder, shared out over
+k steps, and the mean of what a step takes 0, 1 .. k - 1 steps after one, as it is seen, in the same rounds,
+in the same gas left alone after a reorder; its minimum is the k foreseen. The best interval is chosen by the
+same rounds in which the others are compared with it, so their distance from it is told rather too large.
+
+A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. A sample begins with a step
+that is not timed, then a reorder that is. Before anything is timed, the forces are checked against another
+search's. Where collisions follow one another faster than a contact, at high speeds and densities, spheres are
+soft.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.baselines import again, is_again, reordered_every
 from experiments.measured.checked import check_forces
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 from md.watching import Run, Watching
 
 CONTACT = 25.0  # steps
 FLAT = 1.01  # times within this of the least count as least
-_CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision", "repeat"]
-_SPREAD = {"estimator": "median", "errorbar": ("pi", 100)}
+DECAYED = 'Decayed("auto")'
+NEVER = 2**40  # steps
+_CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class Config(TimedSettings):
     """Sweep of intervals between reorders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
     n: tuple[int, ...] = (2**18, 2**21)
-    """Particles."""
+    """Particles. Three gases of as many are in memory at once."""
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     speed: tuple[float, ...] = (0.0005, 0.002, 0.008)
@@ -54,8 +61,6 @@ class Config(Settings):
     """float32, float64."""
     interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
     """Steps between reorders."""
-    samples: int = 3
-    """Turns."""
     least_steps: int = 400
     """Steps of a sample; it has one interval at least, and whole ones."""
 
@@ -68,75 +73,116 @@ class Config(Settings):
         }
         self.check_known(known)
         self.check_above_zero({"filling_fraction": 0.5, "speed": 0.01})
-        self.check_least({"n": 64, "interval": 1, "samples": 1, "least_steps": 1})
+        self.check_least({"n": 64, "interval": 1, "least_steps": 1})
 
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),
-         "least_steps": 80}  # fmt: skip
+         "least_steps": 80, "rounds": 3, "runs": 1}  # fmt: skip
 
 
-def measure(case: Config) -> Iterator[dict]:
-    """Rows of kinds: `interval`, at a fixed one; `auto`, at one found; `age`, after one; `reorder`."""
-    chosen, intervals = _Chosen(), sorted(case.interval)
-    fixed, other = _simulation(case, chosen), _simulation(case, None, search="coherent")
-    fixed.run(1, phases=False)
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """The rounds from one on: rows `interval`, at a fixed one; `auto`, at one found; `reorder`; `age`.
+
+    The column `schedule` names what is compared, the first two kinds.
+    """
+    intervals, other = sorted(case.interval), _simulation(case, None, search="coherent")
     other.run(1, phases=False)
-    check_forces(fixed, other.forces(), case.precision)
+    right = other.forces()
     del other
-    auto = _simulation(case, md.Decayed("auto"))
-    longest = max(intervals[-1], case.least_steps)
-    for interval in (*intervals[:3], longest):  # makes all that is made once
-        chosen.interval = interval
-        fixed.run(min(2 * interval, longest), phases=False)
-    auto.run(2 * longest, phases=False)
-    common = {"particles": len(fixed)}
-    for sample in range(case.samples):
-        for interval in intervals:
-            chosen.interval, chosen.begin = interval, fixed.step
-            fixed.timings.clear()
-            fixed.run(interval * -(-case.least_steps // interval), phases=False)
-            yield common | {
-                "what": "interval",
-                "sample": sample,
-                "interval": interval,
-                "time_ms": _mean(fixed),
-            }
-        auto.timings.clear()
-        auto.run(longest, phases=False)
-        found = np.diff(auto.timings.steps.get("reorder", []))
-        last = float(np.median(found)) if len(found) else None  # none or one in the whole turn
-        yield common | {"what": "auto", "sample": sample, "interval": last, "time_ms": _mean(auto)}
-        chosen.interval, chosen.begin, chosen.times = intervals[-1], fixed.step, True
-        fixed.timings.clear()
-        fixed.run(2 * intervals[-1], phases=False)
-        chosen.times = False
-        for ms in fixed.timings.milliseconds["reorder"]:
-            yield common | {"what": "reorder", "sample": sample, "time_ms": ms}
-        for age, steps, ms in _ages(fixed, chosen):
-            yield common | {"what": "age", "sample": sample, "age": age, "steps": steps, "time_ms": ms}
+    fixed, second = (_Gas.checked(case, _Chosen(), right) for _ in range(2))
+    auto = _Gas.checked(case, md.Decayed("auto"), right)
+    twice, longest = intervals[len(intervals) // 2], max(intervals[-1], case.least_steps)
+    found = [(fixed, interval, reordered_every(interval)) for interval in intervals]
+    found.append((second, twice, again(reordered_every(twice))))
+    entries = [
+        gas.entry(case, "interval", partial(_at_interval, case, gas, interval), name)
+        for gas, interval, name in found
+    ]
+    entries.append(auto.entry(case, "auto", partial(_found_itself, auto, longest), DECAYED))
+    entries.append(fixed.entry(case, "age", partial(_left_alone, fixed, intervals[-1])))
+    backend = md.backend.get(case.backend)
+    # Decayed needs some reorders to find its interval: two rounds that are not timed, at least.
+    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin, settle=2)
+
+
+class _Gas(NamedTuple):
+    """A simulation and the schedule of its reorders."""
+
+    simulation: md.Simulation
+    schedule: Watching
+
+    @classmethod
+    def checked(cls, case: Config, schedule: Watching, right: np.ndarray) -> "_Gas":
+        """A new one, after a step, its forces compared with those of another search."""
+        simulation = _simulation(case, schedule)
+        simulation.run(1, phases=False)
+        check_forces(simulation, right, case.precision)
+        return cls(simulation, schedule)
+
+    def entry(self, case: Config, what: str, sample: partial, schedule: str | None = None) -> Entry:
+        """It as one that is compared, ready to be sampled."""
+        sim = self.simulation
+        common = {
+            "particles": len(sim),
+            "what": what,
+            "schedule": schedule,
+            "temperature_start": md.observe.temperature(sim.state),
+            **working_set(len(sim), 3, case.precision, sim.backend),
+        }
+        return Entry(common, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
+
+
+def _at_interval(case: Config, gas: _Gas, interval: int) -> Iterator[dict]:
+    """Whole intervals, from a reorder on."""
+    steps = interval * -(-case.least_steps // interval)
+    gas.schedule.begin_at(gas.simulation, interval)
+    ms = whole_steps(gas.simulation, steps)
+    yield {"interval": interval, "steps": steps, "time_ms": ms / steps, "sample_ms": ms}
+
+
+def _found_itself(gas: _Gas, steps: int) -> Iterator[dict]:
+    """Steps between which the schedule chooses when to reorder."""
+    gas.simulation.run(1, phases=False)
+    ms = whole_steps(gas.simulation, steps)
+    found = np.diff(gas.simulation.timings.steps.get("reorder", []))
+    last = float(np.median(found)) if len(found) else None  # none or one in the whole sample
+    yield {"interval": last, "steps": steps, "time_ms": ms / steps, "sample_ms": ms}
+
+
+def _left_alone(gas: _Gas, interval: int) -> Iterator[dict]:
+    """Two long intervals: what each reorder takes, and steps by their age."""
+    sim, chosen = gas
+    chosen.begin_at(sim, interval)
+    chosen.times = True
+    whole_steps(sim, 2 * interval)
+    chosen.times = False
+    for ms in sim.timings.milliseconds["reorder"]:
+        yield {"what": "reorder", "time_ms": ms, "sample_ms": ms}
+    for age, steps, ms in _ages(sim, chosen):
+        yield {"age": age, "steps": steps, "time_ms": ms, "sample_ms": steps * ms}
 
 
 class _Chosen(Watching):
     """Every so many steps from one on, both to be set from outside, and timed when told so."""
 
     times = False
-    interval, begin = 1, 0
+    interval, begin = NEVER, 0
 
     def bind(self, run: Run) -> "_Chosen":
         self._run, self._last = run, None
         return self
+
+    def begin_at(self, simulation: md.Simulation, interval: int) -> None:
+        """Reorder at the step after the next, and every so many after; the next is not timed."""
+        self.interval, self.begin = NEVER, simulation.step + 1
+        simulation.run(1, phases=False)
+        self.interval = interval
 
     def _is_due(self, step: int) -> bool:
         return (step - self.begin) % self.interval == 0
 
     def steps_to_next(self, step: int, most: int) -> int:
         return min(most, self.interval - (step - self.begin) % self.interval)
-
-
-def _mean(simulation: md.Simulation) -> float:
-    """Time of a step of its last run, in ms."""
-    ((steps, ms),) = simulation.timings.total
-    return ms / steps
 
 
 def _ages(simulation: md.Simulation, chosen: _Chosen) -> Iterator[tuple[float, int, float]]:
@@ -178,15 +224,15 @@ def _gas(n: int, filling_fraction: float, speed: float, seed: int, backend: str)
 
 
 def reorder_ms(rows: pd.DataFrame) -> float:
-    """What a reorder takes: the median over turns of the last in each, for the first follows other work."""
-    return rows[rows["what"] == "reorder"].groupby("sample")["time_ms"].last().median()
+    """What a reorder takes: the median over rounds of the last in each, for the first follows other work."""
+    return rows[rows["what"] == "reorder"].groupby(["run", "round"])["time_ms"].last().median()
 
 
 def foreseen(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """What the model says: intervals 1 .. the oldest age seen, and the time of a step at each, in ms.
 
     Args:
-        rows: of one case; columns what, age, steps, time_ms.
+        rows: of one case; columns run, round, what, age, steps, time_ms.
     """
     ages = rows[rows["what"] == "age"].groupby("age")[["time_ms"]].median().reset_index()
     cost = reorder_ms(rows)
@@ -195,18 +241,47 @@ def foreseen(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return k, (cost + np.cumsum(time)) / k
 
 
+def over_best(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The time of a step at each fixed interval, and the gain of every schedule over the best of them.
+
+    Args:
+        rows: of one case; columns run, round, what, schedule, interval, time_ms.
+
+    Returns:
+        Rows of `statistics.over_runs`, by the interval, and of `statistics.gains`.
+    """
+    compared = rows[rows["what"].isin(["interval", "auto"])]
+    fixed = compared[(compared["what"] == "interval") & ~compared["schedule"].map(is_again)]
+    times = statistics.over_runs(fixed, ["interval"], "time_ms")
+    times = times.astype({"interval": int}).sort_values("interval", ignore_index=True)
+    times["centre"] = statistics.bounds(times, "time_ms")["centre"]
+    best = reordered_every(int(times.loc[times["centre"].idxmin(), "interval"]))
+    return times, statistics.gains(compared, [], "schedule", best)
+
+
 def optima(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each case: the best interval measured, the one foreseen, and what `Decayed` does beside."""
+    """A row for each case: the best interval measured, the one foreseen, and what `Decayed` does beside.
+
+    Times over that at the best interval come with their interval over runs, or the range of one run's rounds.
+
+    Args:
+        table: with columns `run`, `round` and `schedule`.
+    """
     found = []
     for key, rows in table.groupby(_CASE, sort=False):
-        fixed = rows[rows["what"] == "interval"].groupby("interval")["time_ms"].median()
+        times, gains = over_best(rows)
+        fixed = times.set_index("interval")["centre"]
         auto = rows[rows["what"] == "auto"]
-        k, model = foreseen(rows)
+        time_auto = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")["centre"]
         flat = fixed[fixed <= FLAT * fixed.min()].index
+        k, model = foreseen(rows)
         chosen = int(k[model.argmin()])
+        each = [foreseen(run) for _, run in rows.groupby("run")]
+        seen = [int(ages[time.argmin()]) for ages, time in each]
         found.append(
             dict(zip(_CASE, key, strict=True))
             | {
+                "runs": rows["run"].nunique(),
                 "reorder_ms": reorder_ms(rows),
                 "interval_best": int(fixed.idxmin()),
                 "interval_best_from": int(flat.min()),
@@ -214,23 +289,41 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
                 "is_best_at_an_end": bool(fixed.idxmin() in (fixed.index[0], fixed.index[-1])),
                 "time_ms_best": fixed.min(),
                 "interval_foreseen": chosen,
+                "interval_foreseen_from": min(seen),
+                "interval_foreseen_to": max(seen),
                 "is_foreseen_at_the_end": chosen == k[-1],
                 "time_ms_at_foreseen": np.interp(
                     np.log(chosen), np.log(fixed.index), fixed, left=np.nan, right=np.nan
                 ),
                 "interval_auto": auto["interval"].median(),
-                "time_ms_auto": auto["time_ms"].median(),
-                "auto_over_best": auto["time_ms"].median() / fixed.min(),
-                "longest_over_best": fixed.iloc[-1] / fixed.min(),
+                "time_ms_auto": time_auto.iloc[0],
             }
+            | _time_over_best(gains, DECAYED, "auto_over_best")
+            | _time_over_best(gains, reordered_every(fixed.index[-1]), "longest_over_best")
+            | {"noise_floor": gains["noise_floor"].max()}
         )
     return pd.DataFrame(found)
 
 
+def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, float | str]:
+    """Columns of a schedule: its time over that at the best interval, 1 of the best itself."""
+    (own,) = gains[gains["schedule"] == schedule].to_dict("records") or [{}]
+    if not own:
+        return {name if "gain" in gains else f"{name}_median_of_rounds": 1.0}
+    found, other = {}, {"_low": "_high", "_high": "_low", "_lowest_round": "_highest_round"}
+    other["_highest_round"] = "_lowest_round"
+    for column in (column for column in own if column.startswith("gain")):
+        end = column.removeprefix("gain")
+        found[name + end] = 1 / own[f"gain{other.get(end, end)}"]
+    return found | ({f"{name}_difference": own["difference"]} if "difference" in own else {})
+
+
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Time of a step over the interval, with the model and `Decayed`; optima foreseen over those found."""
+    table = _with_schedules(table)
     best = optima(table)
     save_table(best, out, "summary")
+    save_table(_schedules(table), out, "schedules")
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
         several = [table[name].nunique() > 1 for name in keys]
@@ -239,37 +332,64 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     style.save(_foreseen(best), out, "foreseen")
 
 
+def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with what those of before 2026-11-23 lack: `run`, `round` and `schedule`."""
+    if "schedule" in table:
+        return table
+    names = [reordered_every(int(k)) if np.isfinite(k) else None for k in table["interval"]]
+    names = np.where(table["what"] == "auto", DECAYED, np.where(table["what"] == "interval", names, None))
+    return table.assign(schedule=names).rename(columns={"repeat": "run", "sample": "round"})
+
+
+def _schedules(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each schedule of each case: the time of a step, and the gain over the best interval."""
+    compared = table[table["what"].isin(["interval", "auto"])]
+    times = statistics.over_runs(compared, [*_CASE, "schedule"], "time_ms")
+    gains = []
+    for key, rows in table.groupby(_CASE, sort=False):
+        one = over_best(rows)[1].drop(columns=["runs", "rounds"])
+        gains.append(one.assign(**dict(zip(_CASE, key, strict=True))))
+    found = times[~times["schedule"].map(is_again)]
+    return found.merge(pd.concat(gains, ignore_index=True), on=[*_CASE, "schedule"], how="left")
+
+
 def _over_interval(rows: pd.DataFrame) -> plt.Figure:
     fractions = sorted(rows["filling_fraction"].unique())
     figure, panels = plt.subplots(1, len(fractions), figsize=(2.9 * len(fractions) + 1.4, 3.3), squeeze=False)
     speeds = sorted(rows["speed"].unique())
     look = style.lines_in_turn([f"{speed:g}" for speed in speeds], "line")
+    rows = rows.assign(line=[f"{speed:g}" for speed in rows["speed"]])
     for panel, phi in zip(panels[0], fractions, strict=True):
         part = rows[rows["filling_fraction"] == phi]
-        part = part.assign(line=[f"{speed:g}" for speed in part["speed"]])
-        last = phi == fractions[-1]
-        fixed = part[part["what"] == "interval"]
-        sns.lineplot(fixed, x="interval", y="time_ms", ax=panel, legend=last, **_SPREAD, **look)
+        fixed = part[(part["what"] == "interval") & ~part["schedule"].map(is_again)]
+        found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
+        figures.lines(panel, found, "interval", "time_ms", look)
         for speed, those in part.groupby("line"):
             colour = look["palette"][speed]
-            for _, one in those.groupby("repeat"):
+            for _, one in those.groupby("run"):
                 k, time = foreseen(one)
                 panel.plot(k[4:], time[4:], "--", color=colour, linewidth=0.9, label=None)
-            auto = those[those["what"] == "auto"][["interval", "time_ms"]].median()
-            panel.plot(*auto, "*", color=colour, markersize=11, markeredgecolor="black")
-        panel.plot([], [], "k--", linewidth=0.9, label="foreseen")
-        panel.plot([], [], "k*", markersize=9, label='Decayed("auto")')
+            _mark_auto(panel, those[those["what"] == "auto"], colour)
+        panel.plot([], [], "k--", linewidth=0.9, label="foreseen (each run)")
+        panel.plot([], [], "k*", markersize=9, label=DECAYED)
         panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)")
         panel.set_title(f"{phi:.0%} filled", fontsize=9)
-        if last:
-            panel.legend(title="speed (d per step)", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figures.legend_outside(panels[0][-1], "speed (d per step)")
     first = rows.iloc[0]
-    figure.suptitle(
-        f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}; median and "
-        "range",
-        fontsize=9,
-    )
+    told = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
+    figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)
     return figure
+
+
+def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
+    """A star at the interval that was found and the time of a step; none where it reordered too seldom."""
+    at = auto["interval"].median()
+    if np.isnan(at):
+        return
+    time = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms").iloc[0]
+    reach = np.clip([[time["centre"] - time["low"]], [time["high"] - time["centre"]]], 0, None)
+    look = {"color": colour, "markersize": 11, "markeredgecolor": "black", "capsize": 2, "elinewidth": 0.9}
+    panel.errorbar(at, time["centre"], yerr=reach, fmt="*", **look)
 
 
 def _foreseen(best: pd.DataFrame) -> plt.Figure:
@@ -278,9 +398,11 @@ def _foreseen(best: pd.DataFrame) -> plt.Figure:
     look = style.lines_in_turn(list(dict.fromkeys(best["line"])), "line")
     for name, rows in best.groupby("line", sort=False):
         x = rows["interval_best"]
-        spread = np.array([x - rows["interval_best_from"], rows["interval_best_to"] - x])
+        y = rows["interval_foreseen"]
+        within = np.array([x - rows["interval_best_from"], rows["interval_best_to"] - x])
+        runs = np.clip([y - rows["interval_foreseen_from"], rows["interval_foreseen_to"] - y], 0, None)
         panel.errorbar(
-            x, rows["interval_foreseen"], xerr=spread, fmt=look["markers"][name], color=look["palette"][name],
+            x, y, xerr=within, yerr=runs, fmt=look["markers"][name], color=look["palette"][name],
             linewidth=0.8, capsize=2, label=f"{name} particles",
         )  # fmt: skip
     ends = np.array([best["interval_best_from"].min(), best["interval_best_to"].max()], float)
@@ -288,7 +410,7 @@ def _foreseen(best: pd.DataFrame) -> plt.Figure:
     panel.fill_between(ends, ends / 2, 2 * ends, color="0.9", zorder=0, label="within a factor of two")
     panel.set(
         xscale="log", yscale="log", xlabel="best interval measured (steps; bar: within 1 %)",
-        ylabel="interval foreseen (steps)",
+        ylabel="interval foreseen (steps; bar: range over runs)",
     )  # fmt: skip
     panel.legend(fontsize=7)
     return figure
