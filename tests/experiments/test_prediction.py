@@ -1,5 +1,8 @@
 """Predictions: the systems are those of the definition, the hits those that a count by hand finds."""
 
+from dataclasses import replace
+
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 import md
 import sfc
 from experiments import cache_hit, cache_map, decay, reorder_cost
+from experiments.core.apart import rows_of
 from experiments.core.settings import cases
 from experiments.prediction.geometry import GEOMETRIES, own_side
 from experiments.prediction.models import MODELS, predicted
@@ -274,14 +278,42 @@ class TestReorderCost:
         [("one thread",), pytest.param(("one thread", "all threads"), marks=pytest.mark.nightly)],
     )
     def test_every_place_that_is_here_has_its_times(self, places, tmp_path):
-        flags = ["--n", "512", "1000", "--samples", "2"] + (["--place", *places] if len(places) == 1 else [])
-        folder = run(reorder_cost, tmp_path, *flags)
+        flags = ["--n", "512", "1000", "--runs", "1", "--rounds", "2"]
+        folder = run(reorder_cost, tmp_path, *flags, *(["--place", *places] if len(places) == 1 else []))
         table = pd.read_parquet(folder / "table.parquet")
-        assert set(table["place"]) == set(places)
-        assert (table.groupby(["n", "place", "memory"]).size() == 2).all()
+        assert set(table["place"]) == {*places, "one thread again"}
+        counts = table.groupby(["n", "place", "memory", "round"]).size()
+        assert len(counts) == 2 * (len(places) + 1) * 3 * 2
+        assert (counts == 1).all()
         assert (table["time_ms"] > 0).all()
         assert table.loc[table["place"] == "one thread", "threads"].eq(1).all()
         assert {"cost.png", "cost.pdf", "summary.csv"} <= {path.name for path in folder.iterdir()}
+
+    def test_gains_of_places_are_of_one_memory_and_one_round(self, tmp_path):
+        table = pd.DataFrame(
+            {"ordering": "hilbert", "precision": "float64", "n": 512, "memory": memory, "place": place,
+             "run": 0, "round": k, "time_ms": ms * (k + 1) * (2 if memory == "shuffled" else 1)}
+            for memory in reorder_cost.MEMORY
+            for place, ms in (("one thread", 4.0), ("one thread again", 5.0), ("all threads", 2.0))
+            for k in range(3)
+        )  # fmt: skip
+        found = reorder_cost.summary(table).set_index(["memory", "place"])
+        assert found["gain_over_one_thread_median_of_rounds"].dropna().to_dict() == {
+            (memory, "all threads"): 2 for memory in reorder_cost.MEMORY
+        }
+        assert found["noise_floor_one_thread"].dropna().eq(1.25).all()
+        assert found.loc[("shuffled", "one thread"), "time_ms_median_of_rounds"] == 16
+        old = table[table["place"] != "one thread again"].rename(columns={"run": "repeat", "round": "sample"})
+        old["memory"] = old["memory"].replace({"fresh": "ordered", "aged": "worn"})
+        reorder_cost.draw(old, tmp_path)
+        assert set(pd.read_csv(tmp_path / "summary.csv")["memory"]) == set(reorder_cost.MEMORY)
+
+    def test_one_thread_leaves_the_others_to_the_next_sample(self):
+        case = one(reorder_cost, n=(512,), rounds=1)
+        threads = numba.get_num_threads()
+        rows = pd.DataFrame(rows_of(reorder_cost.measure(replace(case, place=("one thread",)))))
+        assert rows["threads"].eq(1).all()
+        assert numba.get_num_threads() == threads
 
     def test_an_order_that_is_wrong_is_not_timed(self, monkeypatch):
         rows = reorder_cost.measure(one(reorder_cost, n=(512,)))
@@ -292,10 +324,10 @@ class TestReorderCost:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"place": ("moon",)}, "unknown place 'moon'; known: one thread"),
+            ({"place": ("moon",)}, "unknown place 'moon'; allowed: one of one thread"),
             ({"memory": ("new",)}, "unknown memory 'new'"),
-            ({"n": (10,)}, "--n 10; allowed: at least 64"),
-            ({"filling_fraction": 0.6}, "--filling-fraction 0.6"),
+            ({"n": (10,)}, "--n = 10; allowed: an integer of at least 64"),
+            ({"filling_fraction": 0.6}, "--filling-fraction = 0.6"),
         ],
     )
     def test_what_cannot_be_timed_is_refused(self, fields, told):
