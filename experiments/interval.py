@@ -377,7 +377,7 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
     figures.legend_outside(panels[0][-1], "speed (d per step)")
     first = rows.iloc[0]
     told = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
-    figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)
+    figure.suptitle(f"{told}\n{statistics.caption(found)}", fontsize=9)
     return figure
 
 

@@ -296,7 +296,7 @@ def _told(table: pd.DataFrame, names: list[str], key: tuple) -> list[str]:
 def _names(rows: pd.DataFrame) -> dict[str, str]:
     """Ordering -> its name in legends, with the age at which it was timed where a table tells it."""
     found, orderings = {}, {original(name) for name in rows["ordering"]}
-    for ordering in sorted(orderings, key=lambda name: (name not in BASELINES, name)):
+    for ordering in (*filter(orderings.__contains__, BASELINES), *sorted(orderings - set(BASELINES))):
         own, found[ordering] = rows[rows["ordering"] == ordering], ordering
         if ordering == SHUFFLED or "age_steps" not in rows:
             continue
