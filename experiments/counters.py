@@ -136,7 +136,7 @@ def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
     if original(name) not in BASELINES:
-        common["age_steps"] = case.steps
+        common["age_steps"] = case.steps + 1
     return Entry(
         common,
         partial(_sample, case, sim, original(name)),

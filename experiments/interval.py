@@ -363,7 +363,10 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
         part = rows[rows["filling_fraction"] == phi]
         fixed = part[(part["what"] == "interval") & ~part["schedule"].map(is_again)]
         found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
-        figures.lines(panel, found, "interval", "time_ms", look)
+        figures.lines(panel, found, "interval", "time_ms", look, log=True)
+        itself = statistics.over_runs(part[part["what"] == "auto"], ["line"], "time_ms")
+        shown = [ms for each in (found, itself) for ms in statistics.bounds(each, "time_ms")["centre"]]
+        panel.set_ylim(0.95 * min(shown), 1.05 * max(shown))  # wide intervals may leave the frame
         for speed, those in part.groupby("line"):
             colour = look["palette"][speed]
             for _, one in those.groupby("run"):
@@ -409,10 +412,11 @@ def _foreseen(best: pd.DataFrame) -> plt.Figure:
     panel.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
     panel.fill_between(ends, ends / 2, 2 * ends, color="0.9", zorder=0, label="within a factor of two")
     panel.set(
-        xscale="log", yscale="log", xlabel="best interval measured (steps; bar: within 1 %)",
-        ylabel="interval foreseen (steps; bar: range over runs)",
+        xscale="log", yscale="log", xlabel="best interval measured (steps)",
+        ylabel="interval foreseen (steps)",
     )  # fmt: skip
     panel.legend(fontsize=7)
+    figure.suptitle("bars: within 1 % of the best time; range over runs", fontsize=9)
     return figure
 
 

@@ -203,7 +203,7 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
     look = style.lines_in_turn(names, "place")
     titles = {AGED: f"{AGED} ({AGE:g} d moved)"}
     for panel, memory in zip(panels[0], memories, strict=True):
-        figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look)
+        figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
         panel.set(yscale="log", xlabel="particles", ylabel="time of a reorder (ms)")
         panel.set_xscale("log", base=2)
         panel.set_title(f"memory before: {titles.get(memory, memory)}", fontsize=9)

@@ -10,8 +10,8 @@ Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged
 lattice sites from which the gas was made, which has been shaken for `age_steps` steps since. All orderings of
 a case are sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what
 those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not timed;
-then steps are timed, with a reorder after every `reorder_every`. Where a sample has fewer steps, as on a CPU,
-the order is fresh, not reordered every so many steps: `age_steps` is its age at the last step, and legends
+then steps are timed, with a reorder after every `reorder_every`, so that an order is at most `age_steps` old.
+Where a sample has fewer steps, as on a CPU, the order is fresh, not reordered every so many steps; legends
 tell which it is. `reorder_ms` is the mean cost of a reorder in a sample.
 
 A row is the time of a step: of its part `force`, of `other` (all the rest, a reorder's share included: its
@@ -187,10 +187,10 @@ def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> t
 
 
 def _age(case: Config, sim: md.Simulation, ordering: str) -> int | None:
-    """Steps since the order was made, at the last that was timed; None of memory in no order."""
+    """Steps since the order was made, at most, in a sample; None of memory in no order."""
     if ordering == AGED:
-        return sim.step - 1 + case.shakes_before * _steps_a_shake(case)
-    return None if ordering == SHUFFLED else min(case.steps, case.reorder_every)
+        return sim.step + case.shakes_before * _steps_a_shake(case)
+    return None if ordering == SHUFFLED else min(case.steps + 1, case.reorder_every)
 
 
 def _simulation(case: Config, state: md.State, ordering: str, search: str | None = None) -> md.Simulation:
@@ -367,7 +367,7 @@ def _contacts(rows: pd.DataFrame) -> plt.Figure:
     found = found[~found["ordering"].isin(BASELINES)]
     found = found.assign(line=found["ordering"] + " over " + found["over"])
     look = style.lines_in_turn(list(dict.fromkeys(found["line"])), "line")
-    figures.lines(panel, found, "contact_time", "gain", look)
+    figures.lines(panel, found, "contact_time", "gain", look, log=True)
     figures.noise_band(panel, found)
     panel.set(xscale="log", xlabel="contact time (s)", ylabel="gain in all", ylim=(0, None))
     panel.legend(title=None, fontsize=7)

@@ -51,7 +51,7 @@ class TestSpeedUp:
     def test_every_order_s_age_is_told(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
         assert table.loc[table["ordering"].str.startswith("shuffled"), "age_steps"].isna().all()
-        assert set(table.loc[table["ordering"] == "pancake", "age_steps"]) == {4}
+        assert set(table.loc[table["ordering"] == "pancake", "age_steps"]) == {5}
         own = table[(table["ordering"] == "aged") & table["fused"]].groupby("round")["age_steps"]
         assert own.nunique().eq(1).all()  # in every case as old, without any shakes before
         assert own.first().diff().dropna().eq(5).all()  # four steps that are timed, and one
@@ -340,7 +340,7 @@ class TestCounters:
             (name, k): 1 for name in (*predicted["ordering"].unique(), "shuffled again") for k in (0, 1)
         }
         assert table.loc[table["what"] != "time", "round"].isna().all()
-        assert timed.groupby("ordering")["age_steps"].first().dropna().eq(4).all()
+        assert timed.groupby("ordering")["age_steps"].first().dropna().eq(5).all()
         ratio = predicted[predicted["model"] == "lru"].pivot(
             index="ordering", columns="level", values="hit_ratio"
         )
