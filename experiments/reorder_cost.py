@@ -64,6 +64,7 @@ class Config(Settings):
         self.check_known(known)
         self.check_least({"n": 64, "samples": 1})
         self.check_above_zero({"filling_fraction": 0.45})
+        self.check_particles()
 
 
 QUICK = {"n": (2**12, 2**14, 2**16), "samples": 5}

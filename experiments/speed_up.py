@@ -79,10 +79,8 @@ class Config(Settings):
         self.check_known(known)
         self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
         least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "samples": 1, "steps": 1}
-        for name, lowest in least.items():
-            if not lowest <= getattr(self, name) < float("inf"):
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} {getattr(self, name)}; allowed: {lowest} or more, finite")
+        self.check_least(least)
+        self.check_box()
 
 
 QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,

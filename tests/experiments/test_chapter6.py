@@ -87,12 +87,18 @@ class TestSpeedUp:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"filling_fraction": (0.6,)}, "--filling-fraction 0.6; allowed: above 0, up to 0.5"),
-            ({"contact_time": (0.01,)}, "--contact-time 0.01; allowed: above 0, up to 0.001"),
-            ({"search": ("verlet",)}, "unknown search 'verlet'; known: linked, scattered"),
-            ({"ordering": ("spiral",)}, "unknown ordering 'spiral'; known: shuffled, lattice"),
-            ({"length": float("inf")}, "--length inf; allowed: 3 or more, finite"),
-            ({"reorder_every": 0}, "--reorder-every 0; allowed: 1 or more, finite"),
+            (
+                {"filling_fraction": (0.6,)},
+                "--filling-fraction = 0.6; allowed: .* above 0, up to 0.5",
+            ),
+            (
+                {"contact_time": (0.01,)},
+                "--contact-time = 0.01; allowed: .* above 0, up to 0.001",
+            ),
+            ({"search": ("verlet",)}, "unknown search 'verlet'; allowed: one of linked, scattered"),
+            ({"ordering": ("spiral",)}, "unknown ordering 'spiral'; allowed: one of shuffled, lattice"),
+            ({"length": float("inf")}, "--length = inf; allowed: a finite number"),
+            ({"reorder_every": 0}, "--reorder-every = 0; allowed: an integer of at least 1"),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, fields, told):
@@ -164,10 +170,10 @@ class TestInterval:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ({"speed": (0.1,)}, "--speed 0.1; allowed: above 0, up to 0.01"),
-            ({"interval": (0,)}, "--interval 0; allowed: at least 1"),
-            ({"search": ("coherent",)}, "unknown search 'coherent'; known: linked, scattered"),
-            ({"least_steps": 0}, "--least-steps 0; allowed: at least 1"),
+            ({"speed": (0.1,)}, "--speed = 0.1; allowed: .* above 0, up to 0.01"),
+            ({"interval": (0,)}, "--interval = 0; allowed: an integer of at least 1"),
+            ({"search": ("coherent",)}, "unknown search 'coherent'; allowed: one of linked, scattered"),
+            ({"least_steps": 0}, "--least-steps = 0; allowed: an integer of at least 1"),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, fields, told):
@@ -299,12 +305,18 @@ class TestCounters:
             ({"counter": "nsight", "backend": "cpu"}, "--counter nsight beside --backend cpu; allowed: cuda"),
             (
                 {"counter": "cachegrind", "n": (2**20,)},
-                "--counter cachegrind of --n 1048576; allowed: up to 131,072",
+                "--n = 1048576; allowed: an integer up to 131072",
             ),
-            ({"counter": "vtune"}, "unknown counter 'vtune'; known: nsight, perf, cachegrind, auto, none"),
-            ({"n": (10,)}, "--n 10; allowed: at least 64"),
+            (
+                {"counter": "vtune"},
+                "unknown counter 'vtune'; allowed: .* nsight, perf, cachegrind, auto, none",
+            ),
+            ({"n": (10,)}, "--n = 10; allowed: an integer of at least 64"),
             ({"model": ("fifo",)}, "unknown model 'fifo'"),
-            ({"filling_fraction": (0.7,)}, "--filling-fraction 0.7; allowed: above 0, up to 0.5"),
+            (
+                {"filling_fraction": (0.7,)},
+                "--filling-fraction = 0.7; allowed: .* above 0, up to 0.5",
+            ),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, fields, told):
