@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,6 +237,21 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, t
     assert ended.value.code == 130
     folders = list(tmp_path.glob("test_core/*"))
     assert f"error: {told.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+def test_ctrl_c_while_python_imports_ends_with_status_130_and_a_line(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt")
+    root = Path(provenance.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.curves"],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
 
 
 @pytest.mark.quick
