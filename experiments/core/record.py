@@ -66,7 +66,7 @@ class Record:
     """
 
     def __init__(self, folder: Path):
-        self.folder = Path(checks.instance("folder", folder, (str, os.PathLike), "a path"))
+        self.folder = _folder("folder", folder)
         journal = self.folder / JOURNAL
         self.release = weakref.finalize(self, os.close, _held(journal))
         try:
@@ -93,7 +93,12 @@ class Record:
         Raises:
             UsageError: a results folder that cannot be made or written.
         """
-        folder = Path(results) / experiment / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        checks.text("experiment", experiment)
+        folder = (
+            _folder("results", results)
+            / experiment
+            / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        )
         try:
             folder.mkdir(parents=True)
             (folder / JOURNAL).touch()
@@ -115,7 +120,7 @@ class Record:
             UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
                 another process has, that cannot be written, or whose journal is damaged.
         """
-        if not (Path(run) / JOURNAL).is_file():
+        if not (_folder("run", run) / JOURNAL).is_file():
             raise UsageError(
                 f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
             )
@@ -245,7 +250,7 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
         OSError: it cannot be written; tells the file.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
-    path = Path(folder) / f"{name}.csv"
+    path = _folder("folder", folder) / f"{checks.text('name', name)}.csv"
     write_whole(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
 
@@ -259,7 +264,7 @@ def read_table(run: Path) -> pd.DataFrame:
     Raises:
         UsageError: a folder without a table, or with one that is damaged or cannot be read.
     """
-    run = Path(run)
+    run = _folder("run", run)
     if (run / JOURNAL).is_file():
         try:
             return _table(_read_journal(run / JOURNAL)[0])
@@ -295,7 +300,7 @@ def read_provenance(run: Path) -> dict:
     Raises:
         UsageError: a file that cannot be read, or is damaged.
     """
-    path = Path(run) / PROVENANCE
+    path = _folder("run", run) / PROVENANCE
     if not path.is_file():
         return {}
     try:
@@ -314,6 +319,10 @@ def read_provenance(run: Path) -> dict:
         if not isinstance(text, str):
             raise _damaged(path, f"grammar {name!r} is {checks.shown(text)}; allowed: text")
     return found
+
+
+def _folder(name: str, value: object) -> Path:
+    return Path(checks.instance(name, value, (str, os.PathLike), "a path"))
 
 
 def _damaged(path: Path, why: str) -> UsageError:

@@ -177,8 +177,10 @@ def axes(config: Settings) -> dict[str, tuple]:
     """The swept axes: field name -> values.
 
     Raises:
+        TypeError: a config that is no `Settings`.
         UsageError: an axis without a value, or with one twice.
     """
+    checks.instance("config", config, Settings, "a Config that extends Settings")
     given = {
         f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
     }
@@ -195,6 +197,7 @@ def cases(config: Settings) -> list[Case]:
     """Every combination of the axes, the last axis running fastest, for one repeat or run after the other.
 
     Raises:
+        TypeError: a config that is no `Settings`.
         UsageError: an axis without a value, or more than `MOST_CASES` cases.
         ValueError: what the Config itself refuses.
     """

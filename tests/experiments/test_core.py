@@ -273,3 +273,20 @@ def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, ca
     text = capsys.readouterr().out
     for wanted in ("Size of the toy", "--colour", "--quick", "--results", "--replot", "--seed", "--backend"):
         assert wanted in text
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"config_type": dict}, "config_type = .*; allowed: a class that extends Settings"),
+        ({"measure": 3}, "measure = 3 of class int; allowed: a function"),
+        ({"draw": None}, "draw = None"),
+        ({"quick": "yes"}, "quick = 'yes' of class str; allowed: a dict"),
+        ({"spreads": 1}, "spreads = 1 of class int; allowed: True or False"),
+    ],
+)
+def test_main_refuses_arguments_of_a_wrong_class(change, told):
+    right = {"config_type": Config, "measure": measure, "draw": draw, "quick": {}, "arguments": []}
+    with pytest.raises(TypeError, match=told):
+        main(**(right | change))
