@@ -180,7 +180,7 @@ class Record:
         before = journal.stat().st_size
         try:
             with open(journal, "ab") as file:
-                file.write(_line(number, rows, round_number))
+                file.write(_line(number, rows, round_number, self.begin(number)))
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException as error:
@@ -371,9 +371,13 @@ class _Case:
         self.finished = number is None
 
 
-def _line(number: int, rows: list[dict], round_number: int | None) -> bytes:
-    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all."""
-    text = json.dumps([number, rows, round_number])[:-1].encode()
+def _line(number: int, rows: list[dict], round_number: int | None, before: int = 0) -> bytes:
+    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all.
+
+    In the place of the round the last line of a case has -1 - `before`, the rounds before it: a reader sees
+    when one of them is gone.
+    """
+    text = json.dumps([number, rows, ~before if round_number is None else round_number])[:-1].encode()
     return b"%b, %d]\n" % (text, zlib.crc32(text))
 
 
@@ -383,7 +387,7 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
     Raises:
         UsageError: a damaged line before the last; tells which.
     """
-    lines: dict[int, dict[int | None, list[dict]]] = {}
+    lines: dict[int, dict[int, list[dict]]] = {}
     whole = 0
     with open(path, "rb") as file:
         for count, line in enumerate(file, 1):
@@ -401,20 +405,19 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
     return {number: _case_of(parts) for number, parts in lines.items()}, whole
 
 
-def _case_of(parts: dict[int | None, list[dict]]) -> _Case:
+def _case_of(parts: dict[int, list[dict]]) -> _Case:
     """A case from its lines by round; of rounds, those before the first that is missing."""
-    case, count = _Case(), len(parts.keys() - {None})
-    for number in range(count):
-        if number not in parts:
-            return case
+    case, number = _Case(), 0
+    while number in parts:
         case.add(parts[number], number)
-    if None in parts:
-        case.add(parts[None], None)
+        number += 1
+    if ~number in parts:
+        case.add(parts[~number], None)
     return case
 
 
-def _read_line(line: bytes) -> tuple[int, list[dict], int | None]:
-    """Number, rows and round of a line of the journal.
+def _read_line(line: bytes) -> tuple[int, list[dict], int]:
+    """Number, rows and round of a line of the journal; of the last of a case -1 - the rounds before it.
 
     Raises:
         ValueError: no JSON, another shape, or another CRC-32.
@@ -425,8 +428,8 @@ def _read_line(line: bytes) -> tuple[int, list[dict], int | None]:
         raise ValueError("no list of a case's number, its rows, their round and their CRC-32")
     if len(found) == 4 and found[3] != (crc := zlib.crc32(line.rpartition(b", ")[0])):
         raise ValueError(f"its CRC-32 is {crc}, and the line says {checks.shown(found[3])}")
-    number, rows, round_number = (*found, None)[:3] if len(found) == 2 else found[:3]
-    whole = checks.is_integer(number) and (round_number is None or checks.is_integer(round_number))
+    number, rows, round_number = (*found, -1)[:3] if len(found) == 2 else found[:3]
+    whole = checks.is_integer(number) and checks.is_integer(round_number)
     if not (whole and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
         raise ValueError("no number of a case with a list of its rows")
     return number, [{name: _plain(name, value) for name, value in row.items()} for row in rows], round_number
