@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import md
+from experiments.core.baselines import BASELINES
+from md import checks
 
-BASELINES = ("shuffled", "lattice")
+__all__ = ["BASELINES", "FromStep", "phases_of"]
+
 STEPS_AHEAD = 25  # that a host gives a device before it begins
 HEAD_START = 0.01  # seconds in which it does; launching them takes half of that
 
@@ -38,7 +41,8 @@ class FromStep:
         warm_up: steps.
 
     Raises:
-        ValueError: an interval below 1.
+        TypeError: what is no integer.
+        ValueError: an interval below 1, or a warm-up below 0.
     """
 
     WARM_UP: ClassVar[int] = 3
@@ -47,8 +51,8 @@ class FromStep:
     warm_up: int = WARM_UP
 
     def __post_init__(self):
-        if self.interval < 1:
-            raise ValueError(f"FromStep({self.interval}); allowed: an interval of at least 1 step")
+        object.__setattr__(self, "interval", checks.integer("interval", self.interval, unit="steps"))
+        object.__setattr__(self, "warm_up", checks.integer("warm_up", self.warm_up, 0, unit="steps"))
 
     def __call__(self, step: int) -> bool:
         """Whether to reorder before this step."""

@@ -15,10 +15,11 @@ import numpy as np
 
 import md
 import sfc
+from experiments.core.baselines import BASELINES
 from md.state import sphere_volume
 
 GASES = ("granular", "ideal")
-UNORDERED = ("shuffled", "lattice")
+UNORDERED = BASELINES
 
 
 @dataclass(frozen=True)

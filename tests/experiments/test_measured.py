@@ -35,8 +35,11 @@ def test_reorders_come_at_every_step_of_the_warm_up_and_then_at_intervals():
     schedule = FromStep(10)
     assert [step for step in range(30) if schedule(step)] == [0, 1, 2, 3, 13, 23]
     assert [step for step in range(9) if FromStep(4, warm_up=1)(step)] == [0, 1, 5]
-    with pytest.raises(ValueError, match=r"FromStep\(0\); allowed: an interval of at least 1"):
+    assert type(FromStep(np.uint8(200)).interval) is int
+    with pytest.raises(ValueError, match="interval = 0; allowed: an integer of at least 1"):
         FromStep(0)
+    with pytest.raises(TypeError, match=r"interval = 2\.5 of class float"):
+        FromStep(2.5)
 
 
 def test_memory_orders_are_those_of_their_names():
