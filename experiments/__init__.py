@@ -1,1 +1,15 @@
 """One file per experiment: `python -m experiments` lists them."""
+
+import sys
+
+
+def _end_quietly(kind, error, trace) -> None:
+    """What `sys.excepthook` does, but for Ctrl-C, which ends with a line and status 130."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("error: interrupted", file=sys.stderr)
+        raise SystemExit(130)
+    sys.__excepthook__(kind, error, trace)
+
+
+if sys.argv[:1] == ["-m"]:  # python -m experiments.<name>, whose imports take seconds before `main` begins
+    sys.excepthook = _end_quietly

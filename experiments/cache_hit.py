@@ -6,7 +6,6 @@ both ordered by a curve in the plane, and cubes ordered in space (`experiments/p
 how they were read). A curve gets a grid of its own kind, a power of its base near the size that is asked for.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,15 +69,13 @@ class Config(Settings):
         self.check_known(known)
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "height": 2})
-        for phi in values(self.filling_fraction):
-            for kind in values(self.geometry):
-                most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0
-                if not 0 < phi <= most:
-                    raise ValueError(
-                        f"--filling-fraction {phi} of {kind}, {self.gas}; allowed: above 0, up to {most:.3g}"
-                    )
-        if not 0 < self.miss_cost < math.inf:
-            raise ValueError(f"--miss-cost {self.miss_cost}; allowed: positive and finite")
+        self.check("miss_cost", above=0)
+        for kind in values(self.geometry):
+            most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0
+            self.check("filling_fraction", above=0, high=most, remedy=f"this is {self.gas} {kind}")
+            for size in values(self.size):
+                particles = GEOMETRIES[kind].particles(size, self.height, self.highest("filling_fraction"))
+                self.check_memory(f"--size {size} of {kind}", particles, "particles")
 
 
 QUICK = {

@@ -17,7 +17,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, main, save_table, style
 from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.prediction.models import check_models
 
@@ -49,14 +49,12 @@ class Config(Settings):
         known = {"ordering": (*UNORDERED, *sfc.orderings(2)), "gas": GASES}
         self.check_known(known)
         check_models((), self.cache)
-        for phi in values(self.filling_fraction):
-            most = SQUARES.densest if self.gas == "granular" else 1.0
-            if not 0 < phi <= most:
-                raise ValueError(f"--filling-fraction {phi}; allowed: above 0, up to {most:.3g}")
-        if not 2 <= self.size:
-            raise ValueError(f"--size {self.size}; allowed: at least 2")
-        if not 1 <= self.tiles <= self.size:
-            raise ValueError(f"--tiles {self.tiles}; allowed: 1 to --size, {self.size}")
+        most = SQUARES.densest if self.gas == "granular" else 1.0
+        self.check("filling_fraction", above=0, high=most, remedy=f"this is a gas that is {self.gas}")
+        self.check("size", low=2)
+        self.check("tiles", low=1, high=self.size, remedy="at most as many as --size")
+        particles = SQUARES.particles(self.size, 1, self.highest("filling_fraction"))
+        self.check_memory(f"--size {self.size}", particles, "particles")
 
 
 QUICK = {"size": 64, "tiles": 32, "cache": (2048, 64), "gas": "ideal"}

@@ -19,7 +19,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, main, save_table, style
 from md import kinetics
 
 SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
@@ -48,19 +48,11 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        lowest = {"n": 10, "observations": 5, "steps_per_contact": 10}
-        for name, least in lowest.items():
-            for value in values(getattr(self, name)):
-                if not value >= least:
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: at least {least}")
-        ranges = {"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0}
-        for name, most in ranges.items():
-            for value in values(getattr(self, name)):
-                if not 0 < value <= most:
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: above 0, up to {most}")
-        for e in values(self.restitution):
-            if not 0 < e < 1:
-                raise ValueError(f"--restitution {e}; allowed: above 0 and below 1, for at 1 nothing cools")
+        self.check_least({"n": 10, "observations": 5, "steps_per_contact": 10})
+        self.check_above_zero({"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0})
+        self.check("restitution", above=0, below=1, remedy="at 1 nothing cools")
+        self.check_particles()
+        self.check_memory(f"--observations {self.observations}", self.observations, "looks")
 
 
 QUICK = {

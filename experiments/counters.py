@@ -30,7 +30,7 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import BASELINES, again, is_again, original
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
@@ -95,11 +95,11 @@ class Config(TimedSettings):
         runs_on = {"nsight": "cuda", "perf": "cpu", "cachegrind": "cpu"}.get(self.counter, self.backend)
         if self.backend not in ("auto", runs_on):
             raise ValueError(f"--counter {self.counter} beside --backend {self.backend}; allowed: {runs_on}")
-        for n in values(self.n):
-            if self.counter == "cachegrind" and n > MOST:
-                raise ValueError(f"--counter cachegrind of --n {n}; allowed: up to {MOST:,} particles")
         self.check_above_zero({"filling_fraction": 0.5})
         self.check_least({"n": 64, "steps": 1})
+        if self.counter == "cachegrind":
+            self.check("n", high=MOST, unit="particles", remedy="--counter cachegrind is slow")
+        self.check_particles()
 
 
 QUICK = {"n": (2**15,), "runs": 1, "counter": "none"}

@@ -62,13 +62,11 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        names = known()
-        for name in values(self.ordering):
-            if name not in names:
-                raise ValueError(f"--ordering: unknown ordering {name!r}; known: {', '.join(names)}")
+        self.check_known({"ordering": known()})
         for size in values(self.size):
             sides = size.split("x")
-            if not all(side.isdecimal() and int(side) for side in sides) or len(sides) > max(DIMS):
+            whole = all(side.isdecimal() and len(side) < 20 and int(side) for side in sides)
+            if not whole or len(sides) > max(DIMS):
                 raise ValueError(
                     f"--size {size}; allowed: an order from 1, or a box of 2 to 4 sides, as 16x16 or 64x64x8"
                 )

@@ -80,18 +80,14 @@ class Config(Settings):
         self.check_known(known)
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "steps": 1, "looks": 3})
-        for phi in values(self.filling_fraction):
-            for kind in values(self.geometry):
-                most = GEOMETRIES[kind].densest
-                if not 0 < phi <= most:
-                    raise ValueError(
-                        f"--filling-fraction {phi} of {kind}; allowed: above 0, up to {most:.3g}"
-                    )
-        for speed in values(self.speed):
-            if not 0 < speed <= 1:
-                raise ValueError(f"--speed {speed} d per step; allowed: above 0, up to 1")
-        if not 0 < self.restitution < 1:
-            raise ValueError(f"--restitution {self.restitution}; allowed: above 0 and below 1")
+        self.check("speed", above=0, high=1, unit="d per step")
+        self.check("restitution", above=0, below=1)
+        self.check_memory(f"--looks {self.looks}", self.looks, "looks")
+        for kind in values(self.geometry):
+            self.check("filling_fraction", above=0, high=GEOMETRIES[kind].densest, remedy=f"these are {kind}")
+            for size in values(self.size):
+                particles = GEOMETRIES[kind].particles(size, 1, self.highest("filling_fraction"))
+                self.check_memory(f"--size {size} of {kind}", particles, "particles")
 
 
 QUICK = {

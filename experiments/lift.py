@@ -90,9 +90,12 @@ class Config(Settings):
             "frames": 0,
         }
         self.check_least(least)
-        for angle in values(self.angle):
-            if not -45 <= angle <= 45:
-                raise ValueError(f"--angle {angle}; allowed: -45 to 45 degrees")
+        self.check("angle", low=-45, high=45, unit="degrees")
+        tunnel = LENGTH * HEIGHT * min(self.chord, 1e100) ** 2
+        discs = tunnel * self.highest("filling_fraction") / (math.pi / 4)
+        self.check_memory(f"--chord {self.chord:g}", discs, "discs")
+        rows = self.cells**2 * (4 + self.frames) // 8
+        self.check_memory(f"--cells {self.cells} --frames {self.frames}", rows, "rows of pictures")
         for name in values(self.airfoil):
             _airfoil(name)
 

@@ -72,6 +72,7 @@ class Config(TimedSettings):
         self.check_known(known)
         self.check_least({"n": 64})
         self.check_above_zero({"filling_fraction": 0.45})
+        self.check_particles()
 
 
 QUICK = {"n": (2**12, 2**14, 2**16), "runs": 1}

@@ -76,12 +76,10 @@ class Config(TimedSettings):
             "cell_order": sfc.orderings(3),
             "precision": PRECISIONS,
         }
-        self.check_known(known)
-        for name in self.peers:
-            if name not in PEERS:
-                raise ValueError(f"--peers: unknown {name!r}; known: {', '.join(PEERS)}")
+        self.check_known(known | {"peers": tuple(PEERS)})
         self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
         self.check_above_zero({"filling_fraction": 0.5})
+        self.check_particles()
         for name in values(self.search):
             kind = md.search.SEARCHES[name]
             if kind.sorts_data and not set(values(self.cell_order)) & set(kind.cell_orders(3)):

@@ -7,7 +7,6 @@ what is stored more than before. All is seen from the container. Of the last sha
 section through the box, seen from outside.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, main, save_table, style
 from experiments.core.drawing.discs import Discs
 from experiments.core.film import WITHOUT, can_film, film
 from md.laws import ShakenWalls, SpringDashpot
@@ -75,28 +74,18 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        positive = ("length", "height", "filling_fraction", "amplitude", "frequency", "contact_time")
-        for name in positive:
-            for value in values(getattr(self, name)):
-                if not (math.isfinite(value) and value > 0):
-                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: positive and finite")
-        ranges = {"filling_fraction": 0.6, "restitution": 1.0, "wall_restitution": 1.0, "bins": MOST_BINS}
-        for name, most in ranges.items():
-            for value in values(getattr(self, name)):
-                if not 0 < value <= most:
-                    flag = "--" + name.replace("_", "-")
-                    raise ValueError(f"{flag} {value}; allowed: above 0, up to {most}")
-        for name, known in {"precision": PRECISIONS, "wall_damping": ("relative", "absolute")}.items():
-            if getattr(self, name) not in known:
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} {getattr(self, name)!r}; allowed: {', '.join(known)}")
-        lowest = {"height": 1.0, "steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "pictures": 0}
-        for name, least in lowest.items():
-            if getattr(self, name) < least:
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} {getattr(self, name)}; allowed: at least {least}")
-        if self.search not in md.search.SEARCHES:
-            raise ValueError(f"--search: unknown {self.search!r}; known: {', '.join(md.search.SEARCHES)}")
+        self.check_known({
+            "precision": PRECISIONS, "wall_damping": ("relative", "absolute"),
+            "search": tuple(md.search.SEARCHES),
+        })  # fmt: skip
+        for name in ("length", "amplitude", "frequency", "contact_time"):
+            self.check(name, above=0)
+        self.check_above_zero({"filling_fraction": 0.6, "restitution": 1.0, "wall_restitution": 1.0})
+        self.check("bins", low=1, high=MOST_BINS)
+        self.check_least({
+            "height": 1, "steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "pictures": 0,
+        })  # fmt: skip
+        self.check_box()
         if self.contact_time * self.frequency > 0.05:
             raise ValueError(
                 f"--contact-time {self.contact_time} at --frequency {self.frequency}: a contact takes more "

@@ -111,6 +111,7 @@ class Config(TimedSettings):
         self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
         least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "steps": 1}
         self.check_least(least)
+        self.check_box()
 
 
 QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,

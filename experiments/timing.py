@@ -25,7 +25,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import BASELINES, again, is_again, original
 from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import phases_of
@@ -68,8 +68,6 @@ class Config(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in set(BASELINES) & set(sfc.orderings(3)):
-            raise ValueError(f"a curve named {name!r}; allowed: any name but {', '.join(BASELINES)}")
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
             "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
@@ -78,14 +76,13 @@ class Config(TimedSettings):
         }
         self.check_known(known)
         self.check_least({"n": 2, "steps": 1, "reorder_every": 1, "cache": 1})
+        self.check("filling_fraction", above=0, high=0.5, remedy="more cannot be packed")
+        self.check_particles()
         if self.steps > self.reorder_every:
             raise ValueError(
                 f"--steps {self.steps} beside --reorder-every {self.reorder_every}; allowed: up to as many, "
                 "for a sample has no reorder inside"
             )
-        for phi in values(self.filling_fraction):
-            if not 0 < phi <= 0.5:
-                raise ValueError(f"--filling-fraction {phi} cannot be packed; allowed: 0 < phi <= 0.5")
 
 
 QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}

@@ -90,7 +90,7 @@ def measured_apart(
         while True:
             try:
                 told = receiving.recv()
-            except EOFError as error:
+            except (EOFError, OSError) as error:  # before a message, or within one
                 process.join()
                 raise WorkerDied(
                     f"the process of a run ended with {process.exitcode}; fewer particles, or fewer cases "

@@ -24,6 +24,7 @@ from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from md import BackendUnavailableError, SimulationFault
 from md import backend as backends
+from sfc import checks
 from sfc.catalogue import CURVES
 from sfc.orderings import SCANS
 
@@ -80,7 +81,16 @@ def main(
         arguments: the command line, `sys.argv[1:]` if not given.
         spreads: whether rows are the same wherever, and beside whatever, they are measured; rows of times are
             not.
+
+    Raises:
+        TypeError: an argument of a wrong class.
     """
+    if not (isinstance(config_type, type) and issubclass(config_type, Settings)):
+        raise checks.refuse_class("config_type", config_type, "a class that extends Settings")
+    checks.function("measure", measure, "a function of a Config that yields rows")
+    checks.function("draw", draw, "a function of a table and a folder")
+    checks.instance("quick", quick, dict, "a dict of fields of the Config")
+    spreads = checks.flag("spreads", spreads)
     progress = _Progress()
     try:
         _run(config_type, measure, draw, quick, arguments, spreads, progress)

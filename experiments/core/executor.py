@@ -24,10 +24,12 @@ import sfc
 from experiments.core.apart import Piece, Round, WorkerDied, measured_apart, rounds_of
 from experiments.core.lifetime import end_with_parent
 from experiments.core.settings import Case, Settings, UsageError
+from sfc import checks
 
 Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
+MOST_WORKERS = 1024
 
 
 _one_at_a_time = threading.Lock()  # threads of one process would share Numba's
@@ -43,7 +45,9 @@ class Executor:
         grammars: name -> text of the curves that were registered by file.
 
     Raises:
-        UsageError: another place, a number of workers that is none, or Dask without its package.
+        TypeError: an argument of a wrong class.
+        ValueError: a number of workers that is not allowed.
+        UsageError: another place, or Dask without its package.
     """
 
     where: str = SERIAL
@@ -51,13 +55,16 @@ class Executor:
     grammars: Mapping[str, str] | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "where", checks.text("--executor", self.where))
+        workers = checks.integer("--workers", self.workers, 0, MOST_WORKERS, remedy="0 is one a core")
+        object.__setattr__(self, "workers", workers)
+        if self.grammars is not None:
+            checks.instance("grammars", self.grammars, Mapping, "a mapping of names to texts, or None")
         if self.where not in (SERIAL, PROCESSES) and "://" not in self.where:
             raise UsageError(
                 f"--executor {self.where}; allowed: {SERIAL}, {PROCESSES}, or the address of a Dask "
                 "scheduler, such as tcp://host:8786"
             )
-        if self.workers < 0:
-            raise UsageError(f"--workers {self.workers}; allowed: 0 or more; 0 is one a core")
         if "://" in self.where:
             try:
                 import distributed  # noqa: F401

@@ -1,6 +1,7 @@
 """Where a table comes from: configuration, code, packages, machine."""
 
 import hashlib
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -100,9 +101,10 @@ def code_of(root: Path) -> dict:
         in that commit. The last two are None where the code is not in a checkout.
 
     Raises:
+        TypeError: a root that is no path.
         OSError: a source cannot be read.
     """
-    hashed = hashlib.sha256()
+    root, hashed = Path(checks.instance("root", root, (str, os.PathLike), "a path")), hashlib.sha256()
     for path in sources_of(root):
         data = path.read_bytes()
         hashed.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)

@@ -66,7 +66,7 @@ class Record:
     """
 
     def __init__(self, folder: Path):
-        self.folder = Path(checks.instance("folder", folder, (str, os.PathLike), "a path"))
+        self.folder = _folder("folder", folder)
         journal = self.folder / JOURNAL
         self.release = weakref.finalize(self, os.close, _held(journal))
         try:
@@ -93,7 +93,12 @@ class Record:
         Raises:
             UsageError: a results folder that cannot be made or written.
         """
-        folder = Path(results) / experiment / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        checks.text("experiment", experiment)
+        folder = (
+            _folder("results", results)
+            / experiment
+            / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        )
         try:
             folder.mkdir(parents=True)
             (folder / JOURNAL).touch()
@@ -115,7 +120,7 @@ class Record:
             UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
                 another process has, that cannot be written, or whose journal is damaged.
         """
-        if not (Path(run) / JOURNAL).is_file():
+        if not (_folder("run", run) / JOURNAL).is_file():
             raise UsageError(
                 f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
             )
@@ -175,7 +180,7 @@ class Record:
         before = journal.stat().st_size
         try:
             with open(journal, "ab") as file:
-                file.write(_line(number, rows, round_number))
+                file.write(_line(number, rows, round_number, self.begin(number)))
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException as error:
@@ -245,7 +250,7 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
         OSError: it cannot be written; tells the file.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
-    path = Path(folder) / f"{name}.csv"
+    path = _folder("folder", folder) / f"{checks.text('name', name)}.csv"
     write_whole(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
 
@@ -259,7 +264,7 @@ def read_table(run: Path) -> pd.DataFrame:
     Raises:
         UsageError: a folder without a table, or with one that is damaged or cannot be read.
     """
-    run = Path(run)
+    run = _folder("run", run)
     if (run / JOURNAL).is_file():
         try:
             return _table(_read_journal(run / JOURNAL)[0])
@@ -295,7 +300,7 @@ def read_provenance(run: Path) -> dict:
     Raises:
         UsageError: a file that cannot be read, or is damaged.
     """
-    path = Path(run) / PROVENANCE
+    path = _folder("run", run) / PROVENANCE
     if not path.is_file():
         return {}
     try:
@@ -314,6 +319,10 @@ def read_provenance(run: Path) -> dict:
         if not isinstance(text, str):
             raise _damaged(path, f"grammar {name!r} is {checks.shown(text)}; allowed: text")
     return found
+
+
+def _folder(name: str, value: object) -> Path:
+    return Path(checks.instance(name, value, (str, os.PathLike), "a path"))
 
 
 def _damaged(path: Path, why: str) -> UsageError:
@@ -362,9 +371,13 @@ class _Case:
         self.finished = number is None
 
 
-def _line(number: int, rows: list[dict], round_number: int | None) -> bytes:
-    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all."""
-    text = json.dumps([number, rows, round_number])[:-1].encode()
+def _line(number: int, rows: list[dict], round_number: int | None, before: int = 0) -> bytes:
+    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all.
+
+    In the place of the round the last line of a case has -1 - `before`, the rounds before it: a reader sees
+    when one of them is gone.
+    """
+    text = json.dumps([number, rows, ~before if round_number is None else round_number])[:-1].encode()
     return b"%b, %d]\n" % (text, zlib.crc32(text))
 
 
@@ -374,7 +387,7 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
     Raises:
         UsageError: a damaged line before the last; tells which.
     """
-    lines: dict[int, dict[int | None, list[dict]]] = {}
+    lines: dict[int, dict[int, list[dict]]] = {}
     whole = 0
     with open(path, "rb") as file:
         for count, line in enumerate(file, 1):
@@ -392,20 +405,19 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
     return {number: _case_of(parts) for number, parts in lines.items()}, whole
 
 
-def _case_of(parts: dict[int | None, list[dict]]) -> _Case:
+def _case_of(parts: dict[int, list[dict]]) -> _Case:
     """A case from its lines by round; of rounds, those before the first that is missing."""
-    case, count = _Case(), len(parts.keys() - {None})
-    for number in range(count):
-        if number not in parts:
-            return case
+    case, number = _Case(), 0
+    while number in parts:
         case.add(parts[number], number)
-    if None in parts:
-        case.add(parts[None], None)
+        number += 1
+    if ~number in parts:
+        case.add(parts[~number], None)
     return case
 
 
-def _read_line(line: bytes) -> tuple[int, list[dict], int | None]:
-    """Number, rows and round of a line of the journal.
+def _read_line(line: bytes) -> tuple[int, list[dict], int]:
+    """Number, rows and round of a line of the journal; of the last of a case -1 - the rounds before it.
 
     Raises:
         ValueError: no JSON, another shape, or another CRC-32.
@@ -416,8 +428,8 @@ def _read_line(line: bytes) -> tuple[int, list[dict], int | None]:
         raise ValueError("no list of a case's number, its rows, their round and their CRC-32")
     if len(found) == 4 and found[3] != (crc := zlib.crc32(line.rpartition(b", ")[0])):
         raise ValueError(f"its CRC-32 is {crc}, and the line says {checks.shown(found[3])}")
-    number, rows, round_number = (*found, None)[:3] if len(found) == 2 else found[:3]
-    whole = checks.is_integer(number) and (round_number is None or checks.is_integer(round_number))
+    number, rows, round_number = (*found, -1)[:3] if len(found) == 2 else found[:3]
+    whole = checks.is_integer(number) and checks.is_integer(round_number)
     if not (whole and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
         raise ValueError("no number of a case with a list of its rows")
     return number, [{name: _plain(name, value) for name, value in row.items()} for row in rows], round_number

@@ -22,7 +22,7 @@ MOST_APART = 0.15  # phases from whole steps
 MOST_SLOWER = 0.05  # of a GPU's clock
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
-_NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases that are compared
+_NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases compared
 _FEWEST = 4  # cases, of which ticks can be told
 SEPARATOR = "; "
 

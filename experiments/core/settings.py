@@ -115,6 +115,29 @@ class Settings:
         for name, lowest in least.items():
             self.check(name, low=lowest)
 
+    def highest(self, name: str) -> float:
+        """The highest value of a field that is an axis; 0 of one without values, which `axes` refuses."""
+        return max(values(getattr(self, name)), default=0)
+
+    def check_particles(self) -> None:
+        """Look whether this machine has memory for the particles of the field `n`.
+
+        Raises:
+            UsageError: it has not.
+        """
+        for n in values(self.n):
+            self.check_memory(f"--n {n}", n, "particles")
+
+    def check_box(self) -> None:
+        """Look whether this machine has memory for the spheres of a box of the fields `length` and `height`.
+
+        Raises:
+            UsageError: it has not.
+        """
+        volume = min(self.length, 1e100) ** 2 * min(self.height, 1e100)
+        spheres = volume * self.highest("filling_fraction") / (math.pi / 6)
+        self.check_memory(f"--length {self.length:g} and --height {self.height:g}", spheres, "spheres")
+
     def check_memory(self, flags: str, count: float, what: str, each: int = PARTICLE_BYTES) -> None:
         """Look whether this machine has memory for what flags ask for, before any of it is taken.
 
@@ -128,9 +151,9 @@ class Settings:
             UsageError: they do not fit.
         """
         most = psutil.virtual_memory().total
-        if not count * each <= most:
+        if not (taken := count * each) <= most:
             raise UsageError(
-                f"{flags}: {_many(count)} {what} of at least {each} bytes each take {_many(count * each)} "
+                f"{flags:.200}: {_many(count)} {what}, at least {each} bytes each, take {_many(taken)} "
                 f"bytes; allowed: up to {most:,} bytes, the memory of this machine, {most // each:,} {what}"
             )
 
@@ -154,8 +177,10 @@ def axes(config: Settings) -> dict[str, tuple]:
     """The swept axes: field name -> values.
 
     Raises:
+        TypeError: a config that is no `Settings`.
         UsageError: an axis without a value, or with one twice.
     """
+    checks.instance("config", config, Settings, "a Config that extends Settings")
     given = {
         f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
     }
@@ -172,6 +197,7 @@ def cases(config: Settings) -> list[Case]:
     """Every combination of the axes, the last axis running fastest, for one repeat or run after the other.
 
     Raises:
+        TypeError: a config that is no `Settings`.
         UsageError: an axis without a value, or more than `MOST_CASES` cases.
         ValueError: what the Config itself refuses.
     """

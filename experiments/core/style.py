@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from md.whole import write_whole
+from sfc import checks
 
 if TYPE_CHECKING:
     import matplotlib.pyplot as plt
@@ -51,12 +52,12 @@ def use(footer: str = "") -> None:
 
 def colour(name: str) -> str:
     """The colour of an ordering, the same in every figure."""
-    return _COLOURS[_place(name) % len(_COLOURS)]
+    return _COLOURS[_place(checks.instance("name", name, str, "the name of an ordering")) % len(_COLOURS)]
 
 
 def marker(name: str) -> str:
     """The marker of an ordering, the same in every figure, so that colour is never the only sign."""
-    return _MARKERS[_place(name) % len(_MARKERS)]
+    return _MARKERS[_place(checks.instance("name", name, str, "the name of an ordering")) % len(_MARKERS)]
 
 
 def lines(names: list[str], column: str = "ordering") -> dict:

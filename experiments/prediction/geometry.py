@@ -15,10 +15,11 @@ import numpy as np
 
 import md
 import sfc
+from experiments.core.baselines import BASELINES
 from md.state import sphere_volume
 
 GASES = ("granular", "ideal")
-UNORDERED = ("shuffled", "lattice")
+UNORDERED = BASELINES
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class Geometry:
     def own_fraction(self, filling_fraction: float) -> float:
         """The filling fraction of volume as the gas has it: in 2D of area."""
         return filling_fraction * sphere_volume(self.dim) / sphere_volume(3)
+
+    def particles(self, side: int, height: int, filling_fraction: float) -> float:
+        """How many a gas has, before it is made; sides of any size may be asked for.
+
+        Args:
+            side: boxes a side.
+            height: of the cuboids, in d.
+            filling_fraction: of volume.
+        """
+        upright = 1 if self.dim == 2 else height if self.ordered == 2 else side
+        return min(side * side * upright, 10**200) * filling_fraction / sphere_volume(3)
 
     def gas(
         self, side: int, height: int, filling_fraction: float, kind: str, temperature: float, seed: int,

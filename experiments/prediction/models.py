@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sfc import cache
+from sfc import cache, checks
 
 MODELS = ("block", "lru", "set_associative")
 BYTES, LINE, WAYS = 16, 128, 16
@@ -56,11 +56,10 @@ def check_models(models: Sequence[str], capacities: Sequence[int]) -> None:
     """Look at what is asked for.
 
     Raises:
+        TypeError: no sequences of words and of integers.
         ValueError: an unknown model, or a capacity below 1.
     """
-    for model in models:
-        if model not in MODELS:
-            raise ValueError(f"unknown model {model!r}; known: {', '.join(MODELS)}")
-    for capacity in capacities:
-        if capacity < 1:
-            raise ValueError(f"--cache {capacity}; allowed: at least 1, in particles")
+    for model in checks.sequence("model", models, "words"):
+        checks.word("model", model, MODELS)
+    for capacity in checks.sequence("--cache", capacities, "integers"):
+        checks.integer("--cache", capacity, 1, unit="particles")

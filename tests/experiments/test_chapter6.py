@@ -414,7 +414,7 @@ class TestCounters:
             ({"counter": "nsight", "backend": "cpu"}, "--counter nsight beside --backend cpu; allowed: cuda"),
             (
                 {"counter": "cachegrind", "n": (2**20,)},
-                "--counter cachegrind of --n 1048576; allowed: up to 131,072",
+                "--n = 1048576; allowed: an integer up to 131072",
             ),
             (
                 {"counter": "vtune"},

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -238,6 +240,21 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, t
 
 
 @pytest.mark.quick
+def test_ctrl_c_while_python_imports_ends_with_status_130_and_a_line(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt")
+    root = Path(provenance.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.curves"],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+@pytest.mark.quick
 def test_ctrl_c_while_figures_are_drawn_again_ends_with_status_130(tmp_path, capsys, monkeypatch):
     run(tmp_path)
     folder = only_run(tmp_path)
@@ -256,3 +273,20 @@ def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, ca
     text = capsys.readouterr().out
     for wanted in ("Size of the toy", "--colour", "--quick", "--results", "--replot", "--seed", "--backend"):
         assert wanted in text
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"config_type": dict}, "config_type = .*; allowed: a class that extends Settings"),
+        ({"measure": 3}, "measure = 3 of class int; allowed: a function"),
+        ({"draw": None}, "draw = None"),
+        ({"quick": "yes"}, "quick = 'yes' of class str; allowed: a dict"),
+        ({"spreads": 1}, "spreads = 1 of class int; allowed: True or False"),
+    ],
+)
+def test_main_refuses_arguments_of_a_wrong_class(change, told):
+    right = {"config_type": Config, "measure": measure, "draw": draw, "quick": {}, "arguments": []}
+    with pytest.raises(TypeError, match=told):
+        main(**(right | change))

@@ -83,7 +83,7 @@ def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
     ("arguments", "told"),
     [
         (("--executor", "threads"), "--executor threads; allowed: serial, processes, or the address"),
-        (("--executor", "processes", "--workers", "-1"), "--workers -1; allowed: 0 or more"),
+        (("--executor", "processes", "--workers", "-1"), "--workers = -1; allowed: an integer of at least 0"),
         (("--executor", "nowhere://127.0.0.1:9"), "nowhere"),
     ],
 )
@@ -118,3 +118,18 @@ def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert run("--results", tmp_path, "--executor", "tcp://127.0.0.1:9") == 2
     assert "pip install -e '.[cluster]'" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("arguments", "error", "told"),
+    [
+        ({"where": 3}, TypeError, "--executor = 3 of class int"),
+        ({"workers": 1.0}, TypeError, "--workers = 1.0 of class float"),
+        ({"workers": 10**9}, ValueError, "--workers = 1000000000; allowed: .* up to 1024"),
+        ({"grammars": ["coil"]}, TypeError, r"grammars = \['coil'\] of class list; allowed: a mapping"),
+    ],
+)
+def test_an_executor_refuses_arguments_of_a_wrong_class(arguments, error, told):
+    with pytest.raises(error, match=told):
+        executor.Executor(**arguments)

@@ -10,6 +10,8 @@ import psutil
 import pytest
 
 from experiments.core import lifetime
+from experiments.core.apart import Piece, measured_apart
+from tests.experiments import toy
 from tests.experiments.test_executor import ROOT
 from tests.experiments.test_survival import argv
 from tests.processes import started
@@ -56,6 +58,33 @@ def idle(told) -> None:
     worker.start()
     told.send((worker.pid, heard.recv()))
     time.sleep(60)
+
+
+Config = toy.Config  # for the worker of a run
+
+
+def sleeping(config, begin):
+    """A timed case that never comes to its first round."""
+    yield from toy.measure(config)
+
+
+def timing(log: str, told) -> None:
+    """A process that measures a run of its own in another."""
+    multiprocessing.current_process()._config["daemon"] = False
+    piece = Piece(0, "Config", {"size": 1, "colour": "red", "seconds": 60.0, "log": log}, 0)
+    list(measured_apart(__name__, "sleeping", {}, [piece]))
+
+
+@pytest.mark.nightly
+def test_the_process_of_a_run_ends_with_the_main_process(tmp_path):
+    main, _ = started(timing, str(tmp_path / "log"))
+    while not (tmp_path / "log").exists() or not (tmp_path / "log").read_text().strip():
+        assert main.is_alive()
+        time.sleep(0.05)
+    worker = psutil.Process(int((tmp_path / "log").read_text().split()[-1]))
+    os.kill(main.pid, 9)
+    main.join()
+    assert gone([worker], 5)
 
 
 def waiting(tell) -> None:

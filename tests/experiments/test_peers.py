@@ -192,7 +192,7 @@ def test_lammps_asked_for_and_absent_is_refused_with_the_remedy(monkeypatch, fou
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"peers": ["lamps"]}, "--peers: unknown 'lamps'; known: lammps"),
+        ({"peers": ["lamps"]}, "unknown peers 'lamps'; allowed: one of lammps"),
         ({"search": ("linked",)}, "add --search verlet --precision float64"),
         ({"precision": ("float32",)}, "add --search verlet --precision float64"),
     ],

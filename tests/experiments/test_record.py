@@ -145,6 +145,21 @@ def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize(("gone", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
+def test_a_case_without_one_of_its_lines_is_not_finished(gone, begin, tmp_path):
+    held = Record.begun(tmp_path, "toy")
+    for number in (0, 1, 2, None):
+        held.add(0, [{"round": number}], number)
+    held.release()
+    journal = held.folder / JOURNAL
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for k, line in enumerate(lines) if k != gone))
+    again = Record.taken_up(held.folder)
+    assert again.finished == ({0} if gone is None else set())
+    assert begin == (3 if gone is None else again.begin(0))
+
+
+@pytest.mark.quick
 def test_lines_without_a_checksum_are_of_older_code_and_are_read(tmp_path):
     (tmp_path / JOURNAL).write_text(json.dumps([0, ROWS]) + "\n")
     assert read_table(tmp_path)["size"].tolist() == [1, -1]

@@ -1,5 +1,7 @@
 """What a Config takes: the classes of its annotations, ranges, and no more than there is room for."""
 
+import importlib
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +10,8 @@ import psutil
 import pytest
 
 import sfc
-from experiments.core import Settings
+from experiments.__main__ import listing
+from experiments.core import Settings, main
 from experiments.core.settings import MOST_CASES, UsageError, cases
 from tests.experiments.test_survival import run
 
@@ -106,6 +109,53 @@ def test_too_many_cases_are_refused_before_one_is_made():
     with pytest.raises(UsageError, match="400 of --repeats x 400 of --size: 160,000 cases"):
         cases(Config(size=tuple(range(400)), repeats=400))
     assert len(cases(Config(repeats=3))) == 6
+
+
+TOO_MUCH = {
+    "cache_hit": "--size 9000000",
+    "cache_map": "--size 9000000000",
+    "cooling": "--n 9999999999999",
+    "counters": "--n 9999999999999",
+    "decay": "--size 9000000",
+    "interval": "--n 1024 9999999999999",
+    "ladder": "--n 9999999999999",
+    "lift": "--chord 1e200",
+    "mixture": "--n " + 400 * "9",
+    "reorder_cost": "--n 9999999999999",
+    "searches": "--n 9999999999999",
+    "shaken": "--length 1e300",
+    "speed_up": "--height 1e300",
+    "timing": "--n 9999999999999",
+}
+TOO_MUCH_ELSE = [
+    ("cooling", "--observations 9999999999999"),
+    ("decay", "--looks 9999999999999"),
+    ("lift", "--cells 99999999"),
+    ("lift", "--frames 99999999999"),
+    ("cache_hit", f"--size {400 * '9'}"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"), [*((n, TOO_MUCH.get(n)) for n in listing() if n != "curves"), *TOO_MUCH_ELSE]
+)
+def test_no_experiment_begins_what_the_machine_has_no_memory_for(name, flags, tmp_path, capsys):
+    module = importlib.import_module(f"experiments.{name}")
+    arguments = ["--backend", "cpu", "--results", str(tmp_path), *flags.split()]
+    with pytest.raises(SystemExit) as ended:
+        main(module.Config, module.measure, module.draw, module.QUICK, arguments)
+    assert ended.value.code == 2
+    message = re.sub(r"\W+", " ", capsys.readouterr().err)  # the words, as they stand in a frame
+    assert flags.split()[0].strip("-") in message
+    assert "bytes allowed up to" in message
+    assert "the memory of this machine" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_spheres_larger_than_half_the_box_are_refused(capsys, tmp_path):
+    module = importlib.import_module("experiments.mixture")
+    with pytest.raises(ValueError, match=r"--widest = 1e\+30; allowed: .* half the box\); take more spheres"):
+        module.Config(widest=(1e30,))
 
 
 def test_too_many_repeats_end_with_status_2(tmp_path, capsys):

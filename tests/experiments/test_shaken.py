@@ -53,5 +53,5 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
     ],
 )
 def test_what_cannot_be_measured_is_refused(field, value):
-    with pytest.raises(ValueError, match=f"--{field.replace('_', '-')}"):
+    with pytest.raises(ValueError, match=field.replace("_", ".")):
         shaken.Config(**{field: value})

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.core.drawing import plane, solid, tubes
+from sfc import checks
 
 
 def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
@@ -16,8 +17,13 @@ def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
 
     Returns:
         (n, 3) points; those of one cube keep their distances.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    return path + gap * np.column_stack([path[:, :2] // side, np.zeros(len(path))])
+    path, side = tubes.points_of("path", path), checks.integer("side", side)
+    return path + checks.number("gap", gap) * np.column_stack([path[:, :2] // side, np.zeros(len(path))])
 
 
 def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.Figure:
@@ -30,8 +36,13 @@ def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.
 
     Returns:
         A figure of two panels.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    side, path = shape[2], path + 0.5
+    shape = checks.integers("shape", shape, count=3)
+    side, path = shape[2], tubes.points_of("path", path) + 0.5
     gap = 0.75 * side
     apart = pulled_apart(path, side, gap)
     around = (*(apart.max(axis=0)[:2] + 0.5), side)

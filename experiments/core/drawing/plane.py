@@ -5,6 +5,8 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MultipleLocator
 
+from sfc import checks
+
 MAP = "viridis"
 SHADES = 200
 _TICK_STEPS = (1, 2, 3, 4, 5, 8, 9, 10, 16, 20, 27, 32, 50, 64, 81, 100)
@@ -18,8 +20,16 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
         path: (n, 2) cells in visiting order.
         shape: cells along x and y.
         inches: width of the panel, from which the width of the lines follows.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    cell = 72 * inches / max(shape)  # points
+    path = checks.array("path", path, "fiu", "cells", ("n", 2))
+    if not len(path):
+        raise checks.refuse_value("path", path, "one cell or more")
+    shape = checks.integers("shape", shape, count=2)
+    cell = 72 * checks.number("inches", inches, above=0) / max(shape)  # points
     _draw_grid(panel, shape, cell)
     parts = max(1, SHADES // len(path))  # of a step, so that the colour runs smoothly along a short path
     points = _subdivided(path + 0.5, parts)

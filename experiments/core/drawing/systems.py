@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
+from sfc import checks
+
 EDGE, SPHERE = "0.55", "#0072B2"
 
 
@@ -16,8 +18,13 @@ def draw_system(panel: plt.Axes, shape: tuple[int, int, int], columns: bool = Fa
         panel: three-dimensional axes.
         shape: boxes along each axis; in d.
         columns: whether the boxes are as high as the block.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    nx, ny, nz = shape
+    nx, ny, nz = checks.integers("shape", shape, count=3)
+    columns = checks.flag("columns", columns)
     levels = (0, nz) if columns else range(nz + 1)
     lines = [[(x, 0, 0), (x, 0, nz)] for x in range(nx + 1)] + [
         [(x, 0, nz), (x, ny, nz)] for x in range(nx + 1)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfc import checks
 from sfc.compile import kernel
 
 
@@ -22,6 +23,22 @@ class Mesh(NamedTuple):
     normals: np.ndarray
     position: np.ndarray
     triangles: np.ndarray
+
+
+def points_of(name: str, points: np.ndarray) -> np.ndarray:
+    """Points in space, one at least, as (n, 3) float64 without gaps.
+
+    Args:
+        name: of the argument, for the message.
+        points: (n, 3) numbers.
+
+    Raises:
+        ValueError: another shape or dtype, or none.
+    """
+    found = checks.array(name, points, "fiu", "numbers", ("n", 3))
+    if not len(found):
+        raise checks.refuse_value(name, points, "one point or more")
+    return np.ascontiguousarray(found, dtype=float)
 
 
 def path_mesh(
@@ -44,8 +61,15 @@ def path_mesh(
 
     Returns:
         The mesh; its position runs over the whole path.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    path = np.asarray(path, dtype=float)
+    path = points_of("path", path)
+    checks.number("radius", radius, above=0)
+    checks.number("jumps", jumps, low=0)
+    checks.number("longest", longest, above=0)
     step = np.diff(path, axis=0)
     breaks = np.flatnonzero(
         (np.count_nonzero(step, axis=1) > 1) | (np.abs(step).max(axis=1) > longest + 1e-9)
@@ -70,7 +94,13 @@ def rounded(path: np.ndarray, pieces: int, bend: float = 0.42) -> tuple[np.ndarr
 
     Returns:
         (m,) places, a whole number at a point of the path, and (m, 3) points.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
+    path, pieces = points_of("path", path), checks.integer("pieces", pieces)
+    checks.number("bend", bend, above=0)
     number = np.arange(len(path), dtype=float)
     if len(path) < 3:
         return number, path
@@ -96,8 +126,14 @@ def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps
 
     Returns:
         The mesh; every vertex is at `radius` from the line.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a shape, dtype or number that is not allowed.
     """
-    line = np.ascontiguousarray(line, dtype=float)
+    line = points_of("line", line)
+    position = checks.array("position", position, "fiu", "numbers", (len(line),))
+    sides, caps = checks.integer("sides", sides, 3), checks.integer("caps", caps)
     frames = np.empty((len(line), 3, 3))
     _transport(line, frames)
     turn = 2 * np.pi * np.arange(sides) / sides
