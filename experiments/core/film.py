@@ -14,6 +14,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.animation import FFMpegWriter
 
+from md.checks import path as as_path
 from sfc import checks
 
 WITHOUT = "no film without imageio-ffmpeg; in the checkout: pip install -e '.[video]', then --replot this run"
@@ -50,7 +51,7 @@ def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0)
     import imageio_ffmpeg
 
     rate = checks.number("rate", rate, above=0, unit="pictures a second")
-    path, shown = Path(path), 0
+    path, shown = as_path("path", path), 0
     writer = FFMpegWriter(fps=rate, codec="h264", extra_args=_QUALITY)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:

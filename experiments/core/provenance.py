@@ -1,7 +1,6 @@
 """Where a table comes from: configuration, code, packages, machine."""
 
 import hashlib
-import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import psutil
 
 from experiments.core.settings import Settings
 from md import backend as backends
+from md.checks import path as as_path
 from sfc import checks
 
 PACKAGES = (
@@ -104,7 +104,7 @@ def code_of(root: Path) -> dict:
         TypeError: a root that is no path.
         OSError: a source cannot be read.
     """
-    root, hashed = Path(checks.instance("root", root, (str, os.PathLike), "a path")), hashlib.sha256()
+    root, hashed = as_path("root", root), hashlib.sha256()
     for path in sources_of(root):
         data = path.read_bytes()
         hashed.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.core.settings import UsageError
+from md.checks import path as as_path
 from md.whole import write_whole
 from sfc import checks
 
@@ -66,7 +67,7 @@ class Record:
     """
 
     def __init__(self, folder: Path):
-        self.folder = _folder("folder", folder)
+        self.folder = as_path("folder", folder)
         journal = self.folder / JOURNAL
         self.release = weakref.finalize(self, os.close, _held(journal))
         try:
@@ -95,7 +96,7 @@ class Record:
         """
         checks.text("experiment", experiment)
         folder = (
-            _folder("results", results)
+            as_path("results", results)
             / experiment
             / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         )
@@ -120,7 +121,7 @@ class Record:
             UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
                 another process has, that cannot be written, or whose journal is damaged.
         """
-        if not (_folder("run", run) / JOURNAL).is_file():
+        if not (as_path("run", run) / JOURNAL).is_file():
             raise UsageError(
                 f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
             )
@@ -250,7 +251,7 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
         OSError: it cannot be written; tells the file.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
-    path = _folder("folder", folder) / f"{checks.text('name', name)}.csv"
+    path = as_path("folder", folder) / f"{checks.text('name', name)}.csv"
     write_whole(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
 
@@ -264,7 +265,7 @@ def read_table(run: Path) -> pd.DataFrame:
     Raises:
         UsageError: a folder without a table, or with one that is damaged or cannot be read.
     """
-    run = _folder("run", run)
+    run = as_path("run", run)
     if (run / JOURNAL).is_file():
         try:
             return _table(_read_journal(run / JOURNAL)[0])
@@ -300,7 +301,7 @@ def read_provenance(run: Path) -> dict:
     Raises:
         UsageError: a file that cannot be read, or is damaged.
     """
-    path = _folder("run", run) / PROVENANCE
+    path = as_path("run", run) / PROVENANCE
     if not path.is_file():
         return {}
     try:
@@ -319,10 +320,6 @@ def read_provenance(run: Path) -> dict:
         if not isinstance(text, str):
             raise _damaged(path, f"grammar {name!r} is {checks.shown(text)}; allowed: text")
     return found
-
-
-def _folder(name: str, value: object) -> Path:
-    return Path(checks.instance(name, value, (str, os.PathLike), "a path"))
 
 
 def _damaged(path: Path, why: str) -> UsageError:

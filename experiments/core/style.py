@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from md.checks import path as as_path
 from md.whole import write_whole
 from sfc import checks
 
@@ -111,7 +112,8 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
     """
     import matplotlib.pyplot as plt
 
-    paths = [Path(folder) / f"{name}.png", Path(folder) / f"{name}.pdf"]
+    folder = as_path("folder", folder)
+    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     if _footer:
         wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
         told = "\n".join(textwrap.wrap(_footer, wide))
@@ -135,4 +137,5 @@ def write_figure(figure: plt.Figure, path: Path) -> None:
     Raises:
         OSError: it cannot be written; tells the file.
     """
+    path = as_path("path", path)
     write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

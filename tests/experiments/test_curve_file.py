@@ -168,7 +168,7 @@ def test_a_nested_file_ends_with_status_2(tmp_path, capsys):
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
 def test_what_is_no_file_is_not_read(path, tmp_path, capsys):
     message = refusal(tmp_path, capsys, "--curve-file", path)
-    assert f"curve file {path} is a folder, a pipe or a device; allowed: a file" in message
+    assert f"curve file {path} is no regular file; allowed: a file" in message
 
 
 @pytest.mark.quick
