@@ -99,7 +99,7 @@ class Config(TimedSettings):
         self.check_least({"n": 64, "steps": 1})
         if self.counter == "cachegrind":
             self.check("n", high=MOST, unit="particles", remedy="--counter cachegrind is slow")
-        self.check_particles()
+        self.check_particles(len(self.ordering) + 1)
 
 
 QUICK = {"n": (2**15,), "runs": 1, "counter": "none"}

@@ -74,7 +74,7 @@ class Config(TimedSettings):
         self.check_known(known)
         self.check_above_zero({"filling_fraction": 0.5, "speed": 0.01})
         self.check_least({"n": 64, "interval": 1, "least_steps": 1})
-        self.check_particles()
+        self.check_particles(3)
 
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),

@@ -96,7 +96,7 @@ class Config(TimedSettings):
         super().__post_init__()
         self.check_known({"rung": tuple(RUNGS), "precision": PRECISIONS})
         self.check_least({"n": 100, "steps": 1, "warmup": 1})
-        self.check_particles()
+        self.check_particles(len(self.rung) + 1)
 
 
 QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "runs": 1, "steps": 5,

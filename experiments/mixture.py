@@ -59,7 +59,7 @@ class Config(TimedSettings):
         self.check_known({"search": tuple(md.search.SEARCHES), "precision": PRECISIONS})
         self.check_above_zero({"filling_fraction": 0.5, "share": 1.0})
         self.check_least({"n": 100, "widest": 1, "steps": 1, "warmup": 1})
-        self.check_particles()
+        self.check_particles(len(self.search) + 1)
         side = md.scenes.box_for(self.n, self.filling_fraction).lengths[0]
         self.check("widest", high=side / 2, unit="d, half the box", remedy="take more spheres with --n")
 

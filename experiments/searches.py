@@ -79,7 +79,7 @@ class Config(TimedSettings):
         self.check_known(known | {"peers": tuple(PEERS)})
         self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
         self.check_above_zero({"filling_fraction": 0.5})
-        self.check_particles()
+        self.check_particles(len(self.search) * len(self.cell_order) + 1)
         for name in values(self.search):
             kind = md.search.SEARCHES[name]
             if kind.sorts_data and not set(values(self.cell_order)) & set(kind.cell_orders(3)):

@@ -42,6 +42,7 @@ class Config(TimedSettings):
     """Sweep of the main job."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
+    OLD_FIELDS: ClassVar[dict[str, str | None]] = TimedSettings.OLD_FIELDS | {"warmup": None}
 
     n: tuple[int, ...] = (2**20,)
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
@@ -77,7 +78,7 @@ class Config(TimedSettings):
         self.check_known(known)
         self.check_least({"n": 2, "steps": 1, "reorder_every": 1, "cache": 1})
         self.check("filling_fraction", above=0, high=0.5, remedy="more cannot be packed")
-        self.check_particles()
+        self.check_particles(len(self.ordering) + 1)
         if self.steps > self.reorder_every:
             raise ValueError(
                 f"--steps {self.steps} beside --reorder-every {self.reorder_every}; allowed: up to as many, "

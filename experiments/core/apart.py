@@ -47,7 +47,8 @@ def rounds_of(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
     alone = []
     for one in measured:
         if isinstance(one, list):
-            yield one, one[0]["round"]
+            if one:
+                yield one, one[0]["round"]
         else:
             alone.append(one)
     yield alone, None

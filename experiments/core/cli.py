@@ -264,6 +264,8 @@ def _draw_again(draw: Draw, run: Path) -> None:
         UsageError: its table cannot be read or drawn, or its folder cannot be written; names the file.
     """
     table = read_table(run)
+    if "round" in table and "warning" not in table:  # of a run that has not come to its end
+        table = reliability.warned(table, "--quick" in read_provenance(run).get("command", ()))
     try:
         _draw(draw, table, run)
     except OSError as error:

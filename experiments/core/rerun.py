@@ -28,13 +28,15 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
         )
     check_experiment(run, flag, experiment)
     known = {f.name for f in fields(config_type)}
-    unknown = sorted(set(told["config"]) - known)
+    config = {config_type.OLD_FIELDS.get(k, k): v for k, v in told["config"].items()}
+    config.pop(None, None)
+    unknown = sorted(set(config) - known)
     if unknown:
         raise UsageError(
             f"{flag} {run} was run with settings that are not known any more: {', '.join(unknown)}; allowed: "
             f"a run of this code; its commit is {told.get('code', {}).get('commit')}"
         )
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in told["config"].items()}
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items()}
     try:
         return config_type(**settings)
     except (ValueError, TypeError) as error:

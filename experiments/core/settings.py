@@ -41,6 +41,7 @@ class Settings:
     """
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
+    OLD_FIELDS: ClassVar[dict[str, str | None]] = {}  # names in older runs -> names now; None for those gone
     CHANCE: ClassVar[str] = "repeat"  # the column that tells a case's seed; the field has an s more
 
     backend: str = "auto"
@@ -119,14 +120,18 @@ class Settings:
         """The highest value of a field that is an axis; 0 of one without values, which `axes` refuses."""
         return max(values(getattr(self, name)), default=0)
 
-    def check_particles(self) -> None:
+    def check_particles(self, at_once: int = 1) -> None:
         """Look whether this machine has memory for the particles of the field `n`.
+
+        Args:
+            at_once: simulations of them that are compared, and so are in memory at the same time.
 
         Raises:
             UsageError: it has not.
         """
         for n in values(self.n):
-            self.check_memory(f"--n {n}", n, "particles")
+            several = f", {at_once} times at once," if at_once > 1 else ""
+            self.check_memory(f"--n {n}{several}", n * at_once, "particles")
 
     def check_box(self) -> None:
         """Look whether this machine has memory for the spheres of a box of the fields `length` and `height`.

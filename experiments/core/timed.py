@@ -16,6 +16,7 @@ class TimedSettings(Settings):
     """
 
     CHANCE: ClassVar[str] = "run"
+    OLD_FIELDS: ClassVar[dict[str, str | None]] = {"samples": "rounds"}
 
     repeats: tyro.conf.Suppress[int] = 1
     runs: int = 3

@@ -151,3 +151,25 @@ def test_a_quick_run_is_one_run_and_warns_that_it_is_small(tmp_path, capsys):
     assert json.loads((folder / "provenance.json").read_text())["config"]["runs"] == 1
     assert reliability.SMALL in capsys.readouterr().err
     assert read_table(folder)["warning"].eq(reliability.SMALL).all()
+
+
+def test_an_unfinished_run_is_drawn_with_its_warnings(tmp_path, monkeypatch):
+    footers = []
+    monkeypatch.setattr("experiments.core.style.use", lambda footer="": footers.append(footer))
+    given = ("--runs", 1, "--rounds", 3, "--size", 1, 13, "--apart", 1.3)
+    assert run("--results", tmp_path, *given) == 1
+    assert run("--replot", only(tmp_path)) == 0
+    assert footers == [f"Warning: {reliability.PHASES}"] * 2
+
+
+def test_a_round_without_rows_is_none():
+    assert list(rounds_of([[], [{"round": 1}]])) == [([{"round": 1}], 1), ([], None)]
+
+
+def test_settings_of_older_runs_are_known_by_their_names_of_now(whole, tmp_path):
+    told = json.loads((whole / "provenance.json").read_text())
+    told["config"]["samples"] = told["config"].pop("rounds")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "provenance.json").write_text(json.dumps(told))
+    assert run("--from", tmp_path / "old", "--results", tmp_path) == 0
+    assert json.loads((only(tmp_path) / "provenance.json").read_text())["config"]["rounds"] == 6
