@@ -116,7 +116,7 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
             progress.left = f"--replot {options.replot} draws again"
-            _draw_again(draw, options.replot)
+            _draw_again(draw, options.replot, config.CHANCE == "run")
             sys.exit(0)
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
@@ -257,14 +257,19 @@ def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
         print(path)
 
 
-def _draw_again(draw: Draw, run: Path) -> None:
+def _draw_again(draw: Draw, run: Path, timed: bool) -> None:
     """Draw the figures of an earlier run.
+
+    Args:
+        draw: of the experiment.
+        run: its folder.
+        timed: whether its rows are times.
 
     Raises:
         UsageError: its table cannot be read or drawn, or its folder cannot be written; names the file.
     """
     table = read_table(run)
-    if "round" in table and "warning" not in table:  # of a run that has not come to its end
+    if timed and "warning" not in table:  # of a run that has not come to its end, or of older code
         table = reliability.warned(table, "--quick" in read_provenance(run).get("command", ()))
     try:
         _draw(draw, table, run)

@@ -15,6 +15,7 @@ PHASES = "phases and whole steps disagree by more than 15 %"
 CLOCK = "the GPU's clock fell by more than 5 %"
 RECORDED = "samples hold compiling or recording"
 SMALL = "too small for its answer to carry over"
+SERIAL = "samples were taken one after the other, not in rounds"
 
 MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
@@ -36,6 +37,8 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     """
     if table.empty:
         return table
+    if "round" not in table:  # of a run before 2026-11-23
+        return table.assign(warning=SERIAL)
     texts = pd.Series("", index=table.index)
     for _, rows in table.groupby("case" if "case" in table else lambda _: 0, sort=False):
         found = [text for text, check in CHECKS.items() if check(rows)]
@@ -54,7 +57,7 @@ def lines(table: pd.DataFrame) -> list[str]:
         for one in filter(None, text.split(SEPARATOR)):
             cases.setdefault(one, set()).add(int(case))
     every, found = table["case"].nunique(), []
-    for text in [text for text in [*CHECKS, SMALL] if text in cases]:
+    for text in [text for text in [*CHECKS, SMALL, SERIAL] if text in cases]:
         numbers = ", ".join(map(str, sorted(cases[text])))
         found.append(f"{text} ({'every case' if len(cases[text]) == every else f'case {numbers}'})")
     return found
@@ -78,7 +81,7 @@ def _runs_of(table: pd.DataFrame) -> dict[str, int]:
     for text, run in {*zip(table["warning"].fillna(""), runs, strict=True)}:
         for one in filter(None, text.split(SEPARATOR)):
             found.setdefault(one, set()).add(run)
-    return {text: len(found[text]) for text in [*CHECKS, SMALL] if text in found}
+    return {text: len(found[text]) for text in [*CHECKS, SMALL, SERIAL] if text in found}
 
 
 def is_busy(rows: pd.DataFrame) -> bool:

@@ -15,7 +15,7 @@ def times(lengths, rounds=5, spread=0.01, seed=0):
         {"ordering": f"order {k}", "phase": "step", "sample_ms": ms, "case": 0, "run": 0}
         for k, length in enumerate(lengths)
         for ms in length * noise[k]
-    )
+    ).assign(round=0)
 
 
 @pytest.mark.parametrize("tick", [4.0, 10.0])
@@ -104,3 +104,8 @@ def test_a_footer_has_each_warning_once():
 
 def test_nothing_of_an_empty_table():
     assert warned(pd.DataFrame(), quick=True).empty
+
+
+def test_samples_that_were_not_taken_in_rounds_are_told():
+    old = times([37.0]).drop(columns="round").assign(phases_over_step=2.0)
+    assert footer(warned(old)) == "Warning: samples were taken one after the other, not in rounds"
