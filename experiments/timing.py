@@ -259,10 +259,12 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
     figure, panels = plt.subplots(1, len(baselines) + 1, figsize=(3.3 * (len(baselines) + 1) + 1, 3.5))
     panels = np.atleast_1d(panels)
-    whole, told = rows[rows["phase"] == "step with reorder"], ""
+    whole, told, band = rows[rows["phase"] == "step with reorder"], "", ""
     for panel, baseline in zip(panels, baselines, strict=False):
         found = statistics.gains(whole, ["filling_fraction"], "ordering", baseline)
         told = statistics.caption(found)
+        if found["noise_floor"].notna().any():
+            band = "; grey: noise (one case measured twice)"
         shown = [one for one in names if one != baseline]
         figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
         figures.noise_band(panel, found)
@@ -277,7 +279,6 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
     figures.legend_outside(panels[-1], "memory order")
     age = f"; orders fresh (at most {rows['age_steps'].max()} steps old)" if "age_steps" in rows else ""
-    band = "; grey: noise (the same case measured twice)" if baselines else ""
     figure.suptitle(f"{title}{age}\n{told}{band}", fontsize=9)
     style.save(figure, out, name)
 

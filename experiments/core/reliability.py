@@ -15,7 +15,7 @@ PHASES = "phases and whole steps disagree by more than 15 %"
 CLOCK = "the GPU's clock fell by more than 5 %"
 RECORDED = "samples hold compiling or recording"
 SMALL = "too small for its answer to carry over"
-SERIAL = "samples were taken one after the other, not in rounds"
+SERIAL = "measured before samples were taken in rounds of random order"
 
 MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core

@@ -106,6 +106,6 @@ def test_nothing_of_an_empty_table():
     assert warned(pd.DataFrame(), quick=True).empty
 
 
-def test_samples_that_were_not_taken_in_rounds_are_told():
+def test_a_run_of_before_rounds_is_told():
     old = times([37.0]).drop(columns="round").assign(phases_over_step=2.0)
-    assert footer(warned(old)) == "Warning: samples were taken one after the other, not in rounds"
+    assert footer(warned(old)) == "Warning: measured before samples were taken in rounds of random order"
