@@ -24,7 +24,7 @@ MOST_SLOWER = 0.05  # of a GPU's clock
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
 _NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases compared
-_FEWEST = 4  # cases, of which ticks can be told
+_FEWEST = 3  # cases, of which ticks can be told
 SEPARATOR = "; "
 
 
@@ -87,20 +87,24 @@ def _runs_of(table: pd.DataFrame) -> dict[str, int]:
 def is_busy(rows: pd.DataFrame) -> bool:
     """Whether other work took cores that the run needed, or its threads waited for a core."""
     weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
-    lacking = _mean(_column(rows, "other_load_cores") - _column(rows, "spare_cores"), weights)
-    return lacking > MOST_OTHER or _mean(_column(rows, "waited_share"), weights) > MOST_WAITED
+    lacking = (_column(rows, "other_load_cores") - _column(rows, "spare_cores")).clip(lower=0)
+    waited = _mean(_column(rows, "waited_share"), weights)
+    return _mean(lacking, weights) > MOST_OTHER or waited > MOST_WAITED
 
 
 def sits_on_ticks(rows: pd.DataFrame) -> bool:
-    """Whether nearly all cases' samples last a whole number of ticks of the scheduler.
+    """Whether nearly all cases' whole samples last a whole number of ticks of the scheduler.
 
-    Cases whose samples differ in length by chance alone lie near a multiple in one of twelve; four or more
-    that all do are no chance.
+    Of the samples of a case in a round the longest counts, for the phases of a step are parts of it and end
+    between two ticks. A case lies near a multiple by chance in one of twelve; three or more that all do, each
+    in most of its rounds, are no chance.
     """
-    if "sample_ms" not in rows:
+    names = [name for name in _NAMES if name in rows]
+    if "sample_ms" not in rows or "round" not in rows:
         return False
-    names = [name for name in (*_NAMES, "phase", "part") if name in rows]
-    lengths = [part.to_numpy() for _, part in rows.groupby(names or (lambda _: 0))["sample_ms"]]
+    timed = rows.dropna(subset=["sample_ms", "round"])
+    whole = timed.groupby([*names, "round"])["sample_ms"].max()
+    lengths = [part.to_numpy() for _, part in whole.groupby(level=names)] if names else [whole.to_numpy()]
     for tick in TICK_MS:
         long = [part for part in lengths if np.median(part) > 0.9 * tick]
         near = [np.abs(part / tick - np.rint(part / tick)) < _NEAR_TICK for part in long]

@@ -121,12 +121,13 @@ def gains(
         `gain`; `over`, the baseline; `noise_floor`, the factor by which a case measured twice differs from
         itself in the worst of the runs (NaN if none was); with several runs
         `difference`, one of "faster", "slower", "no difference": none where the interval holds 1 or the gain
-        is within the noise floor.
+        is within the noise floor. Without a row, and without the columns of `gain`, where the baseline or
+        anything beside it was not measured.
     """
     every = ratios(table, by, label, baseline, value)
     every = every[~every[label].map(is_again)]
     if every.empty:
-        return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "gain", "noise_floor"])
+        return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "noise_floor"])
     found = over_runs(every, [*by, label], "gain")
     floors = noise_floors(table, by, label, value)
     found = found.merge(floors, on=by, how="left") if by else found.assign(noise_floor=_one(floors))
@@ -203,6 +204,8 @@ def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
     Returns:
         Columns `centre`, `low`, `high`; the index of the summary.
     """
+    if summary.empty:
+        return pd.DataFrame(columns=["centre", "low", "high"], dtype=float)
     several = value in summary
     names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{n}" for n in ONE_RUN]
     found = summary[names].set_axis(["centre", "low", "high"], axis=1)

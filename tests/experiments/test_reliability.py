@@ -12,10 +12,10 @@ def times(lengths, rounds=5, spread=0.01, seed=0):
     """Samples of some lengths in ms, one entry each."""
     noise = np.random.default_rng(seed).normal(1, spread, (len(lengths), rounds))
     return pd.DataFrame(
-        {"ordering": f"order {k}", "phase": "step", "sample_ms": ms, "case": 0, "run": 0}
+        {"ordering": f"order {k}", "phase": "step", "sample_ms": ms, "case": 0, "run": 0, "round": number}
         for k, length in enumerate(lengths)
-        for ms in length * noise[k]
-    ).assign(round=0)
+        for number, ms in enumerate(length * noise[k])
+    )
 
 
 @pytest.mark.parametrize("tick", [4.0, 10.0])
@@ -28,12 +28,22 @@ def test_times_on_ticks_are_warned_of(tick):
     assert warned(rows)["warning"].eq(TICKS).all()
 
 
+def test_steps_on_ticks_are_warned_of_though_their_phases_end_between_two():
+    parts = {"force": 10.0, "build": 24.0, "integrate": 6.0, "step": 40.0}  # ms, seen with spinning threads
+    rows = pd.concat(
+        [times([ms] * 8, rounds=7, spread=0.001).assign(phase=name) for name, ms in parts.items()]
+    )
+    assert reliability.sits_on_ticks(rows)
+    predicted = pd.DataFrame([{"ordering": "order 0", "model": "lru", "case": 0, "run": 0}])
+    assert reliability.sits_on_ticks(pd.concat([rows, predicted]))
+
+
 @pytest.mark.parametrize(
     "lengths",
     [
         [37.0, 42.9, 51.3, 66.1, 29.7, 35.5],  # of no common length
         [0.4] * 6,  # far shorter than a tick
-        [8.0, 8.0, 8.0],  # too few to tell from chance
+        [8.0, 8.0],  # too few to tell from chance
         [40.0, 33.0, 25.0, 61.0, 40.0, 75.0],  # two of six on a tick
     ],
 )
@@ -69,6 +79,12 @@ def test_load_counts_where_cores_are_lacking(other, spare, waited, expected):
     rows = times([37.0]).assign(other_load_cores=other, spare_cores=spare, waited_share=waited)
     assert reliability.is_busy(rows) is expected
     assert (BUSY in warned(rows).loc[0, "warning"]) is expected
+
+
+def test_cores_to_spare_in_one_sample_are_none_in_another():
+    rows = times([37.0, 37.0]).assign(spare_cores=4)
+    rows["other_load_cores"] = np.where(rows["ordering"] == "order 0", 0, 8)
+    assert reliability.is_busy(rows)
 
 
 def test_short_samples_weigh_little():

@@ -115,6 +115,12 @@ def test_a_case_compared_with_itself_alone_has_no_gains():
     assert gains({"shuffled": [[4.0]], again("shuffled"): [[4.0]]}).empty
 
 
+def test_no_gains_have_no_bounds():
+    empty = statistics.bounds(gains({"row": [[2.0]]}), "gain")
+    assert empty.columns.tolist() == ["centre", "low", "high"]
+    assert empty.empty
+
+
 def test_a_case_of_one_run_among_several_has_no_bounds():
     table = pd.concat([rows({"row": [[2.0], [3.0]]}, n=1), rows({"row": [[2.0]]}, n=2)])
     found = statistics.over_runs(table, ["n", "ordering"], "time_ms").set_index("n")

@@ -22,10 +22,10 @@ NONE_OF_THEM = [
     object,
     [1],
     {"a": 1},
-    np.timedelta64(3),
+    np.timedelta64(3, "s"),
     datetime.date.min,
 ]
-NO_NUMBERS = ["2", None, True, 1j, decimal.Decimal(2), np.timedelta64(2), datetime.date.min, [2.0]]
+NO_NUMBERS = ["2", None, True, 1j, decimal.Decimal(2), np.timedelta64(2, "s"), datetime.date.min, [2.0]]
 
 
 def state() -> md.State:

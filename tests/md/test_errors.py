@@ -193,7 +193,7 @@ class TestSimulation:
         with refused(r"curve 'plane' is 2D; the box .* is 3D"):
             self.of(backend, reorder=md.Reorder(plane, md.Every(5)))
 
-    @pytest.mark.parametrize("steps", [-1, 1.5, True, "3", None, np.timedelta64(3)])
+    @pytest.mark.parametrize("steps", [-1, 1.5, True, "3", None, np.timedelta64(3, "s")])
     def test_run_for_a_number_of_steps_that_is_none(self, steps, backend):
         error = ValueError if steps == -1 else TypeError
         with refused(r"steps = .*; allowed: an integer of at least 0", error):
@@ -282,7 +282,7 @@ class TestLaw:
         with refused("stiffness = 1.*; allowed: .*up to 1|diameter = 1e-299; allowed: large enough for a"):
             md.laws.SpringDashpot(stiffness, 0, diameter)
 
-    @pytest.mark.parametrize("value", [True, "1", None, 1j, np.timedelta64(1), [1.0], Decimal(1)])
+    @pytest.mark.parametrize("value", [True, "1", None, 1j, np.timedelta64(1, "s"), [1.0], Decimal(1)])
     def test_with_what_is_no_number(self, value):
         for name, values in (("stiffness", (value, 0)), ("damping", (1, value)), ("diameter", (1, 0, value))):
             with refused(rf"{name} = .* of class .*; allowed: a finite number", TypeError):

@@ -118,7 +118,7 @@ class TestProfiles:
             (1001, ValueError),
             (2.0, TypeError),
             (True, TypeError),
-            (np.timedelta64(3), TypeError),
+            (np.timedelta64(3, "s"), TypeError),
         ],
     )
     def test_a_number_of_slices_that_is_none_is_refused(self, bins, error):
@@ -159,7 +159,7 @@ class TestProfiles:
         for cells in (0, (2, 2, 2), (2, 0), (1001, 1), 32, ()):
             with pytest.raises(ValueError, match=r"cells.* = .*allowed"):
                 look(simulation, cells=cells)
-        for cells in (1.5, "32", None, (2, True), {2: 2}, np.timedelta64(2)):
+        for cells in (1.5, "32", None, (2, True), {2: 2}, np.timedelta64(2, "s")):
             with pytest.raises(TypeError, match=r"cells.* = .*allowed"):
                 look(simulation, cells=cells)
         for none in (simulation.state, None):

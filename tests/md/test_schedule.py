@@ -294,7 +294,7 @@ def test_what_is_no_schedule_is_refused(make, message):
         (lambda: md.Moved(True), r"fraction of Moved = True of class bool; allowed"),
         (lambda: md.Decayed(None), r"loss of Decayed = None of class NoneType; allowed: .*'auto'"),
         (lambda: md.Decayed(0.1, True), r"window of Decayed = True of class bool; allowed: an integer"),
-        (lambda: md.Every(np.timedelta64(5)), r"interval of Every = .* of class timedelta64; allowed"),
+        (lambda: md.Every(np.timedelta64(5, "s")), r"interval of Every = .* of class timedelta64; allowed"),
         (lambda: md.Every(2.5), r"interval of Every = 2\.5 of class float; allowed: an integer"),
     ],
 )

@@ -277,7 +277,7 @@ def test_a_wing_that_cannot_be_is_refused(options, said):
         ({"at": (1.0, True)}, r"at\[1\] = True"),
         ({"stiffness": True}, "stiffness of a wing = True of class bool"),
         ({"damping": 1j}, "damping of a wing = 1j"),
-        ({"depth": np.timedelta64(2)}, "depth of a wing = "),
+        ({"depth": np.timedelta64(2, "s")}, "depth of a wing = "),
     ],
 )
 def test_a_wing_of_what_is_no_number_is_refused(options, said):

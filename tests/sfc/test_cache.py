@@ -235,7 +235,7 @@ def test_addresses_beyond_32_bits():
 @pytest.mark.parametrize(
     ("capacity", "error"),
     [(0, ValueError), (-1, ValueError)]
-    + [(wrong, TypeError) for wrong in (2.0, True, np.True_, "3", None, np.timedelta64(3))],
+    + [(wrong, TypeError) for wrong in (2.0, True, np.True_, "3", None, np.timedelta64(3, "s"))],
 )
 def test_a_capacity_that_is_no_positive_number_of_lines_or_slots_is_refused(capacity, error):
     message = f"capacity = {re.escape(repr(capacity))}.*; allowed: an integer of at least 1"

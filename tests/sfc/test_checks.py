@@ -14,8 +14,14 @@ from sfc import checks
 from tests.strategies import INTEGER_DTYPES
 
 NO_INTEGERS = [2.0, True, np.True_, "2", b"2", None, 2j, Decimal(2), Fraction(2), [2], {}, np.float64(2)]
-NO_INTEGERS += [np.timedelta64(2), np.timedelta64("NaT"), datetime.timedelta(2), np.array(2), float("nan")]
-NO_NUMBERS = [True, np.False_, "2", None, 2j, np.complex64(2), Decimal(2), [2.0], {}, np.timedelta64(2)]
+NO_INTEGERS += [
+    np.timedelta64(2, "s"),
+    np.timedelta64("NaT", "s"),
+    datetime.timedelta(2),
+    np.array(2),
+    float("nan"),
+]
+NO_NUMBERS = [True, np.False_, "2", None, 2j, np.complex64(2), Decimal(2), [2.0], {}, np.timedelta64(2, "s")]
 NO_NUMBERS += [datetime.date(2020, 1, 1), np.datetime64("2020"), np.array(2.0)]
 
 
@@ -110,7 +116,7 @@ class TestIntegers:
         assert (one, each) == ((3, 3), (3, 4))
         assert {type(side) for side in one + each} == {int}
 
-    @pytest.mark.parametrize("value", [2.0, True, "22", None, {}, np.timedelta64(2), {2, 3}], ids=repr)
+    @pytest.mark.parametrize("value", [2.0, True, "22", None, {}, np.timedelta64(2, "s"), {2, 3}], ids=repr)
     def test_neither_one_nor_one_for_each_is_a_type_error(self, value):
         parts = ("tile = ", "allowed: an integer of at least 1, or 2 of them; as 4")
         refused(lambda: checks.per_axis("tile", value, 2, remedy="as 4"), TypeError, *parts)

@@ -51,7 +51,7 @@ class TestArrays:
         refused(lambda: cells(np.zeros((1, 2), dtype)), ValueError, *parts)
 
     @pytest.mark.parametrize(
-        "values", [[[np.timedelta64(1), 2]], [["1", "2"]], [[1.5, 2]], [[2**70, 1]], [[None, 1]]]
+        "values", [[[np.timedelta64(1, "s"), 2]], [["1", "2"]], [[1.5, 2]], [[2**70, 1]], [[None, 1]]]
     )
     def test_entries_of_another_class_are_refused(self, values):
         refused(

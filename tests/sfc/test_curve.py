@@ -183,7 +183,7 @@ class TestRefusals:
             with pytest.raises(ValueError, match=expected):
                 curve.traversal(wrong)
 
-    @pytest.mark.parametrize("order", [1.5, True, "2", nightly(None), np.timedelta64(2)])
+    @pytest.mark.parametrize("order", [1.5, True, "2", nightly(None), np.timedelta64(2, "s")])
     def test_an_order_that_is_no_integer_is_refused(self, name, dim, order):
         curve = sfc.curve(name, dim)
         message = rf"order of {name} in {dim}D = .* of class {type(order).__name__}; allowed: an integer of"

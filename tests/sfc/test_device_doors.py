@@ -69,7 +69,7 @@ def test_what_is_no_ordering_is_refused(wrong):
         ((2.0, 2, "i4"), TypeError),
         ((2, 1, "i4"), ValueError),
         ((2, 2, "f4"), ValueError),
-        ((2, 2, "m8"), ValueError),
+        ((2, 2, "m8[s]"), ValueError),
     ],
 )
 def test_the_source_for_no_curve_is_refused(arguments, error):

@@ -46,7 +46,7 @@ def test_samples_that_no_memory_holds_are_refused_before_they_are_drawn(measure)
 @pytest.mark.parametrize(
     ("norm", "error"),
     [(0, ValueError), (3, ValueError), (math.nan, ValueError), (1.5, ValueError)]
-    + [(wrong, TypeError) for wrong in (True, "2", None, 2j, [2], np.array([1, 2]), np.timedelta64(2))],
+    + [(wrong, TypeError) for wrong in (True, "2", None, 2j, [2], np.array([1, 2]), np.timedelta64(2, "s"))],
 )
 def test_another_norm_is_refused(norm, error):
     with pytest.raises(error, match=r"norm = .*; allowed: 1, 2 or math.inf"):
@@ -67,7 +67,7 @@ def test_a_window_longer_than_one_side_is_refused(window):
         locality.clusters(sfc.ordering("row", (6, 4)), window)
 
 
-@pytest.mark.parametrize("window", [2.0, True, "ab", None, (2, 2.0), np.timedelta64(2), {2: 2}])
+@pytest.mark.parametrize("window", [2.0, True, "ab", None, (2, 2.0), np.timedelta64(2, "s"), {2: 2}])
 def test_a_window_of_a_wrong_class_is_refused(window):
     with pytest.raises(
         TypeError, match=r"window(\[1\])? = .* of class .*; allowed: an integer of at least 1"

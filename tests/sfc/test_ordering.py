@@ -136,7 +136,7 @@ def test_a_side_out_of_range_is_refused(side):
         sfc.Ordering("own", (3, side), lambda cells: cells[:, 0])
 
 
-@pytest.mark.parametrize("side", [2.5, True, "3", None, np.timedelta64(3)])
+@pytest.mark.parametrize("side", [2.5, True, "3", None, np.timedelta64(3, "s")])
 def test_a_side_that_is_no_integer_is_refused(side):
     with pytest.raises(TypeError, match=r"shape\[1\] = .* of class .*; allowed: an integer of at least 1"):
         sfc.ordering("row", (4, side))

@@ -31,7 +31,7 @@ def test_a_tile_that_is_none_is_refused(tile):
         sfc.ordering("tiled", (5, 5), tile=tile)
 
 
-@pytest.mark.parametrize("tile", [2.0, True, "22", None, {2: 2}, (2, 2.0), np.timedelta64(2)])
+@pytest.mark.parametrize("tile", [2.0, True, "22", None, {2: 2}, (2, 2.0), np.timedelta64(2, "s")])
 def test_a_tile_of_a_wrong_class_is_refused(tile):
     with pytest.raises(TypeError, match=r"tile(\[1\])? = .* of class .*; allowed: an integer of at least 1"):
         sfc.ordering("tiled", (5, 5), tile=tile)
