@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, help="one input, alone")
     parser.add_argument("--here", action="store_true", help="in this process, for a debugger")
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds of silence that are a hang")
     parser.add_argument("--shown", type=int, default=25, help="causes that are told")
     given = parser.parse_args()
     if given.number is not None:
@@ -30,13 +31,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             task = Task(name, given.seed, given.number, 1)
             found = (
-                tried(known[name], given.seed, given.number) if given.here else alone(task, TIMEOUT, Path(folder))
+                tried(known[name], given.seed, given.number) if given.here else alone(task, given.timeout, Path(folder))
             )
         print(found.verdict, found.told, found.cause, found.more, sep="\n")
         sys.exit(found.verdict in FAILURES)
     shares = {name: known[name].share for name in given.family or known}
     tell = (lambda _: None) if given.quiet else (lambda line: print(line, flush=True))
-    report = campaign(shares, given.inputs, given.seed, workers=given.workers, batch=given.batch, tell=tell)
+    report = campaign(shares, given.inputs, given.seed, workers=given.workers, batch=given.batch,
+                      timeout=given.timeout, tell=tell)
     print(report.told(given.shown))
     sys.exit(bool(report.kept))
 

@@ -159,8 +159,8 @@ def judged(case: Case) -> Judged:
         return _judged_error(case, error, admitted, plain)
     if plain is None:
         bad = [n for n, good in zip(case.arguments, admitted, strict=True) if good is False]
-        kinds = ", ".join(f"{n} of {type(case.arguments[n]).__name__}" for n in bad)
-        return Judged("wrong", case.told(), f"{case.name} took {kinds}", f"gave {shown(answer)}")
+        what = f"{re.sub('<.*>', '', case.name)} took what it must refuse for {', '.join(bad)}"
+        return Judged("wrong", case.told(), what, f"gave {shown(answer)}")
     if case.check is not None:
         try:
             case.check(answer, plain)
