@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.judge import Judged
-from tests.fuzz.worker import Task, work
+from tests.fuzz.worker import READY, Task, work
 
 VERDICTS = ("accepted", "refused", "weak", "obscure", "wrong", "crash", "hang")
 FAILURES = VERDICTS[2:]
@@ -29,6 +29,7 @@ TIMEOUT = 30.0  # s, without a word of an input
 PREPARING = 900.0  # s, in which a family makes what its inputs share: kernels may be compiled
 SHOWN = 25  # causes in a report
 _CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["md", "experiments.core", "tests.fuzz.worker", "tests.fuzz.families"])
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,9 @@ def campaign(
         timeout: seconds of silence after which an input stands still.
         planted: whether the families are those that fail.
         tell: is given a line now and then.
+
+    Raises:
+        RuntimeError: a family cannot make what its inputs share.
     """
     report, begun = Report(), time.monotonic()
     todo = collections.deque(_tasks(shares, inputs, seed, batch, planted))
@@ -200,8 +204,9 @@ def alone(task: Task, timeout: float, folder: Path) -> Judged:
                 code = worker.end()
                 return Judged("crash", cause=f"{task.family}: {_how(code)}", more=worker.last_words())
             worker.heard = time.monotonic()
-            if heard != "ready":
+            if not isinstance(heard, str):
                 return heard[1]
+            _begun(heard)
             worker.ready = True
     finally:
         if not worker.pipe.closed:
@@ -246,7 +251,8 @@ def _take(worker: _Worker, report: Report) -> bool:
         while worker.pipe.poll():
             heard = worker.pipe.recv()
             worker.heard = time.monotonic()
-            if heard == "ready":
+            if isinstance(heard, str):
+                _begun(heard)
                 worker.ready = True
                 continue
             number, found = heard
@@ -257,6 +263,12 @@ def _take(worker: _Worker, report: Report) -> bool:
     except (EOFError, OSError):
         return False
     return True
+
+
+def _begun(heard: str) -> None:
+    """Raise where a worker says that it cannot begin."""
+    if heard != READY:
+        raise RuntimeError(heard)
 
 
 def _note(report: Report, task: Task, number: int, found: Judged, before: int = 0) -> None:

@@ -26,12 +26,28 @@ ROOT = Path(__file__).parents[2]
 OURS = tuple(f"{ROOT / package}{os.sep}" for package in ("sfc", "md", "experiments"))
 NAMES = ("sfc", "md", "experiments")
 # How messages of the project say what is allowed: by this word, by a list of what is known, or by a remedy.
-SAYS = re.compile(r"\ballowed\b|\bknown\b|; (take|give|choose|lower|raise|enlarge|update|wait|start|needs)\b")
+SAYS = re.compile(
+    r"\ballowed\b|\bknown\b"
+    r"|; (take|give|choose|lower|raise|enlarge|update|wait|start|put|move|delete|do|free|look)\b"
+)
 SHOWN = 400
 
 
 class WrongError(Exception):
     """An answer that is not the reference's."""
+
+
+class RefusedError(Exception):
+    """A command line that ended with a message.
+
+    Args:
+        message: what it said.
+        clear: whether it told what is allowed, or what is wrong with the line itself.
+    """
+
+    def __init__(self, message: str, clear: bool):
+        super().__init__(message)
+        self.clear = clear
 
 
 def require(holds: Any, what: str) -> None:
@@ -153,6 +169,10 @@ def judged(case: Case) -> Judged:
         return Judged("wrong", case.told(), f"the fuzz: {error!r}"[:200], _end_of(error))
     try:
         answer = case.call(**case.arguments)
+    except RefusedError as error:
+        if error.clear:
+            return Judged("refused")
+        return Judged("weak", case.told(), f"{case.name}: {_pattern(error)}", str(error)[-600:])
     except MemoryError as error:
         return Judged("obscure", case.told(), f"MemoryError at {_place(error)}", _end_of(error))
     except Exception as error:

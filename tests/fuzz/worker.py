@@ -22,6 +22,7 @@ from tests.fuzz.families import Family, families
 from tests.fuzz.judge import Judged, judged
 
 MEMORY = 6 * 2**30  # bytes of address space; beyond it an input gets a MemoryError
+READY = "ready"
 FAR = 600  # file descriptors from here on are the worker's own: an input may open or close small ones
 PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that nobody has written holds no zeros
 
@@ -47,7 +48,7 @@ class Task(NamedTuple):
 def work(pipe: Connection, log: str) -> None:
     """Try the inputs of each task that comes, and tell the verdict of each at once.
 
-    Sends "ready" before the first input of a task, then (number, `Judged`) of each.
+    Sends `READY` before the first input of a task, or why it cannot begin; then (number, `Judged`) of each.
 
     Args:
         pipe: to the harness.
@@ -64,9 +65,13 @@ def work(pipe: Connection, log: str) -> None:
                 known[task.planted] = families(task.planted)
             family = known[task.planted][task.family]
             if family.name not in prepared:
-                family.prepare()
+                try:
+                    family.prepare()
+                except Exception:
+                    pipe.send(f"{family.name} cannot be prepared: {traceback.format_exc()}")
+                    return
                 prepared.add(family.name)
-            pipe.send("ready")
+            pipe.send(READY)
             for number in range(task.first, task.first + task.count):
                 pipe.send((number, tried(family, task.seed, number)))
 

@@ -197,7 +197,7 @@ def saved_and_loaded(sim: md.Simulation) -> None:
 def a_simulation(draw: Draw, **fixed: Any) -> md.Simulation:
     """One that works, a few steps on."""
     start = fixed.pop("start", None) or state(draw, kinds="p")
-    while max(start.box.lengths) > 100 or min(start.box.lengths) < 1:
+    while max(start.box.lengths) > 100 or min(start.box.lengths) < 1 or start.radius is not None and min(start.radius) < 0.01:
         start = state(draw, kinds="p")
     options = {"search": draw.choice(("linked", "verlet", "lbvh", "naive")), "dt": 1e-3, "backend": "cpu"}
     options["precision"] = draw.choice(("float64", "float64", "float32"))
