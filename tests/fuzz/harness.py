@@ -134,9 +134,10 @@ class _Worker:
 
     def last_words(self) -> str:
         try:
-            return self.log.read_text(errors="replace")[-1500:]
+            told = self.log.read_text(errors="replace")
         except OSError:
             return ""
+        return told[max(0, told.rfind("Fatal Python error")) :][:1500]
 
 
 def campaign(

@@ -27,7 +27,7 @@ OURS = tuple(f"{ROOT / package}{os.sep}" for package in ("sfc", "md", "experimen
 NAMES = ("sfc", "md", "experiments")
 # How messages of the project say what is allowed: by this word, by a list of what is known, or by a remedy.
 SAYS = re.compile(
-    r"\ballowed\b|\bknown\b"
+    r"\ballow(s|ed)\b|\bknown\b"
     r"|; (take|give|choose|lower|raise|enlarge|update|wait|start|put|move|delete|do|free|look)\b"
 )
 SHOWN = 400

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ import md
 from tests.fuzz.drawing import Draw, changed, number, some_array
 from tests.fuzz.families import Family
 from tests.fuzz.families.simulations import LAW, a_simulation, outcome, state
-from tests.fuzz.judge import Case, made_case, require
+from tests.fuzz.judge import SAYS, Case, made_case, require
 from tests.fuzz.kinds import AnyPath, Flag, Integer, Kind
 
+REASON = re.compile(f"{SAYS.pattern}|the file is damaged")
 WORDS = ("none", "linked", "0", "hilbert", "velocity_verlet", "float32", "cuda", "", "x" * 300)
 
 
@@ -77,7 +79,7 @@ def flipped(draw: Draw) -> Case:
     sim, raw = draw.choice(saved())
     path = Path("damaged.npz")
     path.write_bytes(damaged(draw, raw))
-    return made_case(draw, "Simulation.load", md.Simulation.load, {"path": AnyPath(path)}, calm=1.0,
+    return made_case(draw, "Simulation.load", md.Simulation.load, {"path": AnyPath(path)}, calm=1.0, says=REASON,
                      check=lambda found, _: same_simulation(found, sim))  # fmt: skip
 
 
@@ -159,7 +161,7 @@ def crafted(draw: Draw) -> Case:
         found.save("again.npz")
         same_simulation(md.Simulation.load("again.npz"), found)
 
-    return made_case(draw, "Simulation.load of a crafted file", call, {"path": AnyPath(path)}, calm=1.0, check=check)
+    return made_case(draw, "Simulation.load of a crafted file", call, {"path": AnyPath(path)}, calm=1.0, says=REASON, check=check)
 
 
 def trajectories(draw: Draw) -> Case:
