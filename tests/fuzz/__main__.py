@@ -31,14 +31,23 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             task = Task(name, given.seed, given.number, 1)
             found = (
-                tried(known[name], given.seed, given.number) if given.here else alone(task, given.timeout, Path(folder))
+                tried(known[name], given.seed, given.number)
+                if given.here
+                else alone(task, given.timeout, Path(folder))
             )
         print(found.verdict, found.told, found.cause, found.more, sep="\n")
         sys.exit(found.verdict in FAILURES)
     shares = {name: known[name].share for name in given.family or known}
     tell = (lambda _: None) if given.quiet else (lambda line: print(line, flush=True))
-    report = campaign(shares, given.inputs, given.seed, workers=given.workers, batch=given.batch,
-                      timeout=given.timeout, tell=tell)
+    report = campaign(
+        shares,
+        given.inputs,
+        given.seed,
+        workers=given.workers,
+        batch=given.batch,
+        timeout=given.timeout,
+        tell=tell,
+    )
     print(report.told(given.shown))
     sys.exit(bool(report.kept))
 

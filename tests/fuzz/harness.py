@@ -10,6 +10,7 @@ do so alone.
 from __future__ import annotations
 
 import collections
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -54,7 +55,11 @@ class Kept:
         again = f"python -m tests.fuzz {self.family} --seed {self.seed} --number {self.number}"
         if self.before:
             again += f"  (after {self.before} others of its batch)"
-        told = [f"{self.judged.verdict}: {self.judged.cause}", f"  {self.judged.told[:1500]}", self.judged.more]
+        told = [
+            f"{self.judged.verdict}: {self.judged.cause}",
+            f"  {self.judged.told[:1500]}",
+            self.judged.more,
+        ]
         return "\n".join([*filter(None, told), f"  again: {again}"])
 
 
@@ -68,7 +73,9 @@ class Report:
         seconds: the campaign took.
     """
 
-    counts: dict[str, collections.Counter] = field(default_factory=lambda: collections.defaultdict(collections.Counter))
+    counts: dict[str, collections.Counter] = field(
+        default_factory=lambda: collections.defaultdict(collections.Counter)
+    )
     kept: list[Kept] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -87,7 +94,10 @@ class Report:
     def table(self) -> str:
         """Counts a family."""
         rows = [f"{'family':16}" + "".join(f"{verdict:>10}" for verdict in VERDICTS)]
-        for family, counter in [*sorted(self.counts.items()), ("all", sum(self.counts.values(), collections.Counter()))]:
+        for family, counter in [
+            *sorted(self.counts.items()),
+            ("all", sum(self.counts.values(), collections.Counter())),
+        ]:
             rows.append(f"{family:16}" + "".join(f"{counter[verdict]:10}" for verdict in VERDICTS))
         return "\n".join([*rows, f"{self.inputs} inputs in {self.seconds:.0f} s"])
 
@@ -123,7 +133,10 @@ class _Worker:
         return self.heard + (timeout if self.ready else PREPARING)
 
     def end(self) -> int | None:
-        """Kill the process; its exit code where it had died before."""
+        """End the process; its exit code where it had died before."""
+        if self.task is None:
+            with contextlib.suppress(OSError):
+                self.pipe.send(None)
         self.process.join(1)
         code = self.process.exitcode
         if code is None:
@@ -198,7 +211,9 @@ def alone(task: Task, timeout: float, folder: Path) -> Judged:
         worker.give(task)
         while True:
             if not worker.pipe.poll(max(0.0, worker.limit(timeout) - time.monotonic())):
-                return Judged("hang", cause=f"{task.family}: silent for {timeout:g} s", more=worker.last_words())
+                return Judged(
+                    "hang", cause=f"{task.family}: silent for {timeout:g} s", more=worker.last_words()
+                )
             try:
                 heard = worker.pipe.recv()
             except (EOFError, OSError):
@@ -206,6 +221,7 @@ def alone(task: Task, timeout: float, folder: Path) -> Judged:
                 return Judged("crash", cause=f"{task.family}: {_how(code)}", more=worker.last_words())
             worker.heard = time.monotonic()
             if not isinstance(heard, str):
+                worker.task = None
                 return heard[1]
             _begun(heard)
             worker.ready = True

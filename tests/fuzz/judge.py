@@ -99,7 +99,8 @@ class Case:
     def told(self) -> str:
         """The call as one might write it."""
         given = ", ".join(
-            f"{'*' if name in self.changed else ''}{name}={shown(value)}" for name, value in self.arguments.items()
+            f"{'*' if name in self.changed else ''}{name}={shown(value)}"
+            for name, value in self.arguments.items()
         )
         return f"{self.name}({given})"
 
@@ -219,7 +220,10 @@ def shown(value: Any) -> str:
         if isinstance(value, np.ndarray):
             flags = "".join(
                 letter
-                for letter, has in (("m", isinstance(value, np.ma.MaskedArray)), ("r", not value.flags.writeable))
+                for letter, has in (
+                    ("m", isinstance(value, np.ma.MaskedArray)),
+                    ("r", not value.flags.writeable),
+                )
                 if has
             )
             entries = repr(value.tolist())[:200] if value.size <= 40 else "..."

@@ -243,12 +243,20 @@ class Few(Kind):
         kind: of its entries.
         count: how many; a tuple of numbers allowed, or None for any.
         valid: as of the base; None for entries as the kind draws them.
-        most: product of the entries above which it is allowed, but too large for an input.
+        most: product of the entries above which it is too large for an input.
+        end: product above which it is refused, so that it may be drawn again.
     """
 
-    def __init__(self, kind: Kind, count: Sequence[int] | None, valid: Any = None, most: float = math.inf):
+    def __init__(
+        self,
+        kind: Kind,
+        count: Sequence[int] | None,
+        valid: Any = None,
+        most: float = math.inf,
+        end: float = math.inf,
+    ):
         super().__init__(valid)
-        self.kind, self.count, self.most = kind, count, most
+        self.kind, self.count, self.most, self.end = kind, count, most, end
 
     def valid(self, draw: Draw) -> Any:
         """As the base."""
@@ -279,7 +287,7 @@ class Few(Kind):
             return False
         if any(self.kind.too_large(entry) for entry in value):
             return True
-        return self.most < math.inf and math.prod(self.plain(value)) > self.most
+        return self.most < math.inf and self.most < math.prod(self.plain(value)) <= self.end
 
 
 class Array(Kind):

@@ -92,9 +92,7 @@ def zigzag(shape: Sequence[int]) -> list[tuple[int, ...]]:
     if not shape:
         return [()]
     inner = zigzag(shape[:-1])
-    return [
-        (*cell, k) for k in range(shape[-1]) for cell in (inner if k % 2 == 0 else inner[::-1])
-    ]
+    return [(*cell, k) for k in range(shape[-1]) for cell in (inner if k % 2 == 0 else inner[::-1])]
 
 
 def tiled(shape: Sequence[int], tile: Sequence[int]) -> list[tuple[int, ...]]:
@@ -209,7 +207,9 @@ def set_hits(addresses: Sequence[int], size: int, line: int, ways: int) -> int:
     return hits
 
 
-def block_hits(offsets: Sequence[int], reads: Sequence[int], readers: Sequence[int], capacity: int) -> list[int]:
+def block_hits(
+    offsets: Sequence[int], reads: Sequence[int], readers: Sequence[int], capacity: int
+) -> list[int]:
     """Reads in the reader's own block of slots, reader by reader."""
     return [
         sum(read // capacity == reader // capacity for read in reads[begin:end])

@@ -58,7 +58,9 @@ def test_an_input_is_drawn_again_by_its_number():
             assert list(one.arguments) == list(other.arguments)
 
 
-@pytest.mark.parametrize("message", ["dt = 0; allowed: above 0", "unknown x; known: a, b", "no room; take fewer"])
+@pytest.mark.parametrize(
+    "message", ["dt = 0; allowed: above 0", "unknown x; known: a, b", "no room; take fewer"]
+)
 def test_what_a_message_has_to_say(message):
     assert SAYS.search(message)
     assert not SAYS.search("math domain error")

@@ -9,6 +9,7 @@ import os
 import resource
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from multiprocessing.connection import Connection
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numba
+from tqdm import tqdm
 
 from tests.fuzz.drawing import Draw
 from tests.fuzz.families import Family, families
@@ -84,7 +86,9 @@ def tried(family: Family, seed: int, number: int) -> Judged:
             case = family.draw(Draw(family.name, seed, number))
         except Exception as error:  # a family that asks the project for what it refuses, say
             text = "".join(traceback.format_exception(error)[-6:])
-            return Judged("wrong", f"{family.name} {number}", f"the fuzz draws no input: {error!r:.100}", text)
+            return Judged(
+                "wrong", f"{family.name} {number}", f"the fuzz draws no input: {error!r:.100}", text
+            )
         found = judged(case)
     closed = [fd for fd in (0, 1, 2) if not _is_open(fd)]
     for fd in closed:
@@ -111,6 +115,7 @@ def _moved(pipe: Connection) -> Connection:
 
 def _bounded(log: str) -> None:
     numba.set_num_threads(1)
+    tqdm.set_lock(threading.RLock())  # its own is a semaphore, which a process that is killed leaves behind
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     ctypes.CDLL(None).mallopt(PERTURB, PATTERN)

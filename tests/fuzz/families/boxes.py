@@ -32,14 +32,18 @@ def shape(draw: Draw, dim: int | None = None, cells: int = COMPARED) -> tuple[in
 
 def shape_kind(of: tuple[int, ...]) -> Few:
     """Sides of a box of as many axes; larger ones than can be listed are left out."""
-    return Few(Integer(1, 2**63 - 1), None, lambda draw: draw.choice((of, of, list(of), np.array(of))), LISTED)
+    return Few(
+        Integer(1, 2**63 - 1), None, lambda draw: draw.choice((of, of, list(of), np.array(of))), LISTED, 2**41
+    )
 
 
 def order_kind(draw: Draw, dim: int) -> Either:
     """A name, or a curve."""
     names = sfc.orderings(dim)
     curves = [curve for curve in known() if curve.dim == dim]
-    return Either(Word(*names), *([Is(sfc.Curve, draw.choice(curves))] if curves and draw.chance(0.2) else []))
+    return Either(
+        Word(*names), *([Is(sfc.Curve, draw.choice(curves))] if curves and draw.chance(0.2) else [])
+    )
 
 
 def options(draw: Draw, dim: int) -> dict[str, Kind]:
@@ -73,7 +77,9 @@ def check_order(found: sfc.Ordering, plain: dict) -> None:
         require(ranks == list(range(len(path))), "ranks of an order without gaps")
         require(found.cells(np.arange(len(path))).tolist() == [list(cell) for cell in path], "cells of ranks")
     dense = found.dense_ranks()
-    require([int(dense[references.row(cell, sides)]) for cell in path] == list(range(len(path))), "dense ranks")
+    require(
+        [int(dense[references.row(cell, sides)]) for cell in path] == list(range(len(path))), "dense ranks"
+    )
     if found.name == "row":
         require(path == sorted(cells, key=lambda cell: cell[::-1]), "another path than row by row")
     elif found.name == "zigzag":
@@ -109,7 +115,9 @@ def made(name: str, sides: tuple[int, ...]) -> tuple[sfc.Ordering, list[tuple[in
 
 def an_ordering(draw: Draw, cells: int = COMPARED) -> tuple[sfc.Ordering, list[tuple[int, ...]]]:
     """One of a few."""
-    sides = draw.choice(((5,), (8,), (4, 4), (3, 7), (8, 8), (1, 5), (2, 3, 4), (4, 4, 4), (5, 3, 2), (2, 2, 2, 3)))
+    sides = draw.choice(
+        ((5,), (8,), (4, 4), (3, 7), (8, 8), (1, 5), (2, 3, 4), (4, 4, 4), (5, 3, 2), (2, 2, 2, 3))
+    )
     if math.prod(sides) > cells:
         sides = (3, 4)
     return made(draw.choice(sfc.orderings(len(sides))), sides)
@@ -187,7 +195,9 @@ def own(draw: Draw) -> Case:
 
     def check(found, plain):
         if tuple(plain["shape"]) == sides and plain["rank"] is rank:
-            require(path_of(found) == sorted(itertools.product(*map(range, sides)), key=lambda c: c[::-1]), "path")
+            require(
+                path_of(found) == sorted(itertools.product(*map(range, sides)), key=lambda c: c[::-1]), "path"
+            )
 
     return made_case(draw, "Ordering", sfc.Ordering, kinds, check=check, calm=0.3)
 
@@ -231,7 +241,9 @@ def locality(draw: Draw) -> Case:
     if name == "dilation":
         more["norm"] = Kind(lambda d: d.choice((1, 2, math.inf)))
     if name == "clusters":
-        kinds["window"] = Either(Integer(1, min(ordering.shape), (1, 2)), Few(Integer(1, 8, (1, 3)), (ordering.dim,)))
+        kinds["window"] = Either(
+            Integer(1, min(ordering.shape), (1, 2)), Few(Integer(1, 8, (1, 3)), (ordering.dim,))
+        )
     if name == "partition_cut":
         kinds["pieces"] = Integer(1, ordering.size, (1, min(8, ordering.size)))
     return made_case(draw, name, getattr(sfc.locality, name), kinds, optional=more, check=check)

@@ -22,7 +22,9 @@ def items(draw: Draw) -> list[int]:
     """What is read, near and far."""
     spread = draw.choice((3, 10, 1000, 2**40, TOP))
     few = [draw.randrange(spread) for _ in range(draw.randint(1, 12))]
-    return [draw.choice(few) if draw.chance(0.7) else draw.randrange(spread) for _ in range(draw.randrange(60))]
+    return [
+        draw.choice(few) if draw.chance(0.7) else draw.randrange(spread) for _ in range(draw.randrange(60))
+    ]
 
 
 def lines(draw: Draw) -> Array:
@@ -38,7 +40,11 @@ def raw_stream(draw: Draw) -> dict[str, list[int]]:
     offsets = [0]
     for row in rows:
         offsets.append(offsets[-1] + len(row))
-    return {"offsets": offsets, "reads": [slot for row in rows for slot in row], "readers": draw.sample(range(n), n)}
+    return {
+        "offsets": offsets,
+        "reads": [slot for row in rows for slot in row],
+        "readers": draw.sample(range(n), n),
+    }
 
 
 def fits(plain: dict) -> bool:
@@ -93,7 +99,9 @@ def block(draw: Draw) -> Case:
             stream.offsets.tolist(), stream.reads.tolist(), stream.readers.tolist(), plain["capacity"]
         )
         if whole:
-            require((found.hits, found.reads) == (sum(right), len(stream.reads)), f"{found}, and {sum(right)}")
+            require(
+                (found.hits, found.reads) == (sum(right), len(stream.reads)), f"{found}, and {sum(right)}"
+            )
         else:
             same(found, right, "hits")
 

@@ -13,7 +13,21 @@ import sfc
 from tests.fuzz.drawing import Draw
 from tests.fuzz.families import Family
 from tests.fuzz.judge import Case, made_case, require, same
-from tests.fuzz.kinds import AnyPath, Array, Either, Few, Flag, Function, Integer, Is, Kind, Maybe, Number, Text, Word
+from tests.fuzz.kinds import (
+    AnyPath,
+    Array,
+    Either,
+    Few,
+    Flag,
+    Function,
+    Integer,
+    Is,
+    Kind,
+    Maybe,
+    Number,
+    Text,
+    Word,
+)
 
 SHORTEST = 1e-150
 # A name that is not known is refused once the box is.
@@ -30,14 +44,20 @@ def kept(names: tuple[str, ...] | None = None) -> Callable[[Any, dict], None]:
                 continue
             have = getattr(found, name)
             require(have == value or have is value, f"{name} = {have!r}, and given {value!r}")
-            require(not isinstance(have, np.generic) or isinstance(have, (np.float64, np.str_)), f"{name} is {type(have)}")
+            require(
+                not isinstance(have, np.generic) or isinstance(have, (np.float64, np.str_)),
+                f"{name} is {type(have)}",
+            )
 
     return check
 
 
 def laws(draw: Draw) -> Case:
     """Laws by their constants."""
-    kinds: dict[str, Kind] = {"stiffness": Number(0, usual=(0.0, 1e4)), "damping": Number(0, usual=(0.0, 5.0))}
+    kinds: dict[str, Kind] = {
+        "stiffness": Number(0, usual=(0.0, 1e4)),
+        "damping": Number(0, usual=(0.0, 5.0)),
+    }
     optional: dict[str, Kind] = {"diameter": Number(above=0, usual=(0.5, 1.5))}
     if draw.chance(0.3):
         kinds |= {"friction": Number(0), "tangential_damping": Number(0)}
@@ -136,7 +156,11 @@ def motions(draw: Draw) -> Case:
 
     def check(found, plain):
         w = 2 * math.pi * 3.0
-        right = -1.5 * math.cos(w * plain["time"]) if name == "displacement" else 1.5 * w * math.sin(w * plain["time"])
+        right = (
+            -1.5 * math.cos(w * plain["time"])
+            if name == "displacement"
+            else 1.5 * w * math.sin(w * plain["time"])
+        )
         if abs(plain["time"]) < 1e6:
             same(found, right, name, 1e-6)
 
@@ -157,7 +181,9 @@ def schedules(draw: Draw) -> Case:
         return made_case(draw, "Every", md.Every, {"interval": Integer()}, check=check_every, sure=True)
     if kind == 1:
         kinds = {"fraction": Number(above=0, high=1, usual=(0.01, 1.0))}
-        return made_case(draw, "Moved", md.Moved, kinds, optional={"interval": Integer()}, check=kept(), sure=True)
+        return made_case(
+            draw, "Moved", md.Moved, kinds, optional={"interval": Integer()}, check=kept(), sure=True
+        )
     if kind == 2:
         loss = Either(Word("auto"), Number(above=0))
         optional = {"loss": loss, "window": Integer(usual=(1, 20), most=10**6)}
@@ -193,7 +219,9 @@ def searches(draw: Draw) -> Case:
         return made_case(draw, "Tiles", s.Tiles, {}, optional=optional, check=kept())
     if kind == 3:
         skin = Either(Maybe(Number(0)), Word("auto"))
-        return made_case(draw, "Verlet", s.Verlet, {}, optional={"cell_order": order, "skin": skin}, check=kept())
+        return made_case(
+            draw, "Verlet", s.Verlet, {}, optional={"cell_order": order, "skin": skin}, check=kept()
+        )
     if kind == 4:
         curves = Either(CURVES, Is(sfc.Curve, lambda _: curve))
         optional = {"cell_order": curves, "rebuild_every": Integer()}
@@ -230,16 +258,20 @@ def reporters(draw: Draw) -> Case:
         }
         return made_case(draw, "Observer", md.Observer, {}, optional=optional, check=kept(("interval",)))
     if kind == 2:
-        kinds = {"interval": interval, "cells": Few(Integer(), None)}
+        kinds = {"interval": interval, "cells": Either(Integer(), Few(Integer(), None))}
         return made_case(draw, "Fields", md.observe.Fields, kinds, check=kept(("interval",)))
     if kind == 3:
-        return made_case(draw, "EnergyBalance", md.observe.EnergyBalance, {}, optional={"interval": interval}, check=kept())
+        return made_case(
+            draw, "EnergyBalance", md.observe.EnergyBalance, {}, optional={"interval": interval}, check=kept()
+        )
     if kind == 4:
         kinds = {"path": AnyPath("run.npz"), "interval": interval}
         return made_case(draw, "Checkpoint", md.Checkpoint, kinds, check=kept(("interval",)))
     if kind == 5:
         kinds = {"path": AnyPath("not-there.gsd"), "interval": interval}
-        return made_case(draw, "Trajectory", md.Trajectory, kinds, optional={"append": Flag()}, check=kept(("interval",)))
+        return made_case(
+            draw, "Trajectory", md.Trajectory, kinds, optional={"append": Flag()}, check=kept(("interval",))
+        )
     kinds = {"choice": Word("cpu")}
     optional = {"layout": Maybe(Word("soa", "aos", "aos4"))}
     return made_case(draw, "backend.get", md.backend.get, kinds, optional=optional, check=lambda f, _: require(

@@ -101,7 +101,9 @@ def decode(draw: Draw) -> Case:
     def check(found, plain):
         require(inside(plain), "an index past the end was taken")
         right = [walk.decode(int(i), plain["order"]) for i in plain["index"].tolist()]
-        require(found.dtype == np.int64 and found.shape == (len(right), curve.dim), f"{found.dtype} {found.shape}")
+        require(
+            found.dtype == np.int64 and found.shape == (len(right), curve.dim), f"{found.dtype} {found.shape}"
+        )
         require(found.tolist() == right, f"{found.tolist()}, and by the reference {right}")
 
     kinds = {
@@ -251,7 +253,9 @@ def grammar_check(curve: sfc.Curve, axiom: str, rules: dict[str, str]) -> None:
     require(len(set(path)) == length, "a cell is visited twice")
     depth = 2 if axiom in rules else 1
     turtle = references.turtle(axiom, rules, depth, curve.dim)
-    require(expand(axiom, rules, depth).count("F") + expand(axiom, rules, depth).count("#") == length - 1, "steps")
+    require(
+        expand(axiom, rules, depth).count("F") + expand(axiom, rules, depth).count("#") == length - 1, "steps"
+    )
     top = curve.base**2 - 1
     mirrored = [c for c in range(curve.dim) if turtle[0][c] != 0]
     turtle = [tuple(top - c if k in mirrored else c for k, c in enumerate(cell)) for cell in turtle]
@@ -286,7 +290,9 @@ def text_of(draw: Draw) -> tuple[str, str, dict[str, str]]:
         if draw.chance(0.5):
             lines[at] = f"{lines[at].split('=')[0]}= {value}"
         else:
-            lines.insert(at, f"{draw.choice(('name', 'base', 'rules', 'a.b', 'AB', '[x]', '[[x]]'))} = {value}")
+            lines.insert(
+                at, f"{draw.choice(('name', 'base', 'rules', 'a.b', 'AB', '[x]', '[[x]]'))} = {value}"
+            )
     text = "\n".join(lines)
     if draw.chance(0.25):
         at = draw.randrange(len(text))
@@ -317,14 +323,25 @@ def files(draw: Draw) -> Case:
         raw = raw[:at] + bytes([draw.randrange(256)]) * draw.randint(1, 4) + raw[at + 1 :]
     path = Path("mine.toml")
     path.write_bytes(raw)
-    kinds = {"path": AnyPath(lambda d: Path("/dev/zero") if d.chance(0.002) else d.choice((path, path, str(path))))}
+    kinds = {
+        "path": AnyPath(lambda d: Path("/dev/zero") if d.chance(0.002) else d.choice((path, path, str(path))))
+    }
     return made_case(
         draw, "read_curve", sfc.read_curve, kinds, calm=0.8, says=REASON,
         check=lambda curve, _: grammar_check(curve, curve.grammar.axiom, dict(curve.grammar.rules)),
     )  # fmt: skip
 
 
-KINDS = ((encode, 5), (decode, 5), (traversal, 2), (small, 1), (by_name, 2), (automata, 3), (checks, 1), (registered, 1))
+KINDS = (
+    (encode, 5),
+    (decode, 5),
+    (traversal, 2),
+    (small, 1),
+    (by_name, 2),
+    (automata, 3),
+    (checks, 1),
+    (registered, 1),
+)
 TEXTS = (grammars, texts, texts, files)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import md
 from tests.fuzz.drawing import Draw, changed, number, some_array
 from tests.fuzz.families import Family
-from tests.fuzz.families.simulations import LAW, a_simulation, outcome, state
+from tests.fuzz.families.simulations import LAW, a_simulation, outcome, usual_state
 from tests.fuzz.judge import SAYS, Case, made_case, require
 from tests.fuzz.kinds import AnyPath, Flag, Integer, Kind
 
@@ -138,7 +138,9 @@ def rewritten(draw: Draw, raw: bytes) -> bytes:
     if draw.chance(0.05):  # an entry that unpacks to a large array
         with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as file:
             head = io.BytesIO()
-            np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (2**23,)})
+            np.lib.format.write_array_header_1_0(
+                head, {"descr": "<f8", "fortran_order": False, "shape": (2**23,)}
+            )
             name = draw.choice(("reorder_bomb", "integrator_x", "surroundings_0_y", "bomb", "radius"))
             file.writestr(f"{name}.npy", head.getvalue() + bytes(8 * 2**23))
     return packed.getvalue()
@@ -161,14 +163,20 @@ def crafted(draw: Draw) -> Case:
         found.save("again.npz")
         same_simulation(md.Simulation.load("again.npz"), found)
 
-    return made_case(draw, "Simulation.load of a crafted file", call, {"path": AnyPath(path)}, calm=1.0, says=REASON, check=check)
+    return made_case(
+        draw,
+        "Simulation.load of a crafted file",
+        call,
+        {"path": AnyPath(path)},
+        calm=1.0,
+        says=REASON,
+        check=check,
+    )
 
 
 def trajectories(draw: Draw) -> Case:
     """Trajectories appended to, some of them damaged before."""
-    start = state(draw, kinds="pw")
-    while max(start.box.lengths) > 100 or min(start.box.lengths) < 1:
-        start = state(draw, kinds="pw")
+    start = usual_state(draw, kinds="pw")
     walls = None if all(start.box.periodic) else md.laws.Walls(contact_time=0.05)
     path = Path("run.gsd")
     path.unlink(missing_ok=True)
@@ -204,7 +212,9 @@ def trajectories(draw: Draw) -> Case:
             off = np.abs(last.particles.position[:, : now.box.dim] - centred)
             off = np.minimum(off, np.where(now.box.periodic, np.abs(off - now.box.lengths), off))
             require((off < 1e-5).all(), "other positions than those of the state")
-            require(np.allclose(last.particles.velocity[:, : now.box.dim], now.vel, atol=1e-4), "other velocities")
+            require(
+                np.allclose(last.particles.velocity[:, : now.box.dim], now.vel, atol=1e-4), "other velocities"
+            )
 
     return made_case(draw, "a run with Trajectory", call, kinds, calm=0.7, check=check)
 

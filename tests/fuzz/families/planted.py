@@ -16,7 +16,13 @@ AT = 7  # number of the input that fails
 
 
 def _case(name: str, call, number: int, check=None) -> Case:
-    return Case(name, lambda number: call() if number == AT else number, {"number": number}, {"number": Integer(0)}, check)
+    return Case(
+        name,
+        lambda number: call() if number == AT else number,
+        {"number": number},
+        {"number": Integer(0)},
+        check,
+    )
 
 
 def crash(draw: Draw) -> Case:
@@ -41,7 +47,9 @@ def weak(draw: Draw) -> Case:
 
 def wrong(draw: Draw) -> Case:
     """Another answer than the reference's."""
-    return _case("wrong", lambda: -1, draw.number, lambda found, plain: require(found == plain["number"], "-1"))
+    return _case(
+        "wrong", lambda: -1, draw.number, lambda found, plain: require(found == plain["number"], "-1")
+    )
 
 
 def taken(draw: Draw) -> Case:

@@ -27,7 +27,9 @@ from tests.fuzz.families.files import damaged, places, plain_value
 from tests.fuzz.judge import SAYS, Case, RefusedError, require
 from tests.fuzz.kinds import Kind
 
-PARSER = re.compile(r"error: |Error parsing|Parsing error|[Uu]nrecognized|invalid choice|required|Missing|usage:")
+PARSER = re.compile(
+    r"error: |Error parsing|Parsing error|[Uu]nrecognized|invalid choice|required|Missing|usage:"
+)
 ORIGIN = {
     "backend": {"name": "cpu", "device": "a fuzz"}, "machine": {"cpu": "one"}, "code": {"tree": "t"},
     "packages": {}, "started": "now", "command": [], "python": "3", "experiment": "toy",
@@ -62,7 +64,8 @@ def ended(arguments: Sequence[str], *main: Any, **options: Any) -> None:
             return
         text = told.getvalue()
         project = [line for line in text.splitlines() if line.startswith("error: ")]
-        clear = bool(SAYS.search(text[text.find("error: ") :])) if project else bool(PARSER.search(text))
+        said = text[text.find("error: ") :]
+        clear = bool(SAYS.search(said) or "[Errno" in said) if project else bool(PARSER.search(text))
         raise RefusedError(text, clear and "Traceback" not in text) from None
 
 
@@ -90,7 +93,11 @@ def value_of(draw: Draw, default: Any) -> list[str]:
         str(2**31), str(2**63), "1_000", " 1", "True", "None", "1,2", "8x8", "2x2x2", "0x0", "--", "-", "hilbert-3d",
         "linked", "verlet", "row", "shuffled", "1e-320", "0.0", "0.6", "1e308",
     ]  # fmt: skip
-    count = draw.choice((0, 1, 1, 1, 1, 2, 2, 3)) if isinstance(default, tuple) else draw.choice((0, 1, 1, 1, 1, 1, 2))
+    count = (
+        draw.choice((0, 1, 1, 1, 1, 2, 2, 3))
+        if isinstance(default, tuple)
+        else draw.choice((0, 1, 1, 1, 1, 1, 2))
+    )
     return [draw.choice(some) if draw.chance(0.7) else draw.choice([*usual, "1"]) for _ in range(count)]
 
 
@@ -170,7 +177,9 @@ def folders() -> dict[bool, tuple[Path, pd.DataFrame]]:
         arguments = ["--results", str(place), "--size", "1", "2", "4", "5", "--backend", "cpu"]
         look = Look()
         with contextlib.suppress(RefusedError):
-            ended(arguments, toy.Config, toy.measure if complete else interrupted, look.draw, {}, spreads=True)
+            ended(
+                arguments, toy.Config, toy.measure if complete else interrupted, look.draw, {}, spreads=True
+            )
         (run,) = (place / "toy").iterdir()
         found[complete] = (run, look.table)
     return found
@@ -220,10 +229,14 @@ def run_folder(draw: Draw) -> Case:
         if table is None or (flag != "--replot" and told_by_others):
             return
         right = partial if flag == "--replot" else whole
-        if flag == "--replot" and not complete:  # a journal may lose its last lines: of cases to be measured again
+        if (
+            flag == "--replot" and not complete
+        ):  # a journal may lose its last lines: of cases to be measured again
             right = right[right["case"].isin(table["case"])] if len(table) else right[:0]
         same = table.reset_index(drop=True).equals(right.reset_index(drop=True))
-        require(same or len(table) == len(right) == 0, f"another table, of {len(table)} rows, and {len(right)}")
+        require(
+            same or len(table) == len(right) == 0, f"another table, of {len(table)} rows, and {len(right)}"
+        )
 
     name = f"a run with {hurt.name} damaged"
     return Case(name, call, {"words": words}, {"words": Kind(words)}, check)

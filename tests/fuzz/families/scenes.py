@@ -15,7 +15,7 @@ from tests.fuzz.families.choices import kept
 from tests.fuzz.families.simulations import state
 from tests.fuzz.families.states import Floats, stored
 from tests.fuzz.judge import Case, made_case, require, same
-from tests.fuzz.kinds import AnyPath, Few, Flag, Integer, Is, Kind, Maybe, Number, Text, Word
+from tests.fuzz.kinds import AnyPath, Either, Few, Flag, Integer, Is, Kind, Maybe, Number, Text, Word
 
 TRIANGLE = np.array([[1.0, 0.0], [0.5, 0.2], [0.0, 0.0]])
 
@@ -51,7 +51,13 @@ def wings(draw: Draw) -> Case:
 
 def distances(draw: Draw) -> Case:
     """Distances of points from an outline."""
-    wing = md.Wing(airfoil=airfoil(draw), chord=draw.uniform(1, 20), angle=draw.uniform(-20, 20), at=(3.0, 4.0), stiffness=1.0)
+    wing = md.Wing(
+        airfoil=airfoil(draw),
+        chord=draw.uniform(1, 20),
+        angle=draw.uniform(-20, 20),
+        at=(3.0, 4.0),
+        stiffness=1.0,
+    )
     points = draw.rng.random((draw.randrange(5), 2)) * 20 - 5
     outline = wing.outline
 
@@ -78,7 +84,9 @@ def distances(draw: Draw) -> Case:
 def inflows(draw: Draw) -> Case:
     """Streams."""
     dim = draw.choice((2, 3))
-    kinds: dict[str, Kind] = {"velocity": Few(Number(usual=(0.5, 2.0)), (2, 3), lambda d: tuple(1.0 + k for k in range(dim)))}
+    kinds: dict[str, Kind] = {
+        "velocity": Few(Number(usual=(0.5, 2.0)), (2, 3), lambda d: tuple(1.0 + k for k in range(dim)))
+    }
     optional: dict[str, Kind] = {
         "temperature": Number(0), "axis": Integer(0, dim - 1, (0, dim - 1)), "seed": Integer(0, 2**63 - 1),
     }  # fmt: skip
@@ -94,13 +102,19 @@ def airfoils(draw: Draw) -> Case:
         def check_naca(found, plain):
             points = plain.get("points", 100)
             want = 2 * points - (2 if plain.get("closed", True) else 1)
-            require(found.outline.shape == (want, 2), f"{found.outline.shape}, and {want} points by the count")
+            require(
+                found.outline.shape == (want, 2), f"{found.outline.shape}, and {want} points by the count"
+            )
             require(found.area > 0 and not found.outline.flags.writeable, "area")
 
         return made_case(draw, "naca", md.naca, {"digits": Text(digits)}, optional=optional, check=check_naca)
     if draw.chance(0.3):
         section = airfoil(draw)
-        kinds: dict[str, Kind] = {"chord": Number(above=0), "angle": Number(usual=(-20.0, 20.0)), "at": Few(Number(), (2,))}
+        kinds: dict[str, Kind] = {
+            "chord": Number(above=0),
+            "angle": Number(usual=(-20.0, 20.0)),
+            "at": Few(Number(), (2,)),
+        }
         return made_case(draw, "Airfoil.placed", section.placed, kinds, check=lambda found, _: require(
             found.shape == section.outline.shape, "another outline"))  # fmt: skip
     m = draw.choice((3, 4, 6))
@@ -165,7 +179,8 @@ def scenes(draw: Draw) -> Case:
     kind = draw.randrange(9)
     if kind == 0:
         kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": filling}
-        optional: dict[str, Kind] = {"dim": Integer(2, 3, (2, 3)), "periodic": Flag()}
+        flags = Either(Flag(), Few(Flag(), (1, 2, 3), lambda d: d.chance(0.5)))
+        optional: dict[str, Kind] = {"dim": Integer(2, 3, (2, 3)), "periodic": flags}
 
         def check_box(found, plain):
             volume = math.pi / (6 if plain.get("dim", 3) == 3 else 4)
@@ -186,7 +201,11 @@ def scenes(draw: Draw) -> Case:
         return made_case(draw, "granular_gas", s.granular_gas, kinds, optional=optional, check=lambda f, p: good(
             f, p.get("temperature", 16.0)))  # fmt: skip
     if kind == 3:
-        kinds = {"n": Integer(1, usual=(2, 40), most=500), "filling_fraction": filling, "dim": Integer(2, 3, (2, 3))} | always
+        kinds = {
+            "n": Integer(1, usual=(2, 40), most=500),
+            "filling_fraction": filling,
+            "dim": Integer(2, 3, (2, 3)),
+        } | always
         return made_case(draw, "cooling_gas", s.cooling_gas, kinds, optional=optional, check=lambda f, p: (
             good(f, p.get("temperature", 16.0)), require(len(f) == p["n"], f"{len(f)} particles")))  # fmt: skip
     if kind == 4:
@@ -223,7 +242,10 @@ def scenes(draw: Draw) -> Case:
                 same(found.by_id().pos, start.by_id().pos, "positions")
 
             return made_case(draw, "in_memory_order", s.in_memory_order, kinds, check=check_order, calm=0.3)
-        kinds |= {"share": Number(above=0, high=1, usual=(0.05, 1.0)), "diameter": Number(1, usual=(1.0, 1.9))}
+        kinds |= {
+            "share": Number(above=0, high=1, usual=(0.05, 1.0)),
+            "diameter": Number(1, usual=(1.0, 1.9)),
+        }
         more: dict[str, Any] = {"seed": seed}
         return made_case(draw, "with_large_spheres", lambda **k: s.with_large_spheres(**k, backend="cpu"), kinds,
                          optional=more, check=lambda f, p: good(f))  # fmt: skip
@@ -252,7 +274,9 @@ def stream(draw: Draw) -> Case:
     wing = md.Wing(airfoil=airfoil(draw), chord=4.0, at=(8.0, 6.0), stiffness=1e3)
     inflow = md.Inflow(velocity=(1.0, 0.0), temperature=1.0, seed=draw.randrange(5))
     around = draw.choice(((wing,), (wing, inflow), (inflow,), [wing]))
-    kinds: dict[str, Kind] = {"surroundings": Few(Is((md.Wing, md.Inflow), lambda _: wing), None, lambda _: around)}
+    kinds: dict[str, Kind] = {
+        "surroundings": Few(Is((md.Wing, md.Inflow), lambda _: wing), None, lambda _: around)
+    }
     walls = None if box.periodic[1] else md.laws.Walls(contact_time=0.03)
 
     def run(surroundings, search):

@@ -11,7 +11,7 @@ import numpy as np
 
 import md
 import sfc
-from tests.fuzz.drawing import Draw
+from tests.fuzz.drawing import Draw, narrow
 from tests.fuzz.families import Family
 from tests.fuzz.families.states import box, cloud
 from tests.fuzz.judge import Case, WrongError, made_case, require, same
@@ -45,6 +45,15 @@ def state(draw: Draw, dim: int | None = None, kinds: str = "ppw") -> md.State:
         pos, vel = pos.astype(np.float32), vel.astype(np.float32)
         pos = np.where(pos >= np.array(within.lengths, np.float32), 0, pos)
     return md.State(pos, vel, within, names, radius)
+
+
+def usual_state(draw: Draw, dim: int | None = None, kinds: str = "p") -> md.State:
+    """One whose sizes are usual."""
+    while True:
+        found = state(draw, dim, kinds)
+        small = found.radius is not None and min(found.radius) < 0.01
+        if not small and 1 < min(found.box.lengths) and max(found.box.lengths) < 100:
+            return found
 
 
 def search(draw: Draw) -> Any:
@@ -132,7 +141,9 @@ def compare(found: Any, right: Any, start: md.State, near: float) -> None:
     speed = 1 + np.abs(right[1]).max(initial=0)
     if speed > 1e3 or not np.isfinite(right[2]).all():
         return  # an explosion in the making, of which rounding decides
-    require((np.abs(apart) <= near * scale).all(), f"positions {found[0]}, and by the naive search {right[0]}")
+    require(
+        (np.abs(apart) <= near * scale).all(), f"positions {found[0]}, and by the naive search {right[0]}"
+    )
     same(found[1] / speed, right[1] / speed, "velocities", near * 10)
     force = 1 + np.abs(right[2]).max(initial=0)
     same(found[2] / force, right[2] / force, "forces", near * 100)
@@ -191,15 +202,15 @@ def saved_and_loaded(sim: md.Simulation) -> None:
             ends.append(type(fault))
             continue
         ends.append((one.step, one.state.pos.tobytes(), one.state.vel.tobytes(), one.state.id.tobytes()))
-    by_times = isinstance(sim._choices["reorder"], md.Reorder) and isinstance(sim._choices["reorder"].schedule, md.Decayed)
+    by_times = isinstance(sim._choices["reorder"], md.Reorder) and isinstance(
+        sim._choices["reorder"].schedule, md.Decayed
+    )
     require(by_times or ends[0] == ends[1], "it goes on otherwise than what was saved")
 
 
 def a_simulation(draw: Draw, **fixed: Any) -> md.Simulation:
     """One that works, a few steps on."""
-    start = fixed.pop("start", None) or state(draw, kinds="p")
-    while max(start.box.lengths) > 100 or min(start.box.lengths) < 1 or start.radius is not None and min(start.radius) < 0.01:
-        start = state(draw, kinds="p")
+    start = fixed.pop("start", None) or usual_state(draw)
     options = {"search": draw.choice(("linked", "verlet", "lbvh", "naive")), "dt": 1e-3, "backend": "cpu"}
     options["precision"] = draw.choice(("float64", "float64", "float32"))
     sim = md.Simulation(start, LAW, **options | {"allow_overlap": True} | fixed)
@@ -245,9 +256,13 @@ def pairs(draw: Draw) -> Case:
                     return
                 if apart < limit:
                     right.add((int(now.id[i]), int(now.id[j])))
-        require(set(map(tuple, found.tolist())) == right, f"pairs {found.tolist()}, and by the reference {right}")
+        require(
+            set(map(tuple, found.tolist())) == right, f"pairs {found.tolist()}, and by the reference {right}"
+        )
 
-    return made_case(draw, "pairs", sim.pairs, {}, optional=kinds, check=lambda f, p: check(f, {"distance": None} | p))
+    return made_case(
+        draw, "pairs", sim.pairs, {}, optional=kinds, check=lambda f, p: check(f, {"distance": None} | p)
+    )
 
 
 def saves(draw: Draw) -> Case:
@@ -262,14 +277,16 @@ def saves(draw: Draw) -> Case:
 
     def check(_, plain):
         other = md.Simulation.load(plain["path"])
-        require(other.state.pos.tobytes() == sim.state.pos.tobytes() and other.step == sim.step, "another state")
+        require(
+            other.state.pos.tobytes() == sim.state.pos.tobytes() and other.step == sim.step, "another state"
+        )
 
     return made_case(draw, "save", sim.save, {"path": AnyPath(path)}, check=check)
 
 
 def loads(draw: Draw) -> Case:
     """Loaded with other arguments than were saved."""
-    sim = a_simulation(draw, start=state(draw, 2, "p"))
+    sim = a_simulation(draw, start=usual_state(draw, 2))
     path = Path("whole.npz")
     sim.save(path)
     optional: dict[str, Kind] = {
@@ -290,7 +307,34 @@ def loads(draw: Draw) -> Case:
         require(found.step == sim.step, f"at step {found.step}, and saved at {sim.step}")
         outcome(lambda: found, 2)
 
-    return made_case(draw, "Simulation.load", md.Simulation.load, {"path": AnyPath(path)}, optional=optional, check=check)
+    return made_case(
+        draw, "Simulation.load", md.Simulation.load, {"path": AnyPath(path)}, optional=optional, check=check
+    )
+
+
+def a_profile(draw: Draw, dim: int) -> md.Profile:
+    """A profile, its numbers of any width."""
+    axis, bins = draw.randrange(dim), draw.choice((1, 3, 20, 100, 200))
+    return md.Profile(narrow(draw, axis), narrow(draw, bins)) if draw.chance(0.3) else md.Profile(axis, bins)
+
+
+def cells_kind(dim: int) -> Few:
+    """Cells along each axis, few or far too many, of any width."""
+
+    def valid(draw: Draw) -> Any:
+        cells = [draw.choice((1, 2, 3, 20)) for _ in range(dim)]
+        if draw.chance(0.2):
+            return tuple(narrow(draw, c) for c in cells)
+        if draw.chance(0.05):
+            return draw.choice((np.full(dim, 2**22), np.full(dim, 2048, np.int32), (2**40,) * dim))
+        return tuple(cells)
+
+    return Few(Integer(1), (dim,), valid, 10**5, 2**24)
+
+
+def along(cells: int | tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """Cells along each axis."""
+    return (cells,) * dim if isinstance(cells, int) else cells
 
 
 def looks(draw: Draw) -> Case:
@@ -299,30 +343,39 @@ def looks(draw: Draw) -> Case:
     now = sim.state
     dim, n = now.box.dim, len(now)
     simulation = Is(md.Simulation, lambda _: sim)
-    cells = Few(Integer(1, 2**24, (1, 4)), (dim,), most=10**5)
+    cells = cells_kind(dim)
     kind = draw.randrange(4)
     if kind == 0:
-        profile = Is(md.Profile, lambda d: md.Profile(d.randrange(dim), d.choice((1, 3, 20))))
+        profile = Is(md.Profile, lambda d: a_profile(d, dim))
         optional = {"profiles": Few(profile, None), "cells": Either(Integer(1, 1000, (1, 4)), cells)}
 
         def check_look(found, plain):
             same(found.momentum, now.vel.astype(np.float64).sum(axis=0), "momentum", 1e-5)
             same(found.temperature, md.observe.temperature(now), "temperature", 1e-5)
-            require(found.touching_pairs == len(sim.pairs()), f"{found.touching_pairs} pairs, of {len(sim.pairs())}")
+            require(
+                found.touching_pairs == len(sim.pairs()),
+                f"{found.touching_pairs} pairs, of {len(sim.pairs())}",
+            )
             for profile, seen in zip(plain.get("profiles", ()), found.profiles, strict=True):
-                slots = np.minimum(now.pos[:, profile.axis] / now.box.lengths[profile.axis] * profile.bins, profile.bins - 1)
+                slots = np.minimum(
+                    now.pos[:, profile.axis] / now.box.lengths[profile.axis] * profile.bins, profile.bins - 1
+                )
                 right = np.bincount(slots.astype(int), minlength=profile.bins)
-                require(abs(seen.particles - right).sum() <= 2, f"{seen.particles}, and by the reference {right}")
+                require(
+                    abs(seen.particles - right).sum() <= 2, f"{seen.particles}, and by the reference {right}"
+                )
                 require(seen.particles.sum() == n, "a particle in no slice")
 
-        return made_case(draw, "look", md.observe.look, {"simulation": simulation}, optional=optional, check=check_look)
+        return made_case(
+            draw, "look", md.observe.look, {"simulation": simulation}, optional=optional, check=check_look
+        )
     if kind == 1:
 
         def check_field(found, plain):
-            require(found.particles.shape == plain["cells"], f"shape {found.particles.shape}")
+            require(found.particles.shape == along(plain["cells"], dim), f"shape {found.particles.shape}")
             same(found.particles.sum(), n, "particles")
 
-        kinds = {"simulation": simulation, "cells": cells}
+        kinds = {"simulation": simulation, "cells": Either(Integer(1, usual=(1, 4), most=40), cells)}
         return made_case(draw, "field", md.observe.field, kinds, check=check_field)
     if kind == 2:
         return made_case(draw, "virial", md.observe.virial, {"simulation": simulation}, check=lambda found, _: require(
@@ -370,18 +423,21 @@ def reports(draw: Draw) -> Case:
             same(reporter.table().get("step", []), due, "steps looked at")
             reporter.profile_table()
         elif kind == 1 and due:
-            require(reporter.mean().particles.shape == plain["cells"], "cells")
+            require(reporter.mean().particles.shape == along(plain["cells"], dim), "cells")
         elif kind == 2:
             same(reporter.table().get("step", []), due, "steps looked at")
 
     kinds: dict[str, Kind] = {"interval": Integer(usual=(1, 4))}
     optional: dict[str, Kind] = {}
-    cells = Few(Integer(1, usual=(1, 4)), (dim,), most=10**5)
+    cells = cells_kind(dim)
     if kind == 0:
-        profile = Is(md.Profile, lambda d: md.Profile(d.randrange(dim), d.choice((1, 3, 20))))
-        optional = {"profiles": Either(profile, Few(profile, None)), "cells": Either(Integer(1, 1000, (1, 4)), cells)}
+        profile = Is(md.Profile, lambda d: a_profile(d, dim))
+        optional = {
+            "profiles": Either(profile, Few(profile, None)),
+            "cells": Either(Integer(1, 1000, (1, 4)), cells),
+        }
     if kind == 1:
-        kinds["cells"] = cells
+        kinds["cells"] = Either(Integer(1, usual=(1, 4), most=40), cells)
     name = ("Observer", "Fields", "EnergyBalance")[kind]
     return made_case(draw, f"a run with {name}", call, kinds, optional=optional, check=check)
 
@@ -401,7 +457,7 @@ def prepare() -> None:
         for precision in ("float64", "float32"):
             for dim in (2, 3):
                 draw = Draw("prepare", 0, dim)
-                sim = a_simulation(draw, start=state(draw, dim, "p"), search=name, precision=precision)
+                sim = a_simulation(draw, start=usual_state(draw, dim), search=name, precision=precision)
                 sim.run(2)
                 sim.pairs(), sim.forces(), md.observe.look(sim)
 

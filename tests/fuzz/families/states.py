@@ -83,7 +83,10 @@ def in_boxes(draw: Draw) -> Case:
         given = np.asarray(plain["pos" if name != "nearest" else "apart"])
         if name == "outside":
             right = [
-                any(x < a or x > b or (p and x >= b) for x, a, b, p in zip(row, low, high, within.periodic, strict=True))
+                any(
+                    x < a or x > b or (p and x >= b)
+                    for x, a, b, p in zip(row, low, high, within.periodic, strict=True)
+                )
                 for row in given.tolist()
             ]
             require(np.asarray(found).tolist() == right, f"{found}, and by the reference {right}")
@@ -104,7 +107,9 @@ def in_boxes(draw: Draw) -> Case:
             inside = (found >= 0) & (found < np.array(within.lengths)) | ~np.array(within.periodic)
             require(inside.all(), "a position that is not folded back")
 
-    kinds = {"pos" if name != "nearest" else "apart": Array(lambda d: stored(d, pos), "fiu", (None, within.dim))}
+    kinds = {
+        "pos" if name != "nearest" else "apart": Array(lambda d: stored(d, pos), "fiu", (None, within.dim))
+    }
     return made_case(draw, f"{within!r}.{name}", getattr(within, name), kinds, check=check)
 
 
@@ -194,7 +199,11 @@ def stored_ids(draw: Draw, names: list[int]) -> Any:
     """Integers in some width."""
     if not names:
         return np.zeros(0, np.int64)
-    return names if draw.chance(0.3) else np.array(names, draw.choice(("i1", "u1", "i2", "i4", "u4", "i8", "u8", ">i4")))
+    return (
+        names
+        if draw.chance(0.3)
+        else np.array(names, draw.choice(("i1", "u1", "i2", "i4", "u4", "i8", "u8", ">i4")))
+    )
 
 
 def a_state(draw: Draw, n: int | None = None, within: md.Box | None = None) -> md.State:
@@ -229,7 +238,11 @@ def taken(draw: Draw) -> Case:
         same(found.pos, state.pos[at].reshape(-1, state.box.dim), "pos")
         same(found.id, state.id[at], "id")
 
-    kinds = {"order": Order(lambda d: np.array(order, np.int64) if d.chance(0.7) or not order else order, "iu", (None,))}
+    kinds = {
+        "order": Order(
+            lambda d: np.array(order, np.int64) if d.chance(0.7) or not order else order, "iu", (None,)
+        )
+    }
     return made_case(draw, f"{state!r}.take", state.take, kinds, check=check)
 
 
@@ -239,7 +252,10 @@ def seen(draw: Draw) -> Case:
     if state.box.dim == 3 and draw.chance(0.5):
         kinds: dict[str, Kind] = {"state": Is(md.State, lambda _: state)}
         length = min(state.box.lengths)
-        optional: dict[str, Kind] = {"axis": Integer(0, 2, (0, 2)), "at": Maybe(Number(0, usual=(0.0, length)))}
+        optional: dict[str, Kind] = {
+            "axis": Integer(0, 2, (0, 2)),
+            "at": Maybe(Number(0, usual=(0.0, length))),
+        }
 
         def check_section(found, plain):
             axis, at = plain.get("axis", 1), plain.get("at")
