@@ -20,25 +20,27 @@ from typing import Any
 
 import numpy as np
 
+# fmt: off
 INTEGERS = (
     0, 1, -1, 2, 3, 7, 8, 100, 127, 128, 255, 256, 257, -128, -129, 32767, 32768, 65535, 65536,
     2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, 10**30,
     10**400, -(2**31), -(2**31) - 1, -(2**63), -(2**63) - 1, -(10**30),
-)  # fmt: skip
+)
 FLOATS = (
     0.0, -0.0, 0.5, 1.0, 2.5, -1.5, 3.0, 1e-320, 5e-324, 1e-160, 1e-9, 1e9, 2.0**31, 2.0**53, 2.0**63, 1e20,
     1e154, 1e308, -1e308, float("inf"), float("-inf"), float("nan"),
-)  # fmt: skip
+)
 INTEGER_TYPES = tuple(np.dtype(f"{kind}{size}").type for kind in "iu" for size in (1, 2, 4, 8))
 FLOAT_TYPES = (np.float16, np.float32, np.float64, np.longdouble)
 WORDS = (
     "", "1", "2.5", "nan", "no", "False", "auto", "hilbert", "row", "random", "cpu", "cuda", "float32", "A",
-    "\x00", "\n", "é" * 5, "../x", "/", "x" * 5000, "{}", "%s", "__class__", "0x10", "١", "data",
-)  # fmt: skip
+    "\x00", "\n", "é" * 5, "../x", "/", "x" * 5000, "{}", "%s", "__class__", "0x10", "\u0661", "data",
+)
 DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "?", "c8", "c16", "O", "U3",
-          "S3", "M8[s]", "m8[s]", "V4")  # fmt: skip
+          "S3", "M8[s]", "m8[s]", "V4")
 SHAPES = ((), (0,), (1,), (2,), (3,), (7,), (0, 2), (0, 3), (1, 2), (5, 3), (3, 5), (4, 2), (2, 2, 2), (1, 0),
-          (64, 64))  # fmt: skip
+          (64, 64))
+# fmt: on
 
 
 class Draw(random.Random):
@@ -98,14 +100,16 @@ class Strange:
 
 def strange(draw: Draw) -> Any:
     """A strange object."""
-    return draw.choice((
-        lambda: Strange(index=3, repr="three"),
-        lambda: Strange(index=2**70, float=1.0, repr="large"),
-        lambda: Strange(float=0.5, repr="half"),
-        lambda: Strange(len=2, repr="long"),
-        lambda: Strange(repr=RuntimeError("no repr")),
-        lambda: Strange(bool=ValueError("no truth"), repr="untrue"),
-    ))()  # fmt: skip
+    return draw.choice(
+        (
+            lambda: Strange(index=3, repr="three"),
+            lambda: Strange(index=2**70, float=1.0, repr="large"),
+            lambda: Strange(float=0.5, repr="half"),
+            lambda: Strange(len=2, repr="long"),
+            lambda: Strange(repr=RuntimeError("no repr")),
+            lambda: Strange(bool=ValueError("no truth"), repr="untrue"),
+        )
+    )()
 
 
 def number(draw: Draw) -> Any:
@@ -125,10 +129,29 @@ def number(draw: Draw) -> Any:
     if kind == 5:
         return draw.choice((True, False, np.True_, np.False_))
     if kind == 6:
-        return draw.choice((1j, complex(2, 0), np.complex64(1), Decimal("2.5"), Decimal(3), Decimal("NaN"),
-                            Fraction(1, 3), Fraction(4), Fraction(10**400, 3)))  # fmt: skip
-    return draw.choice((np.timedelta64(3, "s"), np.timedelta64("NaT"), np.datetime64("2020-01-01"),
-                        np.datetime64("NaT"), datetime.date(2020, 1, 1), datetime.timedelta(3)))  # fmt: skip
+        return draw.choice(
+            (
+                1j,
+                complex(2, 0),
+                np.complex64(1),
+                Decimal("2.5"),
+                Decimal(3),
+                Decimal("NaN"),
+                Fraction(1, 3),
+                Fraction(4),
+                Fraction(10**400, 3),
+            )
+        )
+    return draw.choice(
+        (
+            np.timedelta64(3, "s"),
+            np.timedelta64("NaT"),
+            np.datetime64("2020-01-01"),
+            np.datetime64("NaT"),
+            datetime.date(2020, 1, 1),
+            datetime.timedelta(3),
+        )
+    )
 
 
 def narrow(draw: Draw, value: int) -> np.integer:
@@ -140,19 +163,21 @@ def narrow(draw: Draw, value: int) -> np.integer:
 
 def thing(draw: Draw) -> Any:
     """An object that is no number."""
-    return draw.choice((
-        lambda: None,
-        lambda: draw.choice(WORDS),
-        lambda: np.str_(draw.choice(WORDS)),
-        lambda: draw.choice((b"", b"1", b"\xff\x00", bytearray(b"ab"), memoryview(b"abc"))),
-        object,
-        lambda: draw.choice((int, float, len, np.float64, type, print, Draw, np.ndarray, Exception)),
-        lambda: lambda *_, **__: None,
-        lambda: draw.choice((NotImplemented, Ellipsis, slice(1), range(3), Exception("x"), Path("."))),
-        lambda: array.array("i", [1, 2, 3]),
-        lambda: strange(draw),
-        lambda: random,
-    ))()  # fmt: skip
+    return draw.choice(
+        (
+            lambda: None,
+            lambda: draw.choice(WORDS),
+            lambda: np.str_(draw.choice(WORDS)),
+            lambda: draw.choice((b"", b"1", b"\xff\x00", bytearray(b"ab"), memoryview(b"abc"))),
+            object,
+            lambda: draw.choice((int, float, len, np.float64, type, print, Draw, np.ndarray, Exception)),
+            lambda: lambda *_, **__: None,
+            lambda: draw.choice((NotImplemented, Ellipsis, slice(1), range(3), Exception("x"), Path("."))),
+            lambda: array.array("i", [1, 2, 3]),
+            lambda: strange(draw),
+            lambda: random,
+        )
+    )()
 
 
 def collection(draw: Draw) -> Any:
@@ -166,23 +191,26 @@ def collection(draw: Draw) -> Any:
         looped.append(looped)
         return looped
 
-    return draw.choice((
-        few, few,
-        lambda: tuple(few()),
-        lambda: [[1], [2, 3]],
-        lambda: [few(), few()],
-        lambda: draw.choice(([], (), {}, set(), [[]], [()], [None], frozenset(), "")),
-        lambda: {1, 2, 3},
-        lambda: {"a": 1, 2: "b"},
-        lambda: collections.OrderedDict(a=1),
-        lambda: iter([1, 2, 3]),
-        lambda: (k for k in range(3)),
-        lambda: zip([1, 2], [3, 4], strict=True),
-        lambda: map(float, [1, 2]),
-        lambda: itertools.count() if draw.chance(0.2) else range(0),
-        endless,
-        lambda: range(draw.choice((1, 3, 10**12))),
-    ))()  # fmt: skip
+    return draw.choice(
+        (
+            few,
+            few,
+            lambda: tuple(few()),
+            lambda: [[1], [2, 3]],
+            lambda: [few(), few()],
+            lambda: draw.choice(([], (), {}, set(), [[]], [()], [None], frozenset(), "")),
+            lambda: {1, 2, 3},
+            lambda: {"a": 1, 2: "b"},
+            lambda: collections.OrderedDict(a=1),
+            lambda: iter([1, 2, 3]),
+            lambda: (k for k in range(3)),
+            lambda: zip([1, 2], [3, 4], strict=True),
+            lambda: map(float, [1, 2]),
+            lambda: itertools.count() if draw.chance(0.2) else range(0),
+            endless,
+            lambda: range(draw.choice((1, 3, 10**12))),
+        )
+    )()
 
 
 def scalar(draw: Draw) -> Any:
@@ -223,17 +251,19 @@ def numbers_of(draw: Draw, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarra
 def some_array(draw: Draw) -> np.ndarray:
     """An array of any dtype, shape and layout."""
     if draw.chance(0.06):
-        return draw.choice((
-            lambda: np.broadcast_to(np.int64(0), (2**40, 3)),
-            lambda: np.broadcast_to(np.float64(1), (2**50,)),
-            lambda: np.broadcast_to(np.uint8(1), (2**33, 2)),
-            lambda: np.broadcast_to(np.float32(1), (2**40, 2)),
-            lambda: np.zeros(3, [("x", "f8"), ("y", "i4")]),
-            lambda: np.ma.masked_array([1, 2, 3], [False, True, False]),
-            lambda: np.ma.masked_array(np.ones((4, 3)), np.eye(4, 3, dtype=bool)),
-            lambda: np.matrix("1 2; 3 4"),
-            lambda: np.empty((2, 0, 3)),
-        ))()  # fmt: skip
+        return draw.choice(
+            (
+                lambda: np.broadcast_to(np.int64(0), (2**40, 3)),
+                lambda: np.broadcast_to(np.float64(1), (2**50,)),
+                lambda: np.broadcast_to(np.uint8(1), (2**33, 2)),
+                lambda: np.broadcast_to(np.float32(1), (2**40, 2)),
+                lambda: np.zeros(3, [("x", "f8"), ("y", "i4")]),
+                lambda: np.ma.masked_array([1, 2, 3], [False, True, False]),
+                lambda: np.ma.masked_array(np.ones((4, 3)), np.eye(4, 3, dtype=bool)),
+                lambda: np.matrix("1 2; 3 4"),
+                lambda: np.empty((2, 0, 3)),
+            )
+        )()
     made = numbers_of(draw, np.dtype(draw.choice(DTYPES)), draw.choice(SHAPES))
     return laid(draw, made) if draw.chance(0.4) else made
 
@@ -288,15 +318,35 @@ def changed(draw: Draw, value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return _changed_float(draw, float(value))
     if isinstance(value, str):
-        return draw.choice((value.upper(), np.str_(value), value.encode(), value + " ", value[:-1], [value],
-                            "not " + value, np.array(value), Path(value)))  # fmt: skip
+        return draw.choice(
+            (
+                value.upper(),
+                np.str_(value),
+                value.encode(),
+                value + " ",
+                value[:-1],
+                [value],
+                "not " + value,
+                np.array(value),
+                Path(value),
+            )
+        )
     if isinstance(value, (tuple, list)):
         return _changed_sequence(draw, value)
     if isinstance(value, np.ndarray):
         return _changed_array(draw, value)
     if isinstance(value, Path):
-        return draw.choice((str(value), str(value).encode(), value.parent, value / "none" / "there",
-                            Path(str(value) + "\x00"), Path("x" * 300), np.str_(value)))  # fmt: skip
+        return draw.choice(
+            (
+                str(value),
+                str(value).encode(),
+                value.parent,
+                value / "none" / "there",
+                Path(str(value) + "\x00"),
+                Path("x" * 300),
+                np.str_(value),
+            )
+        )
     return draw.choice((None, type(value), [value], (value, value), repr(value), vars))
 
 
@@ -308,9 +358,23 @@ def _changed_integer(draw: Draw, value: int) -> Any:
         return value + draw.choice((-1, 1, 2, -value, 10))
     if kind == 7:
         return draw.choice(INTEGERS)
-    return draw.choice((float(value), str(value), Fraction(value), np.array(value), np.array([value]), [value],
-                        bool(value), value + 0.5, np.float32(value), Decimal(value),
-                        np.timedelta64(value, "s"), complex(value), -value))  # fmt: skip
+    return draw.choice(
+        (
+            float(value),
+            str(value),
+            Fraction(value),
+            np.array(value),
+            np.array([value]),
+            [value],
+            bool(value),
+            value + 0.5,
+            np.float32(value),
+            Decimal(value),
+            np.timedelta64(value, "s"),
+            complex(value),
+            -value,
+        )
+    )
 
 
 def _changed_float(draw: Draw, value: float) -> Any:
@@ -324,8 +388,17 @@ def _changed_float(draw: Draw, value: float) -> Any:
             return draw.choice(FLOATS)
     if kind == 5 and abs(value) < 2**62:
         return draw.choice((round(value), narrow(draw, round(value)), Fraction(value)))
-    return draw.choice((str(value), Decimal(value), complex(value), np.array(value), np.array([value]), [value],
-                        np.complex128(value)))  # fmt: skip
+    return draw.choice(
+        (
+            str(value),
+            Decimal(value),
+            complex(value),
+            np.array(value),
+            np.array([value]),
+            [value],
+            np.complex128(value),
+        )
+    )
 
 
 def _changed_sequence(draw: Draw, value: Sequence) -> Any:
@@ -338,8 +411,15 @@ def _changed_sequence(draw: Draw, value: Sequence) -> Any:
         except ValueError:
             return [value]
     if kind == 2:
-        return draw.choice((lambda v: (x for x in v), iter, lambda v: dict.fromkeys(map(str, v)), str,
-                            lambda v: map(lambda x: x, v)))(value)  # fmt: skip
+        return draw.choice(
+            (
+                lambda v: (x for x in v),
+                iter,
+                lambda v: dict.fromkeys(map(str, v)),
+                str,
+                lambda v: map(lambda x: x, v),
+            )
+        )(value)
     if kind == 3:
         return value[:-1]
     if kind == 4:
@@ -362,11 +442,17 @@ def _changed_array(draw: Draw, value: np.ndarray) -> Any:
             except (ValueError, TypeError):
                 return value.astype(object)
     if kind == 6:
-        return draw.choice((
-            lambda: value[None], lambda: value[..., None], lambda: value.T, lambda: value.ravel(),
-            lambda: value[:-1] if value.ndim else value, lambda: value[..., :0] if value.ndim else value,
-            lambda: np.concatenate([value, value]) if value.ndim else value,
-        ))()  # fmt: skip
+        return draw.choice(
+            (
+                lambda: value[None],
+                lambda: value[..., None],
+                lambda: value.T,
+                lambda: value.ravel(),
+                lambda: value[:-1] if value.ndim else value,
+                lambda: value[..., :0] if value.ndim else value,
+                lambda: np.concatenate([value, value]) if value.ndim else value,
+            )
+        )()
     if kind == 7:
         return draw.choice((list, tuple, lambda v: v.tolist(), iter))(value) if value.ndim else value.tolist()
     if not value.size or value.dtype.kind not in "iuf":

@@ -1,8 +1,8 @@
 """A campaign: batches of inputs in processes that are restarted when one crashes or stands still.
 
 A batch is some 500 numbers of one family. The worker that has it tells the verdict of each input as soon as
-it is known, so the input at which it died, or at which nothing was heard for 30 s, is known too. That input is
-kept and tried again alone, in a new process, and the batch goes on after it. The verdict of an input that
+it is known, so the input at which it died, or at which nothing was heard for 30 s, is known too. That input
+is kept and tried again alone, in a new process, and the batch goes on after it. The verdict of an input that
 stood still is the one of its trial alone; one that crashed stays a crash, for what corrupts memory need not
 do so alone.
 """

@@ -4,7 +4,7 @@ Verdicts. `accepted`: the call gave an answer, and it agrees with the reference.
 TypeError, an OSError or an error that the project names, raised by the project itself, whose message says
 what is allowed. `weak`: of such a class, but raised inside Python or a package, or without a word of what is
 allowed. `obscure`: of any other class. `wrong`: another answer than the reference's, a value taken that has
-to be refused, or one refused that has to be taken. (`crash` and `hang` are seen from outside, by the harness.)
+to be refused, or one refused that has to be taken. The harness sees `crash` and `hang` from outside.
 """
 
 from __future__ import annotations

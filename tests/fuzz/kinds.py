@@ -97,8 +97,9 @@ class Number(Kind):
         most: above it one is allowed, but too large for an input.
     """
 
-    def __init__(self, low=-math.inf, high=math.inf, above=-math.inf, below=math.inf, usual=(0.1, 3.0),
-                 most=math.inf):  # fmt: skip
+    def __init__(
+        self, low=-math.inf, high=math.inf, above=-math.inf, below=math.inf, usual=(0.1, 3.0), most=math.inf
+    ):
         self.low, self.high, self.above, self.below, self.usual = low, high, above, below, usual
         self.most = most
 

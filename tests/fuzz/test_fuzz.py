@@ -1,8 +1,8 @@
 """A fuzz of the public constructors and functions, files and command lines.
 
-No input may crash, stand still, end with an obscure error or give a wrong answer. `nightly` tries 100,000 inputs:
-`FUZZ_INPUTS`, `FUZZ_SEED` and `FUZZ_FAMILY` choose others. An input that failed is told with the command that
-tries it again alone.
+No input may crash, stand still, end with an obscure error or give a wrong answer. `nightly` tries 100,000
+inputs: `FUZZ_INPUTS`, `FUZZ_SEED` and `FUZZ_FAMILY` choose others. An input that failed is told with the
+command that tries it again alone.
 """
 
 import os
@@ -31,9 +31,15 @@ def of(report: Report, name: str) -> Kept:
 
 @pytest.mark.parametrize(
     ("name", "verdict"),
-    [("crash", "crash"), ("hang", "hang"), ("obscure", "obscure"), ("weak", "weak"), ("wrong", "wrong"),
-     ("taken", "wrong")],
-)  # fmt: skip
+    [
+        ("crash", "crash"),
+        ("hang", "hang"),
+        ("obscure", "obscure"),
+        ("weak", "weak"),
+        ("wrong", "wrong"),
+        ("taken", "wrong"),
+    ],
+)
 def test_a_planted_failure_is_found_kept_and_told_and_the_batch_goes_on(found, name, verdict):
     kept = of(found, name)
     assert (kept.number, kept.judged.verdict) == (7, verdict)

@@ -78,9 +78,14 @@ def streams(draw: Draw) -> Case:
 
     kinds = {"offsets": kind("offsets"), "reads": kind("reads")}
     return made_case(
-        draw, "AccessStream", AccessStream, kinds, optional={"readers": Maybe(kind("readers"))},
-        check=check, sure=fits,
-    )  # fmt: skip
+        draw,
+        "AccessStream",
+        AccessStream,
+        kinds,
+        optional={"readers": Maybe(kind("readers"))},
+        check=check,
+        sure=fits,
+    )
 
 
 def a_stream(draw: Draw) -> AccessStream:
@@ -211,8 +216,15 @@ def ratios(draw: Draw) -> Case:
         return made_case(draw, "HitRatio.speed_up", call, {}, optional=kinds, check=check)
     if draw.chance(0.5):
         kinds = {"hits": Integer(0, usual=(hits, hits)), "reads": Integer(0, usual=(reads, reads))}
-        return made_case(draw, "HitRatio", HitRatio, kinds, check=lambda found, plain: same(
-            found.ratio, plain["hits"] / plain["reads"] if plain["reads"] else math.nan, "ratio"))  # fmt: skip
+        return made_case(
+            draw,
+            "HitRatio",
+            HitRatio,
+            kinds,
+            check=lambda found, plain: same(
+                found.ratio, plain["hits"] / plain["reads"] if plain["reads"] else math.nan, "ratio"
+            ),
+        )
     kinds = {
         "histogram": Array(lambda _: np.array([1, 2, 3]), "iu", (None,)),
         "cold": Integer(0, usual=(3, 3)),

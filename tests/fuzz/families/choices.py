@@ -99,13 +99,20 @@ def by_restitution(draw: Draw) -> Case:
     if draw.chance(0.3):
         kinds |= {"friction": Number(0), "tangential_restitution": Number(above=0, high=1, usual=(0.1, 1.0))}
         return made_case(
-            draw, "FrictionalSpringDashpot.from_restitution", md.laws.FrictionalSpringDashpot.from_restitution,
-            kinds, check=lambda f, p: check(f, p) if near(p) else None,
-        )  # fmt: skip
+            draw,
+            "FrictionalSpringDashpot.from_restitution",
+            md.laws.FrictionalSpringDashpot.from_restitution,
+            kinds,
+            check=lambda f, p: check(f, p) if near(p) else None,
+        )
     return made_case(
-        draw, "SpringDashpot.from_restitution", md.laws.SpringDashpot.from_restitution, kinds,
-        check=lambda f, p: check(f, p) if near(p) else None, sure=near,
-    )  # fmt: skip
+        draw,
+        "SpringDashpot.from_restitution",
+        md.laws.SpringDashpot.from_restitution,
+        kinds,
+        check=lambda f, p: check(f, p) if near(p) else None,
+        sure=near,
+    )
 
 
 def potentials(draw: Draw) -> Case:
@@ -209,8 +216,13 @@ def searches(draw: Draw) -> Case:
     s = md.search
     if kind == 0:
         names = Either(Word(*s.SEARCHES), Is(s.Search, lambda _: s.Linked()))
-        return made_case(draw, "search", s.search, {"choice": names}, check=lambda f, _: require(
-            isinstance(f, s.Search), f"{f!r}"))  # fmt: skip
+        return made_case(
+            draw,
+            "search",
+            s.search,
+            {"choice": names},
+            check=lambda f, _: require(isinstance(f, s.Search), f"{f!r}"),
+        )
     if kind == 1:
         plain = draw.choice((s.Coherent, s.Scattered))
         return made_case(draw, plain.__name__, plain, {"cell_order": order}, check=kept())
@@ -230,14 +242,24 @@ def searches(draw: Draw) -> Case:
         name = md.integrate.INTEGRATORS if hasattr(md, "integrate") else ("velocity_verlet",)
         from md.integrate import Integrator, integrator
 
-        return made_case(draw, "integrator", integrator, {"choice": Word(*name)}, check=lambda f, _: require(
-            isinstance(f, Integrator), f"{f!r}"))  # fmt: skip
+        return made_case(
+            draw,
+            "integrator",
+            integrator,
+            {"choice": Word(*name)},
+            check=lambda f, _: require(isinstance(f, Integrator), f"{f!r}"),
+        )
     curves = Either(CURVES, Is(sfc.Curve, lambda _: curve))
     optional = {
-        "cell_order": curves, "stack": Word("shared", "local"), "met": Word("once", "twice"),
-        "atomics": Word("plain", "aggregated", "none"), "data": Word("sorted", "unsorted", "shadow"),
-        "rebuild_every": Integer(), "contacts": Word("walked", "listed"), "room": Integer(usual=(1, 64)),
-    }  # fmt: skip
+        "cell_order": curves,
+        "stack": Word("shared", "local"),
+        "met": Word("once", "twice"),
+        "atomics": Word("plain", "aggregated", "none"),
+        "data": Word("sorted", "unsorted", "shadow"),
+        "rebuild_every": Integer(),
+        "contacts": Word("walked", "listed"),
+        "room": Integer(usual=(1, 64)),
+    }
     return made_case(draw, "Reflexive", s.Reflexive, {}, optional=optional, check=kept())
 
 
@@ -274,12 +296,27 @@ def reporters(draw: Draw) -> Case:
         )
     kinds = {"choice": Word("cpu")}
     optional = {"layout": Maybe(Word("soa", "aos", "aos4"))}
-    return made_case(draw, "backend.get", md.backend.get, kinds, optional=optional, check=lambda f, _: require(
-        isinstance(f, md.backend.Backend), f"{f!r}"))  # fmt: skip
+    return made_case(
+        draw,
+        "backend.get",
+        md.backend.get,
+        kinds,
+        optional=optional,
+        check=lambda f, _: require(isinstance(f, md.backend.Backend), f"{f!r}"),
+    )
 
 
-KINDS = ((laws, 3), (by_restitution, 2), (potentials, 1), (walls, 4), (motions, 1), (schedules, 4), (reorders, 3),
-         (searches, 6), (reporters, 6))  # fmt: skip
+KINDS = (
+    (laws, 3),
+    (by_restitution, 2),
+    (potentials, 1),
+    (walls, 4),
+    (motions, 1),
+    (schedules, 4),
+    (reorders, 3),
+    (searches, 6),
+    (reporters, 6),
+)
 
 
 def one_of(draw: Draw) -> Case:

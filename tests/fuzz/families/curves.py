@@ -20,9 +20,16 @@ from tests.fuzz.kinds import AnyPath, Array, Integer, Is, Kind, Maybe, Text, Wor
 LISTED = 4096  # cells of a traversal that is looked at
 GRAMMARS = {
     2: ("A", {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}),
-    3: ("A", {"A": "B-#+C#C+#-D&#^D-#+&&C#C+#+B<<", "B": "A&#^C#B^#^D^^-#-D^|#^B|#C^#^A<<",
-              "C": "|D^|#^B-#+C^#^A&&#A&#^C+#+B^#^D<<", "D": "|C#B-#+B|#A&#^A&&#B-#+B|#C<<"}),
-}  # fmt: skip
+    3: (
+        "A",
+        {
+            "A": "B-#+C#C+#-D&#^D-#+&&C#C+#+B<<",
+            "B": "A&#^C#B^#^D^^-#-D^|#^B|#C^#^A<<",
+            "C": "|D^|#^B-#+C^#^A&&#A&#^C+#+B^#^D<<",
+            "D": "|C#B-#+B|#A&#^A&&#B-#+B|#C<<",
+        },
+    ),
+}
 REASON = re.compile(f"{SAYS.pattern}|, rule ")  # a message names the rule and the reason
 PEANO = ("A", {"A": "AFBFA+F+BFAFB-F-AFBFA", "B": "BFAFB-F-AFBFA+F+BFAFB"})
 
@@ -144,9 +151,13 @@ def small(draw: Draw) -> Case:
         return made_case(draw, f"{curve!r}.side", curve.side, kinds, check=check, sure=True)
     named = draw.choice((sfc.curves, sfc.orderings))
     return made_case(
-        draw, named.__name__, named, {}, optional={"dim": Maybe(Kind(lambda d: d.randint(1, 5)))},
+        draw,
+        named.__name__,
+        named,
+        {},
+        optional={"dim": Maybe(Kind(lambda d: d.randint(1, 5)))},
         check=lambda found, _: require(isinstance(found, tuple), "no tuple"),
-    )  # fmt: skip
+    )
 
 
 def by_name(draw: Draw) -> Case:
@@ -272,9 +283,14 @@ def grammars(draw: Draw) -> Case:
         "rules": Kind(lambda _: rules),
     }
     return made_case(
-        draw, "curve_from_grammar", sfc.curve_from_grammar, kinds, calm=0.6, says=REASON,
+        draw,
+        "curve_from_grammar",
+        sfc.curve_from_grammar,
+        kinds,
+        calm=0.6,
+        says=REASON,
         check=lambda found, plain: grammar_check(found, plain["axiom"], dict(plain["rules"])),
-    )  # fmt: skip
+    )
 
 
 def text_of(draw: Draw) -> tuple[str, str, dict[str, str]]:
@@ -285,8 +301,28 @@ def text_of(draw: Draw) -> tuple[str, str, dict[str, str]]:
     lines += [f'{symbol} = "{pattern}"' for symbol, pattern in quoted.items()]
     if draw.chance(0.35):
         at = draw.randrange(len(lines))
-        value = draw.choice(("true", "1", "2.5", '""', "[1, 2]", '"A"', "nan", "1979-05-27", "{}", "9" * 5000,
-                             "[" * 3000, "{a=" * 2000, "0x7f", "-1", '"\\u0000"', "64", "65", "1e400"))  # fmt: skip
+        value = draw.choice(
+            (
+                "true",
+                "1",
+                "2.5",
+                '""',
+                "[1, 2]",
+                '"A"',
+                "nan",
+                "1979-05-27",
+                "{}",
+                "9" * 5000,
+                "[" * 3000,
+                "{a=" * 2000,
+                "0x7f",
+                "-1",
+                '"\\u0000"',
+                "64",
+                "65",
+                "1e400",
+            )
+        )
         if draw.chance(0.5):
             lines[at] = f"{lines[at].split('=')[0]}= {value}"
         else:
@@ -310,9 +346,15 @@ def texts(draw: Draw) -> Case:
 
     kinds = {"text": Text(text)}
     return made_case(
-        draw, "parse_curve", sfc.parse_curve, kinds, optional={"where": Text("my file")}, calm=0.8, check=check,
+        draw,
+        "parse_curve",
+        sfc.parse_curve,
+        kinds,
+        optional={"where": Text("my file")},
+        calm=0.8,
+        check=check,
         says=REASON,
-    )  # fmt: skip
+    )
 
 
 def files(draw: Draw) -> Case:
@@ -327,9 +369,14 @@ def files(draw: Draw) -> Case:
         "path": AnyPath(lambda d: Path("/dev/zero") if d.chance(0.002) else d.choice((path, path, str(path))))
     }
     return made_case(
-        draw, "read_curve", sfc.read_curve, kinds, calm=0.8, says=REASON,
+        draw,
+        "read_curve",
+        sfc.read_curve,
+        kinds,
+        calm=0.8,
+        says=REASON,
         check=lambda curve, _: grammar_check(curve, curve.grammar.axiom, dict(curve.grammar.rules)),
-    )  # fmt: skip
+    )
 
 
 KINDS = (

@@ -31,9 +31,15 @@ PARSER = re.compile(
     r"error: |Error parsing|Parsing error|[Uu]nrecognized|invalid choice|required|Missing|usage:"
 )
 ORIGIN = {
-    "backend": {"name": "cpu", "device": "a fuzz"}, "machine": {"cpu": "one"}, "code": {"tree": "t"},
-    "packages": {}, "started": "now", "command": [], "python": "3", "experiment": "toy",
-}  # fmt: skip
+    "backend": {"name": "cpu", "device": "a fuzz"},
+    "machine": {"cpu": "one"},
+    "code": {"tree": "t"},
+    "packages": {},
+    "started": "now",
+    "command": [],
+    "python": "3",
+    "experiment": "toy",
+}
 HUGE = 2**63
 
 
@@ -89,10 +95,41 @@ def value_of(draw: Draw, default: Any) -> list[str]:
     if draw.chance(0.3):
         return usual
     some = [
-        *WORDS, "0", "1", "2", "-1", "3.5", "1e3", "1e400", "inf", "-inf", "nan", "9" * 30, "-" + "9" * 30,
-        str(2**31), str(2**63), "1_000", " 1", "True", "None", "1,2", "8x8", "2x2x2", "0x0", "--", "-", "hilbert-3d",
-        "linked", "verlet", "row", "shuffled", "1e-320", "0.0", "0.6", "1e308",
-    ]  # fmt: skip
+        *WORDS,
+        "0",
+        "1",
+        "2",
+        "-1",
+        "3.5",
+        "1e3",
+        "1e400",
+        "inf",
+        "-inf",
+        "nan",
+        "9" * 30,
+        "-" + "9" * 30,
+        str(2**31),
+        str(2**63),
+        "1_000",
+        " 1",
+        "True",
+        "None",
+        "1,2",
+        "8x8",
+        "2x2x2",
+        "0x0",
+        "--",
+        "-",
+        "hilbert-3d",
+        "linked",
+        "verlet",
+        "row",
+        "shuffled",
+        "1e-320",
+        "0.0",
+        "0.6",
+        "1e308",
+    ]
     count = (
         draw.choice((0, 1, 1, 1, 1, 2, 2, 3))
         if isinstance(default, tuple)
@@ -118,8 +155,16 @@ def commands(draw: Draw) -> Case:
     name = draw.choice(sorted(experiments()))
     module = experiments()[name]
     fields = {f.name: getattr(module.Config(), f.name) for f in dataclasses.fields(module.Config)}
-    others = {"quick": None, "results": "results", "executor": "serial", "workers": 0, "curve_file": ("none.toml",),
-              "replot": "none", "resume": "none", "from": "none"}  # fmt: skip
+    others = {
+        "quick": None,
+        "results": "results",
+        "executor": "serial",
+        "workers": 0,
+        "curve_file": ("none.toml",),
+        "replot": "none",
+        "resume": "none",
+        "from": "none",
+    }
     words: list[str] = ["--quick"] if draw.chance(0.4) else []
     for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3))):
         flag = draw.choice(list(fields)) if draw.chance(0.8) else draw.choice(list(others))
@@ -169,8 +214,9 @@ def interrupted(case: toy.Config):
 def folders() -> dict[bool, tuple[Path, pd.DataFrame]]:
     """A run that is complete and one that was interrupted, and the table that each has in the end."""
     found = {}
-    cli.provenance = lambda experiment, config, arguments: json.loads(json.dumps(
-        ORIGIN | {"config": dataclasses.asdict(config)}))  # fmt: skip
+    cli.provenance = lambda experiment, config, arguments: json.loads(
+        json.dumps(ORIGIN | {"config": dataclasses.asdict(config)})
+    )
     for complete in (True, False):
         place = Path(f"runs-{complete}").resolve()
         shutil.rmtree(place, ignore_errors=True)
@@ -202,8 +248,23 @@ def run_folder(draw: Draw) -> Case:
         hurt.unlink()
         hurt.mkdir()
     elif kind == 2:
-        hurt.write_bytes(draw.choice((b"", b"1", b"null", b"[]", b"{}", b'{"config": []}', b"[" * 10**5, b"\xff\xfe",
-                                      b'{"grammars": null}', b"PAR1", b'{"config": {"size": "x"}}\n')))  # fmt: skip
+        hurt.write_bytes(
+            draw.choice(
+                (
+                    b"",
+                    b"1",
+                    b"null",
+                    b"[]",
+                    b"{}",
+                    b'{"config": []}',
+                    b"[" * 10**5,
+                    b"\xff\xfe",
+                    b'{"grammars": null}',
+                    b"PAR1",
+                    b'{"config": {"size": "x"}}\n',
+                )
+            )
+        )
     elif kind < 6 and hurt.suffix == ".json":
         data = json.loads(hurt.read_text())
         at = draw.choice(places(data))

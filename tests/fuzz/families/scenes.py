@@ -36,8 +36,10 @@ def wings(draw: Draw) -> Case:
         "stiffness": Number(0, usual=(0.0, 1e4)),
     }
     optional: dict[str, Kind] = {
-        "angle": Number(usual=(-20.0, 20.0)), "damping": Number(0), "depth": Number(0),
-    }  # fmt: skip
+        "angle": Number(usual=(-20.0, 20.0)),
+        "damping": Number(0),
+        "depth": Number(0),
+    }
 
     def check(found, plain):
         kept()(found, plain)
@@ -88,15 +90,19 @@ def inflows(draw: Draw) -> Case:
         "velocity": Few(Number(usual=(0.5, 2.0)), (2, 3), lambda d: tuple(1.0 + k for k in range(dim)))
     }
     optional: dict[str, Kind] = {
-        "temperature": Number(0), "axis": Integer(0, dim - 1, (0, dim - 1)), "seed": Integer(0, 2**63 - 1),
-    }  # fmt: skip
+        "temperature": Number(0),
+        "axis": Integer(0, dim - 1, (0, dim - 1)),
+        "seed": Integer(0, 2**63 - 1),
+    }
     return made_case(draw, "Inflow", md.Inflow, kinds, optional=optional, check=kept())
 
 
 def airfoils(draw: Draw) -> Case:
     """Sections."""
     if draw.chance(0.5):
-        digits = f"{draw.choice(('00', '24', '44', '11', '02', '20'))}{draw.choice(('12', '01', '99', '00', '15'))}"
+        digits = draw.choice(("00", "24", "44", "11", "02", "20")) + draw.choice(
+            ("12", "01", "99", "00", "15")
+        )
         optional: dict[str, Kind] = {"points": Integer(3, usual=(3, 30), most=300), "closed": Flag()}
 
         def check_naca(found, plain):
@@ -115,8 +121,13 @@ def airfoils(draw: Draw) -> Case:
             "angle": Number(usual=(-20.0, 20.0)),
             "at": Few(Number(), (2,)),
         }
-        return made_case(draw, "Airfoil.placed", section.placed, kinds, check=lambda found, _: require(
-            found.shape == section.outline.shape, "another outline"))  # fmt: skip
+        return made_case(
+            draw,
+            "Airfoil.placed",
+            section.placed,
+            kinds,
+            check=lambda found, _: require(found.shape == section.outline.shape, "another outline"),
+        )
     m = draw.choice((3, 4, 6))
     turns = np.sort(draw.rng.random(m)) * 2 * np.pi
     outline = np.column_stack([0.5 + 0.5 * np.cos(turns), 0.2 * np.sin(turns)])
@@ -143,14 +154,22 @@ def airfoil_files(draw: Draw) -> Case:
     whole = draw.chance(0.2)
     if not whole:
         at = draw.randrange(len(raw))
-        raw = draw.choice((
-            lambda: raw[:at],
-            lambda: raw[:at] + bytes([draw.randrange(256)]) + raw[at + 1 :],
-            lambda: raw[:at] + draw.choice((b"nan", b"inf", b"1e400", b"-", b"\x00", b"\n", b" ", b"9" * 400)) + raw[at:],
-            lambda: b"",
-            lambda: raw.replace(b" ", draw.choice((b",", b"\t", b"  ", b" 0 "))),
-            lambda: b"\n".join(draw.sample(raw.split(b"\n"), len(lines) if len(rows) == len(section.outline) else 3)),
-        ))()  # fmt: skip
+        raw = draw.choice(
+            (
+                lambda: raw[:at],
+                lambda: raw[:at] + bytes([draw.randrange(256)]) + raw[at + 1 :],
+                lambda: (
+                    raw[:at]
+                    + draw.choice((b"nan", b"inf", b"1e400", b"-", b"\x00", b"\n", b" ", b"9" * 400))
+                    + raw[at:]
+                ),
+                lambda: b"",
+                lambda: raw.replace(b" ", draw.choice((b",", b"\t", b"  ", b" 0 "))),
+                lambda: b"\n".join(
+                    draw.sample(raw.split(b"\n"), len(lines) if len(rows) == len(section.outline) else 3)
+                ),
+            )
+        )()
     path = Path("mine.dat")
     path.write_bytes(raw)
 
@@ -190,29 +209,59 @@ def scenes(draw: Draw) -> Case:
     if kind == 1:
         kinds = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": filling}
         optional = {"seed": seed, "memory_order": order}
-        return made_case(draw, "shared_gas", s.shared_gas, kinds, optional=optional, check=lambda f, p: (
-            good(f, 16.0 if p["n"] > 1 else None), require(len(f) == p["n"], f"{len(f)} particles")))  # fmt: skip
+        return made_case(
+            draw,
+            "shared_gas",
+            s.shared_gas,
+            kinds,
+            optional=optional,
+            check=lambda f, p: (
+                good(f, 16.0 if p["n"] > 1 else None),
+                require(len(f) == p["n"], f"{len(f)} particles"),
+            ),
+        )
     sides = (6.0,) * dim
     within = md.Box(sides, draw.choice((True, (True,) * (dim - 1) + (False,))))
     optional = {"temperature": temperature, "seed": seed, "memory_order": order}
     always: dict[str, Kind] = {"mixing": mixing, "backend": backend}
     if kind == 2:
         kinds = {"filling_fraction": filling, "box": Is(md.Box, lambda _: within)} | always
-        return made_case(draw, "granular_gas", s.granular_gas, kinds, optional=optional, check=lambda f, p: good(
-            f, p.get("temperature", 16.0)))  # fmt: skip
+        return made_case(
+            draw,
+            "granular_gas",
+            s.granular_gas,
+            kinds,
+            optional=optional,
+            check=lambda f, p: good(f, p.get("temperature", 16.0)),
+        )
     if kind == 3:
         kinds = {
             "n": Integer(1, usual=(2, 40), most=500),
             "filling_fraction": filling,
             "dim": Integer(2, 3, (2, 3)),
         } | always
-        return made_case(draw, "cooling_gas", s.cooling_gas, kinds, optional=optional, check=lambda f, p: (
-            good(f, p.get("temperature", 16.0)), require(len(f) == p["n"], f"{len(f)} particles")))  # fmt: skip
+        return made_case(
+            draw,
+            "cooling_gas",
+            s.cooling_gas,
+            kinds,
+            optional=optional,
+            check=lambda f, p: (
+                good(f, p.get("temperature", 16.0)),
+                require(len(f) == p["n"], f"{len(f)} particles"),
+            ),
+        )
     if kind == 4:
         lengths = Few(Number(above=0), (2, 3), lambda _: sides, most=1e4)
         kinds = {"filling_fraction": filling, "lengths": lengths} | always
-        return made_case(draw, "shaken_box", s.shaken_box, kinds, optional=optional, check=lambda f, p: good(
-            f, p.get("temperature", 16.0)))  # fmt: skip
+        return made_case(
+            draw,
+            "shaken_box",
+            s.shaken_box,
+            kinds,
+            optional=optional,
+            check=lambda f, p: good(f, p.get("temperature", 16.0)),
+        )
     if kind == 5:
         kinds = {"box": Is(md.Box, lambda _: within), "n": Integer(1, usual=(1, 30), most=5000)}
 
@@ -227,10 +276,19 @@ def scenes(draw: Draw) -> Case:
         return made_case(draw, "lattice_sites", s.lattice_sites, kinds, check=check_sites)
     if kind == 6:
         generator = Is(np.random.Generator, lambda d: d.rng)
-        kinds = {"n": Integer(0, usual=(0, 9), most=10**4), "dim": Integer(2, 3, (2, 3)), "temperature": temperature,
-                 "generator": generator}  # fmt: skip
-        return made_case(draw, "maxwell_velocities", s.maxwell_velocities, kinds, check=lambda f, p: require(
-            f.shape == (p["n"], p["dim"]) and np.isfinite(f).all(), f"{f.shape}"))  # fmt: skip
+        kinds = {
+            "n": Integer(0, usual=(0, 9), most=10**4),
+            "dim": Integer(2, 3, (2, 3)),
+            "temperature": temperature,
+            "generator": generator,
+        }
+        return made_case(
+            draw,
+            "maxwell_velocities",
+            s.maxwell_velocities,
+            kinds,
+            check=lambda f, p: require(f.shape == (p["n"], p["dim"]) and np.isfinite(f).all(), f"{f.shape}"),
+        )
     if kind == 7:
         start = state(draw, kinds="p")
         kinds = {"state": Is(md.State, lambda _: start)}
@@ -247,13 +305,25 @@ def scenes(draw: Draw) -> Case:
             "diameter": Number(1, usual=(1.0, 1.9)),
         }
         more: dict[str, Any] = {"seed": seed}
-        return made_case(draw, "with_large_spheres", lambda **k: s.with_large_spheres(**k, backend="cpu"), kinds,
-                         optional=more, check=lambda f, p: good(f))  # fmt: skip
+        return made_case(
+            draw,
+            "with_large_spheres",
+            lambda **k: s.with_large_spheres(**k, backend="cpu"),
+            kinds,
+            optional=more,
+            check=lambda f, p: good(f),
+        )
     if draw.chance(0.5):
         kinds = {"n": Integer(1, usual=(1, 50), most=5000)}
         optional = {"airfoil": Maybe(Is(md.Airfoil, airfoil)), "seed": seed}
-        return made_case(draw, "newtonian_lift", s.newtonian_lift, kinds, optional=optional, check=lambda f, p: require(
-            len(f.state) == p["n"], f"{len(f.state)} discs"))  # fmt: skip
+        return made_case(
+            draw,
+            "newtonian_lift",
+            s.newtonian_lift,
+            kinds,
+            optional=optional,
+            check=lambda f, p: require(len(f.state) == p["n"], f"{len(f.state)} discs"),
+        )
     wing = md.Wing(airfoil=airfoil(draw), chord=4.0, at=(8.0, 6.0), stiffness=1e4)
     kinds = {
         "filling_fraction": Number(above=0, usual=(0.02, 0.1)),
@@ -262,8 +332,13 @@ def scenes(draw: Draw) -> Case:
         "velocity": Few(Number(), (2,)),
         "temperature": temperature,
     }
-    return made_case(draw, "wing_tunnel", lambda **k: s.wing_tunnel(**k, backend="cpu"), kinds, check=lambda f, p: (
-        good(f), require((wing.distance(f.pos) > 0.5).all(), "a disc in the wing")))  # fmt: skip
+    return made_case(
+        draw,
+        "wing_tunnel",
+        lambda **k: s.wing_tunnel(**k, backend="cpu"),
+        kinds,
+        check=lambda f, p: (good(f), require((wing.distance(f.pos) > 0.5).all(), "a disc in the wing")),
+    )
 
 
 def stream(draw: Draw) -> Case:
@@ -280,8 +355,16 @@ def stream(draw: Draw) -> Case:
     walls = None if box.periodic[1] else md.laws.Walls(contact_time=0.03)
 
     def run(surroundings, search):
-        sim = md.Simulation(start, md.laws.SpringDashpot(1e3, 1.0), search=search, dt=1e-3, backend="cpu",
-                            allow_overlap=True, walls=walls, surroundings=surroundings)  # fmt: skip
+        sim = md.Simulation(
+            start,
+            md.laws.SpringDashpot(1e3, 1.0),
+            search=search,
+            dt=1e-3,
+            backend="cpu",
+            allow_overlap=True,
+            walls=walls,
+            surroundings=surroundings,
+        )
         sim.run(4)
         return sim.state.by_id()
 
@@ -293,8 +376,14 @@ def stream(draw: Draw) -> Case:
             same(found.pos, right.pos, "positions", 1e-9)
             same(found.vel, right.vel, "velocities", 1e-6)
 
-    return made_case(draw, f"a run by {chosen} round a wing", lambda surroundings: run(surroundings, chosen), kinds,
-                     check=check, documented=(md.SimulationFault,))  # fmt: skip
+    return made_case(
+        draw,
+        f"a run by {chosen} round a wing",
+        lambda surroundings: run(surroundings, chosen),
+        kinds,
+        check=check,
+        documented=(md.SimulationFault,),
+    )
 
 
 KINDS = ((wings, 5), (inflows, 2), (airfoils, 3), (airfoil_files, 4), (scenes, 8), (stream, 2))
