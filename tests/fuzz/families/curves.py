@@ -360,7 +360,7 @@ def texts(draw: Draw) -> Case:
 def files(draw: Draw) -> Case:
     """Grammar files, as bytes."""
     raw = text_of(draw)[0].encode("utf-8", errors="replace")
-    if draw.chance(0.3):
+    if raw and draw.chance(0.3):
         at = draw.randrange(len(raw))
         raw = raw[:at] + bytes([draw.randrange(256)]) * draw.randint(1, 4) + raw[at + 1 :]
     path = Path("mine.toml")
