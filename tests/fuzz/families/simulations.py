@@ -34,7 +34,7 @@ def state(draw: Draw, dim: int | None = None, kinds: str = "ppw") -> md.State:
     within = box(draw, dim, kinds)
     if min(within.lengths) < 4:
         within = md.Box(tuple(max(4.0, side) for side in within.lengths), within.periodic, within.open)
-    n = draw.choice((0, 1, 2, 12, 25))
+    n = draw.choice((0, 1, 2, 12, 25, 25, 25))
     pos = 0.5 + cloud(draw, within, n) * (1 - 1 / np.array(within.lengths))
     if draw.chance(0.03):
         side = draw.choice((1e5, 1e8 + 0.5, 1e15 + 0.5, 1e-3))
@@ -45,7 +45,7 @@ def state(draw: Draw, dim: int | None = None, kinds: str = "ppw") -> md.State:
         usual = draw.choice((0.5, 0.3, 0.6, 1e-9 if draw.chance(0.1) else 0.4))
         radius = np.maximum(usual * (0.5 + draw.rng.random(n)), 1e-9)
     names = np.array(draw.sample(range(3 * n + 1), n), np.int64)
-    vel = draw.rng.normal(size=pos.shape) * draw.choice((1.0, 1.0, 1.0, 25.0))  # fast ones outrun their lists
+    vel = draw.rng.normal(size=pos.shape) * draw.choice((1.0, 1.0, 60.0))  # fast ones outrun their lists
     if draw.chance(0.2):
         pos, vel = pos.astype(np.float32), vel.astype(np.float32)
         pos = np.where(pos >= np.array(within.lengths, np.float32), 0, pos)
