@@ -183,22 +183,22 @@ def campaign(
     todo = collections.deque(_tasks(shares, inputs, seed, batch, planted))
     total = len(todo)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        crew: list[_Worker] = []
+        running: list[_Worker] = []
         try:
-            while todo or any(worker.task for worker in crew):
-                while todo and len(crew) < workers:
-                    crew.append(_Worker(Path(folder)))
-                for worker in crew:
+            while todo or any(worker.task for worker in running):
+                while todo and len(running) < workers:
+                    running.append(_Worker(Path(folder)))
+                for worker in running:
                     if worker.task is None and todo:
                         worker.give(todo.popleft())
                         tell(f"{total - len(todo)} of {total}: {worker.task}")
-                for worker in list(crew):
+                for worker in list(running):
                     if worker.task is None:
-                        crew.remove(worker)
+                        running.remove(worker)
                         worker.end()
-                _hear(crew, report, todo, timeout, Path(folder))
+                _hear(running, report, todo, timeout, Path(folder))
         finally:
-            for worker in crew:
+            for worker in running:
                 worker.end()
     report.seconds = time.monotonic() - begun
     return report
@@ -240,15 +240,17 @@ def _tasks(shares: dict[str, float], inputs: int, seed: int, batch: int, planted
                 yield Task(name, seed, first, min(batch, count - first), planted)
 
 
-def _hear(crew: list[_Worker], report: Report, todo: collections.deque, timeout: float, folder: Path) -> None:
+def _hear(
+    running: list[_Worker], report: Report, todo: collections.deque, timeout: float, folder: Path
+) -> None:
     """Take what workers tell, and replace those that died or stand still."""
-    if not crew:
+    if not running:
         return
-    until = min(worker.limit(timeout) for worker in crew)
+    until = min(worker.limit(timeout) for worker in running)
     ready = multiprocessing.connection.wait(
-        [worker.pipe for worker in crew], max(0.0, until - time.monotonic()) + 0.01
+        [worker.pipe for worker in running], max(0.0, until - time.monotonic()) + 0.01
     )
-    for worker in list(crew):
+    for worker in list(running):
         died = False
         if worker.pipe in ready:
             died = not _take(worker, report)
@@ -257,7 +259,7 @@ def _hear(crew: list[_Worker], report: Report, todo: collections.deque, timeout:
         else:
             died = True
         if died:
-            crew.remove(worker)
+            running.remove(worker)
             _replace(worker, report, todo, timeout, folder)
 
 

@@ -147,16 +147,16 @@ def made_case(
         if draw.chance(0.5):
             given[argument] = kind
     arguments = {argument: kind.valid(draw) for argument, kind in given.items()}
-    hurt: list[str] = []
+    hostiles: list[str] = []
     if given and not draw.chance(calm):
-        hurt = list(draw.some(list(given), 1 if draw.chance(0.75) else 2))
-    for argument in hurt:
+        hostiles = list(draw.some(list(given), 1 if draw.chance(0.75) else 2))
+    for argument in hostiles:
         for _ in range(20):
             value = changed(draw, arguments[argument]) if draw.chance(0.55) else hostile(draw)
             if not given[argument].too_large(value):
                 arguments[argument] = value
                 break
-    return Case(name, call, arguments, given, changed=hurt, **rest)
+    return Case(name, call, arguments, given, changed=hostiles, **rest)
 
 
 def judged(case: Case) -> Judged:

@@ -335,7 +335,7 @@ class AnyPath(Kind):
     """A path: str or `os.PathLike`."""
 
     def admits(self, value: Any) -> bool | None:
-        """As the base; whether there is such a file nobody says."""
+        """As the base; of a path nothing more is said."""
         return None if isinstance(value, (str, os.PathLike)) else False
 
     def plain(self, value: Any) -> Path:
@@ -354,5 +354,5 @@ class Function(Kind):
         super().__init__(lambda _: valid)
 
     def admits(self, value: Any) -> bool | None:
-        """As the base; what another one does nobody knows."""
+        """As the base; of another function nothing is said."""
         return None if callable(value) else False

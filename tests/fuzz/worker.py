@@ -26,7 +26,7 @@ from tests.fuzz.judge import Judged, judged
 MEMORY = 6 * 2**30  # bytes of address space; beyond it an input gets a MemoryError
 READY = "ready"
 FAR = 600  # file descriptors from here on are the worker's own: an input may open or close small ones
-PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that nobody has written holds no zeros
+PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that was never written holds no zeros
 
 
 class Task(NamedTuple):

@@ -240,15 +240,15 @@ def run_folder(draw: Draw) -> Case:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(run, copy)
     places_of = [p for p in sorted(copy.iterdir()) if p.suffix in (".json", ".jsonl", ".parquet", ".csv")]
-    hurt = draw.choice(places_of)
+    broken = draw.choice(places_of)
     kind = draw.randrange(10)
     if kind == 0:
-        hurt.unlink()
+        broken.unlink()
     elif kind == 1:
-        hurt.unlink()
-        hurt.mkdir()
+        broken.unlink()
+        broken.mkdir()
     elif kind == 2:
-        hurt.write_bytes(
+        broken.write_bytes(
             draw.choice(
                 (
                     b"",
@@ -265,21 +265,21 @@ def run_folder(draw: Draw) -> Case:
                 )
             )
         )
-    elif kind < 6 and hurt.suffix == ".json":
-        data = json.loads(hurt.read_text())
+    elif kind < 6 and broken.suffix == ".json":
+        data = json.loads(broken.read_text())
         at = draw.choice(places(data))
         inner = data
         for key in at[:-1]:
             inner = inner[key]
         inner[at[-1]] = plain_value(draw)
-        hurt.write_text(json.dumps(data))
+        broken.write_text(json.dumps(data))
     else:
-        hurt.write_bytes(damaged(draw, hurt.read_bytes()))
+        broken.write_bytes(damaged(draw, broken.read_bytes()))
     flag = draw.choice(("--replot", "--replot", "--resume", "--from"))
     words = [flag, str(copy), *(["--results", "again"] if flag == "--from" else [])]
     shutil.rmtree("again", ignore_errors=True)
     look = Look()
-    told_by_others = hurt.name == "provenance.json"
+    told_by_others = broken.name == "provenance.json"
 
     def call(words):
         cli.provenance = lambda experiment, config, arguments: ORIGIN | {"config": {}, "cases": 0}
@@ -299,7 +299,7 @@ def run_folder(draw: Draw) -> Case:
             same or len(table) == len(right) == 0, f"another table, of {len(table)} rows, and {len(right)}"
         )
 
-    name = f"a run with {hurt.name} damaged"
+    name = f"a run with {broken.name} damaged"
     return Case(name, call, {"words": words}, {"words": Kind(words)}, check)
 
 
