@@ -217,7 +217,7 @@ def checks(draw: Draw) -> Case:
     kinds = {"curve": Is(sfc.Curve, lambda _: curve)}
     optional = {
         "cells": Integer(0, usual=(1, 64), most=10**4),
-        "samples": Integer(1, usual=(1, 20), most=10**4),
+        "samples": Integer(0, usual=(1, 20), most=10**4),
         "seed": Integer(0),
         "continuous": Maybe(Kind(lambda d: d.chance(0.5))),
         "closed": Maybe(Kind(lambda d: d.chance(0.5))),

@@ -305,7 +305,9 @@ def run_folder(draw: Draw) -> Case:
 
 def quick_measure(case: toy.Config):
     """Rows as of the toy, but without its waits, deaths and logs; a damaged Config may ask for them."""
-    yield from toy.measure(dataclasses.replace(case, seconds=0.0, log="", size=min(case.size, 12)))
+    yield from toy.measure(
+        dataclasses.replace(case, seconds=0.0, log="", size=min(case.size, 12), colour=case.colour or "x")
+    )
 
 
 def prepare() -> None:
