@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -334,10 +335,7 @@ def sequence(
             raise ValueError(_message(f"{name} of shape {values.shape}", allowed, remedy))
     elif not isinstance(values, (list, tuple, range)):
         raise refuse_class(name, values, allowed, remedy)
-    try:
-        found = len(values)
-    except OverflowError:  # of a range
-        found = math.inf
+    found = _length(values) if isinstance(values, range) else len(values)
     if count is not None and found != count:
         raise ValueError(_message(f"{name} = {shown(values)} has {found} entries", allowed, remedy))
     if found > LONGEST:
@@ -375,14 +373,20 @@ def array(
         TypeError: text, and objects that make no array.
         ValueError: a masked array, another dtype, another shape, or a value out of range; names the first.
     """
-    if _has_mask(values):
+    listed = _classes(values, len(shape))
+    if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
         unmasked = f"an array without a mask, {_shape(shape)}"
         raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
+    if "b" not in kinds and listed & {bool, np.bool_}:  # of which numpy makes 0 and 1 beside a number
+        raise ValueError(_message(f"{name} = {shown(values)} holds truth values", allowed, remedy))
+    if isinstance(values, range) or range in listed:
+        ranges = [one for one in ((values,) if not listed else values) if isinstance(one, range)]
+        room(name, 8 * sum(map(_length, ranges)), "take a part of the range")
     try:
         found = np.asarray(values)
     except TypeError as error:
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
-    except (ValueError, OverflowError) as error:  # ragged, say
+    except (ValueError, OverflowError, MemoryError) as error:  # ragged, say, or a list of long ranges
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
@@ -502,11 +506,28 @@ def _bytes(count: int) -> str:
     return f"{count:,} bytes ({count / 2**30:.3g} GiB)"
 
 
-def _has_mask(values: object) -> bool:
-    """Whether values are a masked array, or a sequence of such; numpy drops their masks."""
-    if isinstance(values, (list, tuple)):
-        return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
-    return isinstance(values, np.ma.MaskedArray)
+def _classes(values: object, depth: int) -> set[type]:
+    """Classes of the entries of nested lists and tuples; empty for anything else.
+
+    Args:
+        values: what was given.
+        depth: of nesting, down to which the entries are looked at.
+    """
+    found: set[type] = set()
+    while depth and isinstance(values, (list, tuple)):
+        here = set(map(type, values))
+        found |= here
+        nested = here & {list, tuple}
+        if not nested:
+            break
+        inner = values if nested == here else (value for value in values if type(value) in nested)
+        values, depth = list(chain.from_iterable(inner)), depth - 1
+    return found
+
+
+def _length(values: range) -> int:
+    """Entries of a range; `len` does not count more than a C integer holds."""
+    return max(0, -((values.start - values.stop) // values.step))
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:

@@ -302,7 +302,7 @@ class TestSequences:
                 "ws is a masked array; allowed: a sequence of words; fill it with .filled()",
             ),
             (range(2**40), f"ws has {2**40} entries; allowed: a sequence of words, up to {2**20}"),
-            (range(2**70), f"ws has inf entries; allowed: a sequence of words, up to {2**20}"),
+            (range(2**70), f"ws has {2**70} entries; allowed: a sequence of words, up to {2**20}"),
         ],
         ids=["square", "number", "masked", "long", "longer than ssize_t"],
     )

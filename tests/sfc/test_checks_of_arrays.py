@@ -99,6 +99,30 @@ class TestArrays:
 
         refused(lambda: cells(Device()), TypeError, "cells = ", "allowed: an array of any integer dtype")
 
+    @pytest.mark.parametrize(
+        "values",
+        [[[True, 2]], [(1, 2), [3, np.True_]], ([1, 2], (False, 0)), [True, 2], [[1, 2], False]],
+        ids=str,
+    )
+    def test_truth_values_beside_numbers_are_refused(self, values):
+        parts = ("cells = ", " holds truth values; allowed: any integer dtype; floor them")
+        refused(lambda: cells(values), ValueError, *parts)
+
+    def test_truth_values_are_flags(self):
+        assert checks.array("x", [True, np.False_], "b", "flags", ("n",)).tolist() == [True, False]
+
+    @pytest.mark.parametrize("length", [10**12, 10**30])
+    def test_a_range_that_no_memory_holds_is_refused_before_it_is_laid_out(self, length):
+        for values in (range(length), range(length, 0, -1), [range(length)], (range(length), [1])):
+            parts = (f"cells: {8 * length:,} bytes ", "are needed; allowed: up to ", "a part of the range")
+            refused(lambda values=values: cells(values), ValueError, *parts)
+        assert checks.array("x", range(3, 9, 2), "iu", "integers", ("n",)).tolist() == [3, 5, 7]
+
+    def test_lists_within_lists_of_themselves_are_refused(self):
+        endless = []
+        endless.append(endless)
+        refused(lambda: cells(endless), ValueError, "cells ", "allowed: ")
+
     def test_a_ragged_list_is_a_value_error(self):
         refused(
             lambda: cells([[1, 2], [3]]), ValueError, "cells = [[1, 2], [3]] makes no array: ", "allowed: "

@@ -265,8 +265,10 @@ def test_each_axiom_of_hilbert_s_grammar_orders_a_box(dim, axiom):
 
 
 def test_a_curve_of_another_dimension_is_refused():
-    with pytest.raises(ValueError, match=r"'hilbert' is 2D.*3D"):
+    with pytest.raises(ValueError, match=r"'hilbert' is 2D.*3D; allowed: a curve in 3D, such as butz, "):
         sfc.ordering(sfc.curve("hilbert", 2), (4, 4, 4))
+    with pytest.raises(ValueError, match=r"'hilbert' is 3D.*5D; allowed: a curve in 5D, such as one of your"):
+        sfc.ordering(sfc.curve("hilbert", 3), (7, 2, 5, 5, 2))
 
 
 def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
