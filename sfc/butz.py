@@ -8,7 +8,10 @@ it).
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
+
+MOST_DIM = 8  # the tables of which are made in seconds; each dimension more takes eight times as long
 
 
 def butz(dim: int, name: str = "butz") -> Curve:
@@ -19,12 +22,17 @@ def butz(dim: int, name: str = "butz") -> Curve:
     `direction(w)`, both in the frame of the cube.
 
     Args:
-        dim: 2 (Hilbert's own curve, 4 states), 3 (12 states), 4 (32 states) or more.
+        dim: 2 (Hilbert's own curve, 4 states), 3 (12 states), 4 (32 states) and on up to `MOST_DIM`.
         name: what to call it.
 
     Returns:
         A continuous curve of base 2 that starts in the origin's corner and ends across from it along axis 0.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: one outside this range.
     """
+    dim = checks.integer("dim", dim, 2, MOST_DIM)
     cells = 1 << dim
     rank = np.empty((dim * cells, cells), np.int64)
     next = np.empty_like(rank)

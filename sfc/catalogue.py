@@ -69,7 +69,7 @@ def curve(name: str, dim: int, **options) -> Curve:
             f"curve {name!r} in {dim}D does not take {sorted(options)}; allowed: axiom, for 'hilbert' in "
             f"{' and '.join(f'{d}D' for d in HILBERT)} only"
         )
-    for option, value in options.items():
+    for option, value in options.items():  # the cache below asks for what has a hash
         checks.instance(option, value, str, f"one of {', '.join(HILBERT[dim])}")
     return _registered.get((name, dim)) or _built(name, dim, **options)
 

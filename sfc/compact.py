@@ -11,6 +11,7 @@ three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
 
 # Of each octant in visiting order: which octant; the pattern's axis that lies along each of the cube's; the
@@ -35,7 +36,12 @@ def compact(dim: int) -> Curve:
 
     Returns:
         A continuous curve of base 2 from the origin's corner to the one across along axis 0.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: another dim.
     """
+    dim = checks.integer("dim", dim, 3, 3)
     start = (tuple(range(dim)), (0,) * dim, 0)
     states, rows = [start], []
     for axes, mirrored, backwards in states:  # grows while it is walked

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
 
 
@@ -11,11 +12,16 @@ def gray(dim: int) -> Curve:
     A step moves along one axis, but by any power of two. Faloutsos, IEEE Trans. Software Eng. 14 (1988) 1381.
 
     Args:
-        dim: 2, 3 or 4. Axis 0 gives the lowest bit of each group.
+        dim: 1 to 16. Axis 0 gives the lowest bit of each group.
 
     Returns:
         A curve of base 2 with two states (the parity of the bits above); it jumps.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: one outside this range.
     """
+    dim = checks.integer("dim", dim, 1, 16)
     cells = 1 << dim
     number = np.arange(cells)
     rank = np.empty((2, cells), np.int64)

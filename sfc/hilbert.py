@@ -5,6 +5,7 @@ the granular-gas thesis that this laboratory examines (seed 003, its appendix), 
 versions; `butz` (in butz.py) and `compact` (in compact.py) are others.
 """
 
+from sfc import checks
 from sfc.butz import butz
 from sfc.curve import Curve
 from sfc.lsystem import GrammarError, curve_from_grammar
@@ -31,10 +32,13 @@ def hilbert(dim: int, axiom: str = "A") -> Curve:
         A continuous curve of base 2 that starts in the origin's corner.
 
     Raises:
+        TypeError: a dim that is no integer, or an axiom that is no str.
+        ValueError: another dim.
         GrammarError: an axiom that is no symbol of the grammar.
     """
+    dim = checks.integer("dim", dim, 2, 4)
     known = tuple(RULES.get(dim, {"A": ""}))
-    if axiom not in known:
+    if checks.instance("axiom", axiom, str, f"one of {', '.join(known)}") not in known:
         raise GrammarError(f"axiom {axiom!r} of hilbert in {dim}D; allowed: {', '.join(known)}")
     name = "hilbert" if axiom == "A" else f"hilbert-{axiom}"
     if dim not in RULES:

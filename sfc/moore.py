@@ -1,5 +1,6 @@
 """Moore's closed curve: Hilbert's with another first level, so that its end meets its start."""
 
+from sfc import checks
 from sfc.curve import Curve
 from sfc.hilbert import RULES
 from sfc.lsystem import curve_from_grammar
@@ -18,5 +19,10 @@ def moore(dim: int) -> Curve:
 
     Returns:
         A closed, continuous curve of base 2.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: one outside this range.
     """
+    dim = checks.integer("dim", dim, 2, 3)
     return curve_from_grammar("moore", dim, AXIOMS[dim], RULES[dim])

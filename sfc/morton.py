@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve
 
 
@@ -9,9 +10,14 @@ def morton(dim: int) -> Curve:
     """Morton's order, also Z or Lebesgue order. Morton, IBM technical report (1966).
 
     Args:
-        dim: 2, 3 or 4. Axis 0 gives the lowest bit of each group.
+        dim: 1 to 16. Axis 0 gives the lowest bit of each group.
 
     Returns:
         A curve of base 2 with one state; it jumps.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: one outside this range.
     """
+    dim = checks.integer("dim", dim, 1, 16)
     return Curve("morton", dim, 2, np.arange(2**dim)[None], np.zeros((1, 2**dim), np.int64))

@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 
+from sfc import checks
 from sfc.curve import Curve, Grammar
 
 RULES = {2: {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}}  # the same curve as a grammar
+
+MOST_DIM = 7  # the tables of which are made in seconds
 
 
 def peano(dim: int) -> Curve:
@@ -17,11 +20,16 @@ def peano(dim: int) -> Curve:
     occur. In 2D it is also a grammar, `RULES`.
 
     Args:
-        dim: 2 or 3 (4 states each) or more.
+        dim: 2 or 3 (4 states each), and on up to `MOST_DIM`.
 
     Returns:
         A continuous curve of base 3 from the origin's corner to the opposite one; axis 0 runs fastest.
+
+    Raises:
+        TypeError: a dim that is no integer.
+        ValueError: one outside this range.
     """
+    dim = checks.integer("dim", dim, 2, MOST_DIM)
     mirrors = [axes for axes in range(1 << dim) if dim % 2 == 0 or axes.bit_count() % 2 == 0]
     number = {axes: state for state, axes in enumerate(mirrors)}
     rank = np.empty((len(mirrors), 3**dim), np.int64)

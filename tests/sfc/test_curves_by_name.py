@@ -8,8 +8,12 @@ import pytest
 
 import sfc
 from sfc.butz import butz
-from sfc.hilbert import RULES
+from sfc.compact import compact
+from sfc.gray import gray
+from sfc.hilbert import RULES, hilbert
 from sfc.lsystem import expand, walk
+from sfc.moore import moore
+from sfc.morton import morton
 from sfc.peano import peano
 from tests.strategies import CURVES
 from tests.tiers import nightly
@@ -248,6 +252,38 @@ def test_a_dim_that_is_no_integer_is_refused(dim):
     with pytest.raises(TypeError, match=rf"dim = {dim!r} of class .*; allowed: an integer"):
         sfc.curve("hilbert", dim)
     assert sfc.curve("hilbert", np.uint8(3)) is sfc.curve("hilbert", 3)
+
+
+FACTORIES = {
+    "butz": (butz, range(2, 9)),
+    "compact": (compact, range(3, 4)),
+    "gray": (gray, range(1, 17)),
+    "hilbert": (hilbert, range(2, 5)),
+    "moore": (moore, range(2, 4)),
+    "morton": (morton, range(1, 17)),
+    "peano": (peano, range(2, 8)),
+}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", FACTORIES)
+def test_a_factory_of_curves_takes_a_dim_in_its_range_alone(name):
+    factory, dims = FACTORIES[name]
+    for dim in (2.0, "3", None, True, [3], np.timedelta64(3)):
+        with pytest.raises(TypeError, match=r"^dim = .* of class .*; allowed: an integer of at least "):
+            factory(dim)
+    for dim in (-1, 0, dims[0] - 1, dims[-1] + 1, 64, 10**30):
+        with pytest.raises(ValueError, match=rf"^dim = {dim}; allowed: an integer of at least {dims[0]}, up"):
+            factory(dim)
+    narrow = factory(np.uint8(dims[0]))
+    assert (narrow.dim, type(narrow.dim)) == (dims[0], int)
+    assert np.array_equal(narrow.rank, factory(dims[0]).rank)
+
+
+@pytest.mark.parametrize("axiom", [["A"], None, 1])
+def test_an_axiom_of_the_factory_that_is_no_text_is_refused(axiom):
+    with pytest.raises(TypeError, match=r"axiom = .* of class .*; allowed: one of A, B$"):
+        hilbert(2, axiom)
 
 
 @pytest.mark.parametrize("name", [None, 3, ["hilbert"], b"hilbert"])
