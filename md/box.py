@@ -66,8 +66,7 @@ class Box:
             TypeError: positions that make no array.
             ValueError: another shape, or positions that are no numbers.
         """
-        pos = checks.array("pos", pos, "fiu", "real numbers", ("n", self.dim))
-        pos = np.array(pos, dtype=np.result_type(pos, np.float32))
+        pos = np.array(self._vectors("pos", pos))
         for axis, (length, periodic) in enumerate(zip(self.lengths, self.periodic, strict=True)):
             if periodic:
                 side = pos.dtype.type(length)
@@ -80,19 +79,38 @@ class Box:
 
         Args:
             apart: (p, dim) in d, of positions inside the box.
+
+        Raises:
+            TypeError: differences that make no array.
+            ValueError: another shape, or differences that are no numbers.
         """
-        apart = np.asarray(apart, np.float64)
+        apart = self._vectors("apart", apart).astype(np.float64)
         return apart - np.where(self.periodic, np.round(apart / self.lengths) * self.lengths, 0)
 
     def outside(self, pos: np.ndarray) -> np.ndarray:
         """Whether each particle is outside the box.
 
-        (n,) bool. A periodic axis holds [0, length), another [0, length], an open one 1000 lengths more at
-        either end.
+        A periodic axis holds [0, length), another [0, length], an open one 1000 lengths more at either end.
+
+        Args:
+            pos: (n, dim) positions in d.
+
+        Returns:
+            (n,) bool.
+
+        Raises:
+            TypeError: positions that make no array.
+            ValueError: another shape, or positions that are no numbers.
         """
+        pos = self._vectors("pos", pos)
         lowest, highest = (np.array(ends, pos.dtype) for ends in zip(*self.ends, strict=True))
         over = np.where(self.periodic, pos >= highest, pos > highest)
         return ((pos < lowest) | over).any(axis=1)
+
+    def _vectors(self, name: str, values) -> np.ndarray:
+        """The values as an array of floats, (n, dim); the array given where it is one."""
+        array = checks.array(name, values, "fiu", "real numbers", ("n", self.dim))
+        return array.astype(np.result_type(array, np.float32), copy=False)
 
     @property
     def ends(self) -> tuple[tuple[float, float], ...]:

@@ -96,10 +96,12 @@ class State:
                 "along the periodic axes"
             )
         ids = np.arange(len(pos)) if id is None else id
-        ids = checks.array("id", ids, "iu", "integers, one a particle", (len(pos),))
+        ids = checks.array("id", ids, "iu", "integers, one a particle", (len(pos),), low=0, high=MAX_ID)
         ranked = np.sort(ids)
-        if len(ids) and (ranked[0] < 0 or ranked[-1] > MAX_ID or (ranked[1:] == ranked[:-1]).any()):
-            raise ValueError(f"id holds a repeated value or one outside 0 .. {MAX_ID}")
+        again = ranked[1:] == ranked[:-1]
+        if again.any():
+            twice = ranked[int(again.argmax())]
+            raise ValueError(f"id holds a repeated value, {twice}; allowed: distinct integers, 0 .. {MAX_ID}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
         self.radius = _radii(radius, len(pos))
 
@@ -132,7 +134,7 @@ class State:
         n = len(self)
         listed = isinstance(order, (list, tuple)) and len(order) > 0
         if (isinstance(order, np.ndarray) and order.dtype == bool) or (
-            listed and all(isinstance(one, bool) for one in order)
+            listed and set(map(type, order)) <= {bool, np.bool_}
         ):
             order = np.flatnonzero(checks.array("order", order, "b", "flags, one a particle", (n,)))
         order = checks.array("order", order, "iu", "integers, or flags", ("m",)).astype(np.intp)

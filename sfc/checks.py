@@ -377,7 +377,8 @@ def array(
     if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
         unmasked = f"an array without a mask, {_shape(shape)}"
         raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
-    if "b" not in kinds and listed & {bool, np.bool_}:  # of which numpy makes 0 and 1 beside a number
+    truths = listed & {bool, np.bool_}  # of which numpy makes 0 and 1 where they stand beside a number
+    if truths and "b" not in kinds and listed - truths - {list, tuple}:
         raise ValueError(_message(f"{name} = {shown(values)} holds truth values", allowed, remedy))
     if isinstance(values, range) or range in listed:
         ranges = [one for one in ((values,) if not listed else values) if isinstance(one, range)]

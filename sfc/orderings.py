@@ -85,7 +85,7 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
         )
     if order.dim != len(shape):
         raise ValueError(
-            f"curve {order.name!r} is {order.dim}D, and the box {shape} {len(shape)}D; allowed: a curve in "
+            f"curve {order.name!r} is {order.dim}D; the box {shape} is {len(shape)}D; allowed: a curve in "
             f"{len(shape)}D, such as {', '.join(curves(len(shape))) or 'one of your own'}"
         )
     return _embedded(order, shape)

@@ -35,6 +35,23 @@ class TestBox:
         with refused(r"periodic = \(True, False\) for 3 axes; allowed: one flag, or one an axis"):
             md.Box((5, 5, 5), (True, False))
 
+    @pytest.mark.parametrize("method", ["wrap", "nearest", "outside"])
+    def test_vectors_that_are_no_real_numbers_are_refused(self, method):
+        call = getattr(md.Box((2, 7)), method)
+        for wrong in ("x", b"x", None, md, np.bool_, Fraction(1, 3)):
+            with refused(r"(pos|apart) = .* of class .*; allowed: an array of real numbers", TypeError):
+                call(wrong)
+        for wrong in (1.0, np.True_, np.timedelta64("NaT"), [np.True_], [[True, 1.0]],
+                      [[1 + 2j, 3]], np.zeros((2, 2, 2)), np.zeros((1, 3)), [["1", "2"]]):  # fmt: skip
+            with refused(r"(pos|apart) .*; allowed: "):
+                call(wrong)
+
+    def test_vectors_may_be_integers_of_any_width(self):
+        box = md.Box((2.5, 7.25, 2.5), periodic=False, open=(True, True, False))
+        for dtype in ("u1", "u2", "i8", ">u4", "f2", "f4", "f8"):
+            assert box.outside(np.array([[0, 7, 7], [200, 7, 2]], dtype)).tolist() == [True, False]
+        assert md.Box((5, 5)).nearest(np.array([[4, 1]], "u1")).tolist() == [[-1.0, 1.0]]
+
 
 class TestState:
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -73,9 +90,18 @@ class TestState:
         with refused(r"pos of dtype .*; allowed: real numbers"):
             md.State(np.ones((2, 3)).astype(dtype), REST, BOX)
 
-    @pytest.mark.parametrize("ids", [[1, 1], [-1, 2], [2**40, 2]])
-    def test_with_ids_that_repeat_or_do_not_fit(self, ids):
-        with refused(r"id .*repeated.*outside 0 \.\. 2147483647"):
+    @pytest.mark.parametrize(
+        ("ids", "found"),
+        [
+            ([3, 3], r" holds a repeated value, 3; allowed: distinct integers, 0 \.\. 2147483647"),
+            ([-1, 2], r"\[0\] = -1; allowed: values of at least 0, up to 2147483647"),
+            ([2, 2**31], r"\[1\] = 2147483648; allowed: values of at least 0, up to 2147483647"),
+            (np.array([2, 2**64 - 1], np.uint64), r"\[1\] = 18446744073709551615; allowed: values of at "),
+            ([True, 2], r" = \[True, 2\] holds truth values; allowed: integers, one a particle"),
+        ],
+    )
+    def test_with_ids_that_repeat_or_do_not_fit(self, ids, found):
+        with refused(f"^id{found}"):
             md.State(AT, REST, BOX, id=ids)
 
     @pytest.mark.parametrize(
@@ -130,7 +156,8 @@ class TestState:
 
     def test_taken_by_flags_or_indices(self):
         state = md.State(AT, REST, BOX, id=[7, 9])
-        for order in ([1], np.array([1], np.uint8), [False, True], np.array([False, True]), range(1, 2)):
+        flags = [False, True], [np.False_, True], np.array([False, True])
+        for order in ([1], np.array([1], np.uint8), *flags, range(1, 2)):
             assert state.take(order).id.tolist() == [9]
         assert len(state.take([])) == 0
 
@@ -190,7 +217,7 @@ class TestSimulation:
     def test_with_an_ordering_of_another_dimension(self, backend):
         hilbert = sfc.curve("hilbert", 2)
         plane = sfc.Curve("plane", 2, 2, hilbert.rank, hilbert.next)
-        with refused(r"curve 'plane' is 2D; the box .* is 3D"):
+        with refused(r"curve 'plane' is 2D; the box .* is 3D; allowed: a curve in 3D, such as "):
             self.of(backend, reorder=md.Reorder(plane, md.Every(5)))
 
     @pytest.mark.parametrize("steps", [-1, 1.5, True, "3", None, np.timedelta64(3, "s")])
