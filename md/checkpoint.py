@@ -48,7 +48,7 @@ BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
     TypeError, AttributeError,
 )  # fmt: skip
-MOST_STEPS = 2**62
+MOST_STEPS = 2**62  # above those of any run
 FLAGS = ("fused", "allow_overlap")
 
 
@@ -149,8 +149,9 @@ class Saved(NamedTuple):
             raise CheckpointError(
                 f"{path} is damaged: its config and its radii disagree; take the one before"
             )
+        _require(path, "law", None, "law" in choices, "one of the registry, by name")
         good = type(step) is int and 0 <= step < MOST_STEPS
-        _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS}")
+        _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
         good = energy is None or (type(energy) in (int, float) and 0 <= energy < np.inf)
         _require(path, "start_energy", energy, good, "null, or a number of at least 0")
         for name in FLAGS:

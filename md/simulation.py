@@ -13,7 +13,7 @@ from tqdm import tqdm
 from md import backend as backends
 from md import checks
 from md.backend import Backend, Timings
-from md.checkpoint import Saved, blamed_on, described
+from md.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.faults import post_mortem_folder
 from md.grid import Grid
 from md.inside import Inside
@@ -29,7 +29,7 @@ from md.search import Search, search
 from md.start import begin
 from md.state import Particles, State
 from md.surrounding import Surrounding, memories, remember
-from md.together import check_classes, check_together, time_step
+from md.together import check_classes, check_given, check_together, time_step
 from md.trajectory import append_frame
 from md.watch import Watch
 from sfc.cache import AccessStream
@@ -148,12 +148,14 @@ class Simulation:
 
         Raises:
             TypeError: a number of steps or an interval that is no integer, or no reporter.
-            ValueError: a negative number of steps, or a reporter's interval below 1.
+            ValueError: a negative number of steps, or one to a step that no file holds; or a reporter's
+                interval below 1.
             OverlappingStart: the start overlaps deeply; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Whatever is asked of the simulation afterwards raises it again.
         """
-        steps, reporters = checks.integer("steps", steps, 0), checked(reporters)
+        steps = checks.integer("steps", steps, 0, MOST_STEPS - 1 - self.step, remedy="run in parts")
+        reporters = checked(reporters)
         phases, progress = checks.flag("phases", phases), checks.flag("progress", progress)
         self._loop.see()
         if steps and not self._watch.begun:
@@ -330,12 +332,15 @@ class Simulation:
         Raises:
             OSError: no file, or one that cannot be read.
             CheckpointError: what is in it is no simulation, or none that can be made here.
-            ValueError: an argument that cannot be another than in the file.
+            TypeError: an argument of another class than the constructor takes.
+            ValueError: an argument that no simulation has, or that cannot be another than in the file.
             BackendUnavailableError: CUDA is not available here; not with backend="cpu".
         """
         if backend is not None:
             instead["backend"] = backend
         saved = Saved.read(path)
+        check_given(instead, saved.state.box.dim)
+        post_mortem = post_mortem_folder(post_mortem)
         choices = saved.choose(path, instead)
         with blamed_on(path):
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from md import backend as backends
 from md import checks
-from md.integrate import Integrator
+from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.laws.pair import require_law
 from md.laws.walls import Walls
 from md.reorder import Reorder
-from md.search import Search
+from md.search import Search, search
 from md.state import State
 from md.surrounding import Surrounding
 
@@ -29,16 +31,56 @@ def check_classes(
         TypeError: one of another class.
     """
     checks.instance("state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)")
-    if walls is not None:
-        checks.instance("walls", walls, Walls, "md.laws.Walls, md.laws.ShakenWalls or None")
-    if reorder is not None:
-        remedy = 'such as md.Reorder("hilbert", md.Every(500))'
-        checks.instance("reorder", reorder, Reorder, "an md.Reorder or None", remedy)
+    return state, _walls(walls), _reorder(reorder), _surroundings(surroundings)
+
+
+def check_given(given: Mapping[str, Any], dim: int) -> None:
+    """Look at each of those choices of a simulation that take the place of a file's.
+
+    Args:
+        given: by name; what `ALONE` does not name is not looked at.
+        dim: axes of the box.
+
+    Raises:
+        TypeError: one of another class.
+        ValueError: one that could not be a choice of any simulation of so many axes.
+    """
+    for name, choice in given.items():
+        if name in ALONE:
+            ALONE[name](choice)
+        elif name == "gravity" and choice is not None:
+            checks.numbers(name, choice, dim, unit="d / time^2")
+
+
+def _walls(walls: Any) -> Walls | None:
+    allowed = "md.laws.Walls, md.laws.ShakenWalls or None"
+    return checks.instance("walls", walls, (Walls, type(None)), allowed)
+
+
+def _reorder(reorder: Any) -> Reorder | None:
+    remedy = 'such as md.Reorder("hilbert", md.Every(500))'
+    return checks.instance("reorder", reorder, (Reorder, type(None)), "an md.Reorder or None", remedy)
+
+
+def _surroundings(surroundings: Any) -> tuple[Surrounding, ...]:
     allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
     surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
     for k, surrounding in enumerate(surroundings):
         checks.instance(f"surroundings[{k}]", surrounding, Surrounding, "an md.Wing or an md.Inflow")
-    return state, walls, reorder, surroundings
+    return surroundings
+
+
+ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what looks at a choice without the others
+    "law": require_law,
+    "search": search,
+    "integrator": integrator,
+    "walls": _walls,
+    "reorder": _reorder,
+    "surroundings": _surroundings,
+    "backend": backends.checked,
+    "fused": partial(checks.flag, "fused"),
+    "allow_overlap": partial(checks.flag, "allow_overlap"),
+}
 
 
 def check_together(

@@ -20,11 +20,24 @@ __all__ = [
     "Cuda",
     "DeviceMemoryError",
     "Timings",
+    "checked",
     "get",
 ]
 
 BACKENDS = ("auto", "cpu", "cuda")
 _told = False
+
+
+def checked(choice: str | Backend) -> str | Backend:
+    """The choice itself: a backend, or the name of one, whether or not it can run here.
+
+    Raises:
+        TypeError: neither a name nor a backend.
+        ValueError: an unknown name; lists those known.
+    """
+    if isinstance(choice, Backend):
+        return choice
+    return checks.word("backend", choice, BACKENDS, "or a md.backend.Backend")
 
 
 def get(choice: str | Backend, layout: str | None = None) -> Backend:
@@ -43,13 +56,13 @@ def get(choice: str | Backend, layout: str | None = None) -> Backend:
         BackendUnavailableError: CUDA asked for where there is none.
     """
     global _told
+    choice = checked(choice)
     if isinstance(choice, Backend):
-        if layout not in (None, choice.layout):
+        if layout is not None and checks.word("layout", layout, LAYOUTS) != choice.layout:
             raise ValueError(
                 f"layout {layout!r} beside a backend of layout {choice.layout!r}; give one of them"
             )
         return choice
-    choice = checks.word("backend", choice, BACKENDS, "or a md.backend.Backend")
     if choice == "cpu":
         return Cpu(layout)
     reason = why_not()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.checks import number, refuse_value
+from md.checks import array, is_number, number, refuse_value
 from md.laws.pair import pair_function
 from sfc.compile import inlined
 
@@ -109,15 +109,21 @@ class SpringDashpot:
         """
         return self.diameter / 2 if self.stiffness else 0.0
 
-    def potential(self, distance: np.ndarray) -> np.ndarray:
+    def potential(self, distance: np.ndarray | float) -> np.ndarray | float:
         """Energy in the spring of a pair, K (d - r)^2 / (2 d) for r < d.
 
         Args:
-            distance: (p,) in d.
+            distance: (p,) in d, or a number.
 
         Returns:
-            (p,) in m d^2 / time^2.
+            (p,) in m d^2 / time^2, or a number.
+
+        Raises:
+            TypeError: neither a number nor what makes an array.
+            ValueError: another shape, or distances that are no numbers.
         """
+        if not is_number(distance):
+            distance = array("distance", distance, "fiu", "real numbers", ("p",))
         return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
 
     def _frequency(self) -> float:

@@ -53,7 +53,7 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
     """
     _checked(state)
     pairs = checks.array("pairs", pairs, "iu", "integers, ids of particles", ("p", 2))
-    if not hasattr(law, "potential"):
+    if isinstance(law, type) or not hasattr(law, "potential"):
         raise checks.refuse_class("law", law, "a law with a `potential`", "such as md.laws.SpringDashpot")
     strange = pairs[~np.isin(pairs, state.id)]
     if len(strange):

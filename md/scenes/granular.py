@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from md.backend import checked
 from md.box import Box
 from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
@@ -89,7 +90,7 @@ def granular_gas(
     filling_fraction = number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {box.dim}D")
     temperature, seed = number("temperature", temperature, 0, unit="d^2 / time^2"), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
-    mixing = mixing_path(mixing)
+    mixing, backend = mixing_path(mixing), checked(backend)
     expected = filling_fraction * box.volume / sphere_volume(box.dim)
     if expected > MAX_PARTICLES:
         raise ValueError(

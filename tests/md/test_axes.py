@@ -96,6 +96,19 @@ def test_an_unknown_layout_lists_those_known(backend):
     assert LAYOUTS == ("soa", "aos", "aos4")
 
 
+@pytest.mark.quick
+def test_a_layout_beside_a_backend_is_looked_at_first():
+    own = md.backend.Cpu("soa")
+    assert md.backend.get(own, "soa") is own
+    with pytest.raises(ValueError, match="layout 'aos' beside a backend of layout 'soa'; give one of them"):
+        md.backend.get(own, "aos")
+    with pytest.raises(ValueError, match="unknown layout 'aso'; allowed: one of soa, aos, aos4"):
+        md.backend.get(own, "aso")
+    for wrong in (np.zeros((3, 5)), 5, b"soa", ["soa"]):
+        with pytest.raises(TypeError, match=r"layout = .* of class .*; allowed: one of soa, aos, aos4"):
+            md.backend.get(own, wrong)
+
+
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_a_reorder_through_the_host_is_the_same_permutation(backend, precision):
     ends = []

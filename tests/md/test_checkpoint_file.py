@@ -289,6 +289,13 @@ class TestReading:
         refused(path, told)
         assert os.listdir(path.parent) == [path.name]
 
+    def test_a_config_without_a_law_is_refused(self, path):
+        with np.load(path) as file:
+            plain = json.loads(str(file["config"]))
+        del plain["simulation"]["law"]
+        changed(path, config=np.array(json.dumps(plain)))
+        refused(path, "law = None; allowed: one of the registry, by name; the file is damaged")
+
     def test_numbers_that_overflow_are_blamed_on_the_file(self, path):
         walls = {"name": "walls", "with": {"contact_time": 1e-200}}
         changed(path, [(("box", "periodic"), [False] * 3), (("simulation", "walls"), walls)])

@@ -142,6 +142,32 @@ def test_another_choice_takes_the_place_of_the_file(tmp_path):
     np.testing.assert_allclose(loaded.state.by_id().pos, another.state.by_id().pos, atol=1e-12)
 
 
+WRONG = {
+    "law": (5, None, "x", md.laws.SpringDashpot),
+    "search": (5, None, md.search.Linked),
+    "integrator": (5, None, object()),
+    "walls": (5, "x", md.laws.Walls),
+    "gravity": (5, "down", (1, 2, "x")),
+    "reorder": (5, "hilbert", md.Reorder),
+    "fused": (1, None, "no"),
+    "allow_overlap": (1, "no"),
+    "backend": (5, b"cpu"),
+    "post_mortem": (5, b"x"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_choice_of_a_wrong_class_is_a_type_error_and_not_blamed_on_the_file(name, tmp_path):
+    simulated().save(tmp_path / "run.npz")
+    for wrong in WRONG[name]:
+        with pytest.raises(TypeError, match=rf"^{name}(\[2\])? = .* of .*; allowed: "):
+            md.Simulation.load(tmp_path / "run.npz", **{name: wrong})
+    if name in ("search", "backend"):
+        with pytest.raises(ValueError, match=rf"^unknown {name} 'octree'; allowed: one of ") as caught:
+            md.Simulation.load(tmp_path / "run.npz", **{name: "octree"})
+        assert not isinstance(caught.value, md.CheckpointError)
+
+
 @pytest.mark.parametrize(("name", "value"), [("dt", 1e-3), ("precision", "float32"), ("serach", "linked")])
 def test_what_cannot_be_another_is_told(tmp_path, name, value):
     path = tmp_path / "run.npz"

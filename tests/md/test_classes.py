@@ -181,6 +181,8 @@ def test_states_and_simulations_that_are_none(wrong):
             see(wrong)
     with refused("state"):
         observe.contact_energy(wrong, np.empty((0, 2), int), LAW)
+    with refused("law"):
+        observe.contact_energy(state(), np.empty((0, 2), int), type(LAW))
     for see in (
         observe.look,
         observe.virial,

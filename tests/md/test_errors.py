@@ -226,6 +226,14 @@ class TestSimulation:
         with refused(r"steps = .*; allowed: an integer of at least 0", error):
             self.of(backend).run(steps)
 
+    @pytest.mark.parametrize("steps", [2**62 - 1, 10**30, np.uint64(2**64 - 1)])
+    def test_run_to_a_step_that_no_file_holds(self, steps, backend):
+        simulation = self.of(backend)
+        simulation.run(1)
+        with refused(rf"steps = .*; allowed: an integer of at least 0, up to {2**62 - 2}; run in parts"):
+            simulation.run(steps)
+        assert simulation.step == 1
+
     @pytest.mark.parametrize("distance", [0, -1.0, 1.01, np.nan])
     def test_asked_for_pairs_the_search_cannot_see(self, distance, backend):
         with refused(

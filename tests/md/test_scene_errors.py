@@ -177,6 +177,21 @@ class TestScenes:
         with refused(rf"{name} = .* of class .*; allowed: ", TypeError):
             call()
 
+    @pytest.mark.parametrize("wrong", [b"cpu", np.zeros(3), np.datetime64("NaT"), None, 5], ids=str)
+    def test_a_backend_that_is_none_though_nothing_is_mixed(self, wrong):
+        box = md.Box((6, 6, 6))
+        for scene in (
+            lambda: md.scenes.granular_gas(0.05, box, mixing=0.0, backend=wrong),
+            lambda: md.scenes.cooling_gas(10, 0.05, mixing=0.0, backend=wrong),
+            lambda: md.scenes.shaken_box(0.05, (6, 6, 6), mixing=0.0, backend=wrong),
+        ):
+            with refused(r"backend = .* of class .*; allowed: one of auto, cpu, cuda", TypeError):
+                scene()
+        with refused("unknown backend 'gpu'; allowed: one of auto, cpu, cuda"):
+            md.scenes.granular_gas(0.05, box, mixing=0.0, backend="gpu")
+        for name in ("cpu", "cuda", md.backend.Cpu()):
+            assert len(md.scenes.granular_gas(0.05, box, mixing=0.0, backend=name)) == 21
+
     def test_narrow_numbers_are_as_good(self):
         """In float16 a filling fraction of 0.25 once gave 7464 spheres, not 7460."""
         box = md.Box((25.0,) * 3)
