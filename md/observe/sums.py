@@ -32,14 +32,10 @@ def cells_of(cells: Any, most: int) -> int | tuple[int, ...]:
     """
     if checks.is_integer(cells):
         return checks.integer("cells", cells, 1, most, unit="cells along each axis")
-    remedy = "or one integer for all axes"
-    found = checks.integers("cells", cells, 1, most, unit="cells along each axis", remedy=remedy)
-    if len(found) not in (2, 3) or math.prod(found) > most:
-        allowed = (
-            f"an integer of at least 1, or one for each of two or three axes; together at most {most} cells"
-        )
-        raise checks.refuse_value("cells", cells, allowed)
-    return found
+    axes = len(checks.sequence("cells", cells, "integers, or one integer for all axes"))
+    if axes not in (2, 3):
+        raise checks.refuse_value("cells", cells, "an integer, or one for each of two or three axes")
+    return cells_along(cells, axes, most)
 
 
 def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
@@ -54,11 +50,9 @@ def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
         TypeError: as `cells_of`.
         ValueError: likewise, or another number of them than axes.
     """
-    found = cells_of(cells, most)
-    along = (found,) * dim if isinstance(found, int) else found
-    if len(along) != dim or math.prod(along) > most:
-        allowed = f"an integer of at least 1, or {dim} of them in this box; together at most {most} cells"
-        raise checks.refuse_value("cells", cells, allowed)
+    along = checks.per_axis("cells", cells, dim, 1, most)
+    if math.prod(along) > most:
+        raise checks.refuse_value("cells", cells, f"at most {most} cells together, not {math.prod(along)}")
     return along
 
 

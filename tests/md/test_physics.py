@@ -110,6 +110,20 @@ class TestClosedForm:
         assert law.contact_time == pytest.approx(math.pi / w, rel=1e-14)
         assert law.restitution == pytest.approx(math.exp(-math.pi * g / w), rel=1e-14)
 
+    @pytest.mark.quick
+    def test_the_energy_of_a_pair_is_that_of_distances_alone(self):
+        law = SpringDashpot(stiffness=100.0, damping=0.0, diameter=2.0)
+        for distance in ([1.0, 3.0], np.array([1, 3], np.uint8), np.array([1, 3], np.float32)):
+            assert law.potential(distance).tolist() == [25.0, 0.0]
+        assert law.potential(1) == law.potential(np.int8(1)) == 25.0
+        assert law.potential(np.empty(0)).shape == (0,)
+        for wrong in ("near", None, math, np.bool_):
+            with pytest.raises(TypeError, match=r"distance = .* of class .*; allowed: an array of real"):
+                law.potential(wrong)
+        for wrong in (np.zeros(0, "c8"), np.ones((2, 2)), [True, False], np.array(["1"]), np.zeros(1, "m8")):
+            with pytest.raises(ValueError, match=r"distance of (dtype|shape) .*; allowed: "):
+                law.potential(wrong)
+
     @given(restitution=st.floats(0.01, 1.0), contact_time=st.floats(1e-6, 1e3))
     def test_from_restitution_round_trips(self, restitution, contact_time):
         law = SpringDashpot.from_restitution(restitution, contact_time=contact_time)
