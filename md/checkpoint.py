@@ -248,7 +248,7 @@ def described(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(plain: dict[str, Any]) -> Any:
-    """An object of JSON; of one that tells a number and its dtype, as of numpy once, the number."""
+    """An object of JSON; the number alone of one that tells its dtype too, as files once did."""
     return plain["number"] if plain.keys() == {"number", "dtype"} else plain
 
 

@@ -38,7 +38,6 @@ SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of
 ONE_OF = {"surroundings": "surrounding"}  # what a list of choices is a list of
 OPTIONAL = ("reorder", "walls")  # where there may be none
 CURVE = ("name", "dim", "base", "rank", "next", "start")
-NUMBERS = "biuf"  # kinds of numpy's
 
 
 def told(slot: str, choice: Any) -> Any:
@@ -54,10 +53,6 @@ def told(slot: str, choice: Any) -> Any:
             return {"name": name, "with": {p: told(p, getattr(choice, p)) for p in parameters}}
     if choice is None or isinstance(choice, str) or type(choice) in (bool, int, float):
         return choice
-    if isinstance(choice, np.longdouble):
-        choice = np.float64(choice)  # kernels take no more of it
-    if isinstance(choice, np.generic) and choice.dtype.kind in NUMBERS:
-        return {"number": choice.item(), "dtype": choice.dtype.str}
     if isinstance(choice, (tuple, list)):
         return [told(ONE_OF.get(slot, ""), value) for value in choice]
     if isinstance(choice, np.ndarray):
@@ -89,9 +84,6 @@ def made(slot: str, plain: Any) -> Any:
     try:
         if "curve" in plain:
             return Curve(**{p: plain["curve"][p] for p in CURVE})
-        kind = np.dtype(str(plain["dtype"]))
-        if kind.kind in NUMBERS:
-            return kind.type(plain["number"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{slot} = {plain!r:.100}: {error}") from error
     raise ValueError(f"{slot} = {plain!r:.100}; allowed: a number, a word, a list, a curve")

@@ -161,6 +161,6 @@ def time_step(
             raise ValueError(
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
             )
-        return contact_time / STEPS_PER_CONTACT
+        return float(contact_time / STEPS_PER_CONTACT)  # a law of one's own may tell a numpy number
     remedy = "None for a fiftieth of the contact time"
     return checks.number("dt", dt, above=0, unit="time units", remedy=remedy)

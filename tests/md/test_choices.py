@@ -120,6 +120,20 @@ def test_an_object_that_is_in_no_registry_is_named_and_taken_from_the_caller(slo
     assert np.array_equal(simulation._particles.id, loaded._particles.id)
 
 
+class Timed(Soft):
+    """A law of somebody's own that tells its contact time as a number of numpy."""
+
+    contact_time = np.float32(0.02)
+
+
+def test_a_step_of_a_contact_time_of_numpys_is_kept_as_pythons(tmp_path):
+    simulation = simulated(law=Timed(), dt=None)
+    simulation.save(tmp_path / "run.npz")
+    loaded = md.Simulation.load(tmp_path / "run.npz", law=Timed())
+    assert (type(simulation.dt), type(loaded.dt)) == (float, float)
+    assert simulation.dt == loaded.dt
+
+
 def test_a_schedule_of_ones_own_remembers_its_last_reorder(tmp_path):
     simulation = simulated(reorder=md.Reorder("row", Often()))
     simulation.run(6)
