@@ -131,7 +131,7 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
         origin |= {"executor": options.executor}
         if options.resume is None:
-            record = Record.begun(options.results, experiment)
+            record = Record.begun(options.results, experiment, origin | {"status": "running"})
         else:
             record, origin = Record.taken_up(options.resume), taken_up(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:

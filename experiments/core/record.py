@@ -14,6 +14,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 import time
 import weakref
 import zlib
@@ -27,6 +28,7 @@ import pandas as pd
 
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
+from md.interrupt import held_back
 from md.whole import write_whole
 from sfc import checks
 
@@ -84,12 +86,15 @@ class Record:
         self._written = time.monotonic()
 
     @classmethod
-    def begun(cls, results: Path, experiment: str) -> "Record":
-        """A new folder `results/<experiment>/<utc>-<hash>/`, made at once.
+    def begun(cls, results: Path, experiment: str, provenance: dict) -> "Record":
+        """A new folder `results/<experiment>/<utc>-<hash>/`, made at once, from which a run can go on.
+
+        Ctrl-C is held back until its provenance is written, without which `--resume` takes no folder up.
 
         Args:
             results: the results folder.
             experiment: name of the experiment.
+            provenance: of the run, as far as it is known.
 
         Raises:
             UsageError: a results folder that cannot be made or written.
@@ -100,15 +105,21 @@ class Record:
             / experiment
             / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         )
-        try:
-            folder.mkdir(parents=True)
-            (folder / JOURNAL).touch()
-        except OSError as error:
-            raise UsageError(
-                f"cannot write results to {results}: {error.strerror or error}; give a folder you may "
-                "write to with --results"
-            ) from error
-        return cls(folder)
+        with held_back():
+            try:
+                folder.mkdir(parents=True)
+                (folder / JOURNAL).touch()
+                record = cls(folder)
+                record.describe(provenance)
+            except BaseException as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                if not isinstance(error, OSError):
+                    raise
+                raise UsageError(
+                    f"cannot write results to {results}: {error.strerror or error}; give a folder you may "
+                    "write to, on a disk with room, with --results"
+                ) from error
+            return record
 
     @classmethod
     def taken_up(cls, run: Path) -> "Record":

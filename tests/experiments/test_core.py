@@ -1,5 +1,7 @@
 """The core, on a toy experiment that measures nothing physical: sweep, record, provenance, command line."""
 
+import contextlib
+import gc
 import json
 import os
 import signal
@@ -227,7 +229,7 @@ def interrupting(*arguments, **others):
             "experiments.core.cli.style.use",
             "interrupted; the table is in {run}; --replot {run} draws its figures",
         ),
-        ("experiments.core.record.Record.describe", "interrupted; the finished cases are in"),
+        ("experiments.core.sweep.tqdm", "interrupted; the finished cases are in {run}; --resume {run} goes on"),
     ],
 )
 def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, tmp_path, capsys, monkeypatch):
@@ -237,6 +239,40 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, t
     assert ended.value.code == 130
     folders = list(tmp_path.glob("test_core/*"))
     assert f"error: {told.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("place", ["experiments.core.record._held", "experiments.core.record.write_whole"])
+def test_ctrl_c_while_a_folder_is_made_leaves_one_that_goes_on(place, tmp_path, capsys, monkeypatch):
+    module, _, name = place.rpartition(".")
+    plain = getattr(sys.modules[module], name)
+
+    def pressed(*arguments):
+        monkeypatch.setattr(place, plain)
+        signal.raise_signal(signal.SIGINT)
+        return plain(*arguments)
+
+    monkeypatch.setattr(place, pressed)
+    with contextlib.suppress(SystemExit):
+        run(tmp_path)
+    gc.collect()  # the exception held the record, and with it the lock of its folder
+    assert "error: interrupted; " in capsys.readouterr().err
+    folder = only_run(tmp_path)
+    main(Config, measure, draw, quick={}, arguments=["--resume", str(folder)])
+    assert len(pd.read_parquet(folder / "table.parquet")) == 8
+
+
+@pytest.mark.quick
+def test_a_disk_without_room_for_the_provenance_leaves_no_folder(tmp_path, capsys, monkeypatch):
+    def full(path, write):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("experiments.core.record.write_whole", full)
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path)
+    assert ended.value.code == 2
+    assert f"cannot write results to {tmp_path}: No space left on device" in capsys.readouterr().err
+    assert not list((tmp_path / "test_core").iterdir())
 
 
 @pytest.mark.quick

@@ -127,7 +127,7 @@ def test_a_damaged_line_of_the_journal_is_named_and_may_be_deleted(cut, capsys, 
 
 @pytest.mark.quick
 def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
-    held = Record.begun(tmp_path, "toy")
+    held = Record.begun(tmp_path, "toy", {})
     held.add(0, ROWS)
     held.add(1, ROWS)
     held.release()
@@ -147,7 +147,7 @@ def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
 @pytest.mark.quick
 @pytest.mark.parametrize(("gone", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
 def test_a_case_without_one_of_its_lines_is_not_finished(gone, begin, tmp_path):
-    held = Record.begun(tmp_path, "toy")
+    held = Record.begun(tmp_path, "toy", {})
     for number in (0, 1, 2, None):
         held.add(0, [{"round": number}], number)
     held.release()
@@ -300,7 +300,7 @@ def test_the_error_of_a_failed_attempt_goes_when_the_run_is_completed(tmp_path):
 
 @pytest.mark.quick
 def test_the_provenance_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
-    held, order = Record.begun(tmp_path, "toy"), []
+    held, order = Record.begun(tmp_path, "toy", {}), []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr("os.fsync", lambda handle: (order.append("fsync"), fsync(handle)))
     monkeypatch.setattr("os.replace", lambda *names: (order.append("replace"), replace(*names)))
@@ -312,7 +312,7 @@ def test_the_provenance_is_on_the_disk_before_it_takes_its_place(tmp_path, monke
 @pytest.mark.quick
 @pytest.mark.parametrize("name", [PROVENANCE, TABLE, "table.csv"])
 def test_no_planted_link_is_followed(tmp_path, name):
-    held = Record.begun(tmp_path, "toy")
+    held = Record.begun(tmp_path, "toy", {})
     victim = tmp_path / "victim.txt"
     victim.write_text("mine")
     (held.folder / f".{name}.partial").symlink_to(victim)
@@ -325,7 +325,7 @@ def test_no_planted_link_is_followed(tmp_path, name):
 
 @pytest.mark.quick
 def test_a_disk_that_is_full_names_the_journal(tmp_path):
-    held = Record.begun(tmp_path, "toy")
+    held = Record.begun(tmp_path, "toy", {})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
@@ -360,7 +360,7 @@ def test_a_run_whose_end_cannot_be_told_is_not_complete(tmp_path, capsys, monkey
 def test_arguments_of_a_wrong_class_are_refused(tmp_path):
     with pytest.raises(TypeError, match="folder = 3 of class int; allowed: a path"):
         Record(3)
-    held = Record.begun(tmp_path, "toy")
+    held = Record.begun(tmp_path, "toy", {})
     with pytest.raises(TypeError, match="number of a case = '1'"):
         held.add("1", ROWS)
     with pytest.raises(ValueError, match="number of a case = -1"):

@@ -218,7 +218,7 @@ def test_a_cell_of_the_table_holds_one_number_or_word(value, tmp_path, capsys):
 
 @pytest.mark.quick
 def test_numpy_numbers_become_plain_ones(tmp_path):
-    record = Record.begun(tmp_path, "toy")
+    record = Record.begun(tmp_path, "toy", {})
     record.add(1, [{"a": np.float32(0.5), "b": np.int64(2**40), "c": np.bool_(True), "d": np.str_("x")}])
     record.add(0, [{"a": np.nan, "b": 1, "c": False, "d": None}])
     record.write_tables()
