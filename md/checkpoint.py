@@ -49,6 +49,10 @@ BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     TypeError, AttributeError,
 )  # fmt: skip
 MOST_STEPS = 2**62  # above those of any run
+CHOICES = (  # arguments of a simulation that a file has
+    "law", "search", "integrator", "dt", "reorder", "walls", "gravity", "surroundings", "backend",
+    "precision", "fused", "allow_overlap",
+)  # fmt: skip
 FLAGS = ("fused", "allow_overlap")
 
 
@@ -149,6 +153,9 @@ class Saved(NamedTuple):
             raise CheckpointError(
                 f"{path} is damaged: its config and its radii disagree; take the one before"
             )
+        known = ", ".join(CHOICES)
+        for name in sorted(choices.keys() - set(CHOICES)):
+            raise CheckpointError(f"{path}: unknown choice {name!r:.100}; allowed: {known}; it is damaged")
         _require(path, "law", None, "law" in choices, "one of the registry, by name")
         good = type(step) is int and 0 <= step < MOST_STEPS
         _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")

@@ -72,7 +72,7 @@ class State:
         TypeError: no `md.Box`, or what makes no array.
         ValueError: shapes that do not match, a dtype that is none of numbers, a masked array, a value that is
             not finite, a particle outside the box, ids that repeat, a radius outside its range, or more
-            particles than int32 counts.
+            particles than int32 counts or memory holds.
     """
 
     def __init__(self, pos, vel, box: Box, id=None, radius=None):
@@ -80,8 +80,6 @@ class State:
         pos, vel = (_floats(name, given, ("n", box.dim)) for name, given in (("pos", pos), ("vel", vel)))
         if vel.shape != pos.shape:
             raise ValueError(f"vel of shape {vel.shape}; allowed: that of pos, {pos.shape}")
-        if len(pos) > MAX_PARTICLES:
-            raise ValueError(f"{len(pos)} particles; allowed: up to {MAX_PARTICLES} (int32 slots)")
         for name, array in (("pos", pos), ("vel", vel)):
             finite = np.isfinite(array).all(axis=1)
             if not finite.all():
@@ -171,8 +169,12 @@ def _radii(radius, n: int) -> np.ndarray | None:
 
 
 def _floats(name: str, values, shape: tuple[int | str, ...], remedy: str = "") -> np.ndarray:
+    """A copy as floats; refused before it is made where there are more particles than can be."""
     array = checks.array(name, values, "fiu", "real numbers", shape, remedy)
-    wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    if len(array) > MAX_PARTICLES:
+        raise ValueError(f"{name} of {len(array)} particles; allowed: up to {MAX_PARTICLES} (int32 slots)")
+    wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    checks.room(f"a copy of {name}", wanted.itemsize * array.size, "take fewer particles")
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
         return np.array(array, dtype=wanted, order="C")
 

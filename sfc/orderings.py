@@ -126,7 +126,8 @@ def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:
         order += 1
     if order > curve.max_order:
         raise ValueError(
-            f"box {shape}: the cube of {curve.name!r} around it needs more than 64 bits; use a scan"
+            f"box {shape}: the cube of {curve.name!r} around it needs more than 64 bits; allowed: sides "
+            f"up to {curve.side(curve.max_order)}; use a scan"
         )
     own = all(side == curve.base**order for side in shape) and math.prod(shape) < 2**63
     return Ordering(

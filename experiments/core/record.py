@@ -181,6 +181,7 @@ class Record:
 
         Raises:
             TypeError: a value that is none of these; a table has one in each of its cells.
+            ValueError: an integer of more than 64 bits.
             OSError: the disk is full, or something of the kind; tells the file, and all cases before are
                 kept.
         """
@@ -473,8 +474,11 @@ def _plain(name: str, value: Any) -> Any:
 
     Raises:
         TypeError: one that no cell of a table holds.
+        ValueError: an integer of more than 64 bits, for which a table has no column.
     """
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise checks.refuse_value(f"column {name!r}", value, "an integer of 64 bits", "give it as a word")
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     raise TypeError(

@@ -120,10 +120,12 @@ class SpringDashpot:
 
         Raises:
             TypeError: neither a number nor what makes an array.
-            ValueError: another shape, or distances that are no numbers.
+            ValueError: another shape, distances that are no numbers, or one below 0.
         """
-        if not is_number(distance):
-            distance = array("distance", distance, "fiu", "real numbers", ("p",))
+        if is_number(distance):
+            distance = number("distance", distance, 0, unit="d")
+        else:
+            distance = array("distance", distance, "fiu", "real numbers", ("p",), low=0)
         return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
 
     def _frequency(self) -> float:

@@ -175,6 +175,20 @@ def test_cuda_asked_for_where_there_is_none_ends_with_status_2_before_anything_i
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("seed", [2**63, 2**64, 10**30])
+def test_an_integer_that_no_table_holds_ends_with_a_line(seed, tmp_path, capsys):
+    def seeded(case):
+        yield {"seed": case.seed}
+
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--seed", str(seed), measure=seeded)
+    assert ended.value.code == 1
+    told = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as a word"
+    assert told in capsys.readouterr().err
+    run(tmp_path, "--seed", str(2**63 - 2), "--repeats", "2", measure=seeded)
+
+
+@pytest.mark.quick
 def test_a_case_that_fails_keeps_the_finished_ones_and_the_traceback(tmp_path, capsys):
     def fragile(case):
         if case.size == 2:
@@ -229,7 +243,10 @@ def interrupting(*arguments, **others):
             "experiments.core.cli.style.use",
             "interrupted; the table is in {run}; --replot {run} draws its figures",
         ),
-        ("experiments.core.sweep.tqdm", "interrupted; the finished cases are in {run}; --resume {run} goes on"),
+        (
+            "experiments.core.sweep.tqdm",
+            "interrupted; the finished cases are in {run}; --resume {run} goes on",
+        ),
     ],
 )
 def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, tmp_path, capsys, monkeypatch):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import md
 from md import whole
-from md.checkpoint import FORMAT, blamed_on
+from md.checkpoint import CHOICES, FORMAT, blamed_on
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 NESTED = reduce(lambda inner, _: [inner], range(500), [])
@@ -279,8 +279,13 @@ class TestReading:
             (("simulation", "reorder", "with", "schedule", "with"), {"fraction": 7}, "fraction of Moved = 7"),
             (("simulation", "reorder", "with", "ordering"), "hilbrt", "unknown ordering 'hilbrt'"),
             (("simulation", "reorder", "with", "ordering"), {"curve": {"name": "x"}}, "ordering = "),
-            (("simulation", "post_mortem"), "somewhere", "makes no simulation"),
-            (("simulation", "gravitas"), [0, 0, -1], "gravitas"),
+            (
+                ("simulation", "post_mortem"),
+                "somewhere",
+                "unknown choice 'post_mortem'; allowed: law",
+            ),
+            (("simulation", "gravitas"), [0, 0, -1], "unknown choice 'gravitas'; allowed: law, search"),
+            (("simulation", "cuda"), None, "unknown choice 'cuda'; allowed: law, search, integrator, dt"),
             (("simulation", "backend", "name"), "tpu", "known: cpu, cuda"),
         ],
     )
@@ -288,6 +293,9 @@ class TestReading:
         changed(path, [(keys, value)])
         refused(path, told)
         assert os.listdir(path.parent) == [path.name]
+
+    def test_every_choice_that_is_kept_is_known(self):
+        assert set(simulated()._choices) == set(CHOICES)
 
     def test_a_config_without_a_law_is_refused(self, path):
         with np.load(path) as file:

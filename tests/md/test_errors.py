@@ -154,6 +154,17 @@ class TestState:
         with refused("order .*allowed: |id holds a repeated value"):
             md.State(AT, REST, BOX).take(order)
 
+    def test_of_more_particles_than_can_be_is_refused_before_anything_is_copied(self):
+        endless = np.broadcast_to(np.int64(0), (2**40, 3))
+        for pos, vel, name in ((endless, REST, "pos"), (AT, endless, "vel")):
+            with refused(rf"{name} of {2**40} particles; allowed: up to {2**31 - 1024} \(int32 slots\)"):
+                md.State(pos, vel, BOX)
+        large = np.broadcast_to(np.float32(0), (2**31 - 1024, 3))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sfc.checks.host_memory", lambda: 2**30)
+            with refused(r"a copy of pos: 25,769,791,488 bytes .* are needed; allowed: up to .*; take fewer"):
+                md.State(large, large, BOX)
+
     def test_taken_by_flags_or_indices(self):
         state = md.State(AT, REST, BOX, id=[7, 9])
         flags = [False, True], [np.False_, True], np.array([False, True])

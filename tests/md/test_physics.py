@@ -123,6 +123,9 @@ class TestClosedForm:
         for wrong in (np.zeros(0, "c8"), np.ones((2, 2)), [True, False], np.array(["1"]), np.zeros(1, "m8")):
             with pytest.raises(ValueError, match=r"distance of (dtype|shape) .*; allowed: "):
                 law.potential(wrong)
+        for wrong in (-1, [1.0, -1.0], math.nan, [math.nan]):
+            with pytest.raises(ValueError, match=r"distance.* = (-1|nan).*; allowed: .* of at least 0"):
+                law.potential(wrong)
 
     @given(restitution=st.floats(0.01, 1.0), contact_time=st.floats(1e-6, 1e3))
     def test_from_restitution_round_trips(self, restitution, contact_time):

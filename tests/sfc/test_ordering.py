@@ -272,8 +272,11 @@ def test_a_curve_of_another_dimension_is_refused():
 
 
 def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match=r"\(4194304, 2, 2\).*64 bits; use a scan"):
+    told = r"\(4194304, 2, 2\).*64 bits; allowed: sides up to 2097152; use a scan"
+    with pytest.raises(ValueError, match=told):
         sfc.ordering("hilbert", (2**22, 2, 2))
+    with pytest.raises(ValueError, match="64 bits; allowed: sides up to 2097152; use a scan"):
+        sfc.covering(sfc.curve("moore", 3), (8, 3, 2**53 + 1))
 
 
 def test_a_table_of_more_cells_than_32_bits_count_is_refused():
