@@ -10,24 +10,36 @@ Every gain names the one that it is over. A second case of the same name and ` a
 case measured twice: what the two differ by is noise.
 """
 
+from sfc import checks
+
 SHUFFLED, LATTICE, FRESH = "shuffled", "lattice", "fresh"
 BASELINES = (SHUFFLED, LATTICE)  # memory orders that reorder nothing
 _AGAIN = " again"
 
 
 def aged(steps: int) -> str:
-    """The name of memory that was in an order some steps ago and was not reordered since."""
-    return f"aged ({steps} steps)"
+    """The name of memory that was in an order some steps ago and was not reordered since.
+
+    Raises:
+        TypeError: a number of steps that is no integer.
+        ValueError: one below 0.
+    """
+    return f"aged ({checks.integer('steps', steps, 0, unit='steps')} steps)"
 
 
 def reordered_every(steps: int) -> str:
-    """The name of memory that is reordered every so many steps."""
-    return f"reordered every {steps}"
+    """The name of memory that is reordered every so many steps.
+
+    Raises:
+        TypeError: a number of steps that is no integer.
+        ValueError: one below 1.
+    """
+    return f"reordered every {checks.integer('steps', steps, unit='steps')}"
 
 
 def again(name: str) -> str:
     """The name of the same case, measured a second time beside the first."""
-    return name + _AGAIN
+    return checks.text("name", name) + _AGAIN
 
 
 def is_again(name: object) -> bool:
@@ -37,9 +49,9 @@ def is_again(name: object) -> bool:
 
 def original(name: str) -> str:
     """The name of the case that one is the second measurement of, or the name itself."""
-    return name.removesuffix(_AGAIN)
+    return checks.text("name", name).removesuffix(_AGAIN)
 
 
 def gain_over(baseline: str) -> str:
     """The name of the column that holds gains over a baseline."""
-    return f"gain_over_{baseline}"
+    return f"gain_over_{checks.text('baseline', baseline)}"

@@ -8,7 +8,10 @@ import numpy as np
 import pandas as pd
 
 from experiments.core import statistics
+from experiments.core.tables import table_of
+from sfc import checks
 
+LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of what tells lines apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 
 if TYPE_CHECKING:
@@ -35,7 +38,15 @@ def lines(
         scale: by which values are multiplied, of each row or of all.
         log: whether the horizontal axis is logarithmic; names stand a little apart, so that bars are told
             apart.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing, or a look without one of its keys.
     """
+    missing = [key for key in LOOK if key not in checks.instance("look", look, dict, "a dict of style.lines")]
+    if missing:
+        raise ValueError(f"look has no {', '.join(missing)}; allowed: a dict of style.lines, with {LOOK}")
+    table_of("summary", summary, [x, look["hue"]])
     ends = statistics.bounds(summary, value).mul(scale, axis=0)
     at_most = summary[x].max()
     for place, name in enumerate(look["hue_order"]):
@@ -84,6 +95,6 @@ def whole_centres(panel: Axes, summary: pd.DataFrame, value: str) -> None:
 def noise_band(panel: Axes, summary: pd.DataFrame) -> None:
     """A line at a gain of 1, and a band of gains that noise alone would give."""
     panel.axhline(1, color="0.6", linewidth=0.8, zorder=0.5)
-    floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
+    floor = summary["noise_floor"].max() if "noise_floor" in table_of("summary", summary) else np.nan
     if np.isfinite(floor):
         panel.axhspan(1 / floor, floor, color="0.92", zorder=0, label=None)

@@ -9,6 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from experiments.core.tables import table_of
+from sfc import checks
+
 BUSY = "other work kept the machine busy"
 TICKS = "times sit on ticks of the scheduler"
 PHASES = "phases and whole steps disagree by more than 15 %"
@@ -34,8 +37,12 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     Args:
         table: rows of times; the columns that `experiments.measured.rounds` gives, as far as there are.
         quick: whether the run was asked to be quick.
+
+    Raises:
+        TypeError: no table, or a flag that is none.
     """
-    if table.empty:
+    quick = checks.flag("quick", quick)
+    if table_of("table", table).empty:
         return table
     if "round" not in table:  # of a run before 2026-11-23
         return table.assign(warning=SERIAL)
@@ -50,7 +57,7 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
 
 def lines(table: pd.DataFrame) -> list[str]:
     """Each warning of a table with the cases that have it, for the terminal."""
-    if "warning" not in table or "case" not in table:
+    if "warning" not in table_of("table", table) or "case" not in table:
         return []
     cases: dict[str, set[int]] = {}
     for text, case in {*zip(table["warning"].fillna(""), table["case"], strict=True)}:
@@ -66,7 +73,7 @@ def lines(table: pd.DataFrame) -> list[str]:
 def footer(table: pd.DataFrame) -> str:
     """All warnings of a table in one line, each with the number of runs that have it; empty for none."""
     told = []
-    for text, runs in _runs_of(table).items():
+    for text, runs in _runs_of(table_of("table", table)).items():
         every = table["run"].nunique() if "run" in table else 1
         told.append(text if every < 2 or runs == every else f"{text} (in {runs} of {every} runs)")
     return "Warning: " + SEPARATOR.join(told) if told else ""

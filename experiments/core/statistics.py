@@ -12,6 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from experiments.core.baselines import gain_over, is_again, original
+from experiments.core.tables import names_of, table_of
+from sfc import checks
 
 CONFIDENCE = 0.95
 ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # told of one run, in place of an interval
@@ -26,7 +28,12 @@ def with_rounds(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Args:
         table: one row is one sample.
         by: columns that tell cases and parts apart.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
+    table_of("table", table, by := names_of("by", by))
     if {"run", "round"} <= set(table.columns):
         return table
     run = table["repeat"] if "repeat" in table else 0
@@ -49,8 +56,13 @@ def ratios(
 
     Returns:
         Columns `by`, `label`, `run`, `round`, `gain`; empty where the baseline was not measured.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
-    keys = [*by, "run", "round"]
+    keys = [*names_of("by", by), "run", "round"]
+    table_of("table", table, [*keys, label, value])
     times = table.groupby([*keys, label], sort=False, dropna=False)[value].median().reset_index()
     own = times[times[label] == baseline].drop(columns=label).rename(columns={value: "_baseline"})
     joined = times[times[label] != baseline].merge(own, on=keys, how="inner")
@@ -69,8 +81,13 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
         Columns `by`, `runs`, `rounds` (of a run, the fewest), and `<value>`, `<value>_low`, `<value>_high`;
         where no case has more than one run, `<value>_median_of_rounds`, `<value>_lowest_round` and
         `<value>_highest_round` in their place. A case of one run among others of several has no bounds.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
-    found = []
+    by, found = names_of("by", by), []
+    table_of("table", table, [*by, "run", "round", value])
     groups = list(table.groupby(by, sort=False, dropna=False))
     several = any(rows["run"].nunique() > 1 for _, rows in groups)
     for key, rows in groups:
@@ -94,8 +111,15 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
     Args:
         values: (runs,) above 0; of one value the ends are NaN.
+
+    Raises:
+        TypeError: values that make no array.
+        ValueError: another shape, no values, values that are no numbers, or one below 0.
     """
-    logs = np.log(np.asarray(values, float))
+    values = checks.array("values", values, "fiu", "numbers", ("runs",)).astype(float)
+    if not len(values) or (values < 0).any():
+        raise checks.refuse_value("values", values, "one number or more, above 0")
+    logs = np.log(values)
     mean = logs.mean()
     if len(logs) < 2:
         return float(np.exp(mean)), float("nan"), float("nan")
@@ -123,7 +147,12 @@ def gains(
         `difference`, one of "faster", "slower", "no difference": none where the interval holds 1 or the gain
         is within the noise floor. Without a row, and without the columns of `gain`, where the baseline or
         anything beside it was not measured.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
+    by = names_of("by", by)
     every = ratios(table, by, label, baseline, value)
     every = every[~every[label].map(is_again)]
     if every.empty:
@@ -149,7 +178,12 @@ def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
     Returns:
         Columns such as `gain_over_shuffled`, `gain_over_shuffled_low`, `difference_from_shuffled`,
         `noise_floor_shuffled`; without `over`, `runs`, `rounds`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
+    table_of("found", found, ["over", "runs", "rounds"])
     told = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
     told |= {name: name.replace("gain", gain_over(baseline), 1) for name in found if name.startswith("gain")}
     return found.drop(columns=["over", "runs", "rounds"]).rename(columns=told)
@@ -167,8 +201,13 @@ def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "t
     Returns:
         Columns `by` and `noise_floor`: the worst of the runs, each the median over its rounds. No row for
         a group in which no case was measured twice.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
-    parts = []
+    by, parts = names_of("by", by), []
+    table_of("table", table, [*by, "run", "round", label, value])
     for name in filter(is_again, table[label].unique()):
         every = ratios(table[table[label].isin([name, original(name)])], by, label, original(name), value)
         parts.append(every[every[label] == name])
@@ -203,18 +242,22 @@ def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
 
     Returns:
         Columns `centre`, `low`, `high`; the index of the summary.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
     """
-    if summary.empty:
+    if table_of("summary", summary).empty:
         return pd.DataFrame(columns=["centre", "low", "high"], dtype=float)
     several = value in summary
     names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{n}" for n in ONE_RUN]
-    found = summary[names].set_axis(["centre", "low", "high"], axis=1)
+    found = table_of("summary", summary, names)[names].set_axis(["centre", "low", "high"], axis=1)
     return found.assign(low=found["low"].fillna(found["centre"]), high=found["high"].fillna(found["centre"]))
 
 
 def caption(summary: pd.DataFrame) -> str:
     """What centre and ends of `bounds` are, for a figure."""
-    if summary.empty or summary["runs"].max() < 2:
+    if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
         return "median and range over the rounds of one run"
     return f"mean over {int(summary['runs'].max())} runs and its 95 % interval"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from md.backend import Backend
+from sfc import checks
 
 # Bytes of the L1 of a multiprocessor by compute capability, shared memory included, of which our searches
 # take next to none. NVIDIA, CUDA C++ Programming Guide, technical specifications per compute capability.
@@ -65,9 +66,10 @@ def system_caches(folder: Path) -> list[Cache]:
         folder: of the core's caches, /sys/devices/system/cpu/cpu0/cache.
 
     Raises:
+        TypeError: a folder that is no path.
         ValueError: it tells of none.
     """
-    found = []
+    folder, found = checks.path("folder", folder), []
     for index in sorted(folder.glob("index*")):
         told = {
             name: (index / name).read_text().strip()

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.measured.probe import Job
+from sfc import checks
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # findings that the second run has more
@@ -53,7 +54,13 @@ def counter_for(backend: str, n: int) -> str | None:
     Args:
         backend: "cpu" or "cuda".
         n: particles; cachegrind takes few.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: another backend, or no particles.
     """
+    checks.word("backend", backend, ("cpu", "cuda"))
+    n = checks.integer("n", n, unit="particles")
     if backend == "cuda":
         return "nsight" if shutil.which("ncu") else None
     if shutil.which("perf") and _perf_counts():
@@ -75,8 +82,15 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         of the kernel alone.
 
     Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a counter that is not known.
         CannotCountError: the program is missing, fails, or tells something else than it should.
     """
+    counter = checks.word("counter", counter, COUNTERS)
+    return _counted(counter, checks.instance("job", job, Job, "an experiments.measured.probe.Job"))
+
+
+def _counted(counter: str, job: Job) -> Iterator[dict]:
     if counter == "nsight":
         yield from _by_nsight(job)
         return

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfc import checks
+
 EVERY_MS = 50  # from one reading to the next
 WANTED = "clocks.sm,power.draw,clocks_event_reasons.active"
 _OLDER = "clocks.sm,power.draw,clocks_throttle_reasons.active"  # as drivers before 535 call it
@@ -59,9 +61,14 @@ class GpuClock:
 
     Args:
         bus: PCI bus id of the device.
+
+    Raises:
+        TypeError: a bus that is no str.
+        ValueError: an empty one.
     """
 
     def __init__(self, bus: str):
+        checks.text("bus", bus, "such as 0000:01:00.0")
         self._bus, self._readings, self._process = bus, deque(maxlen=_KEPT), None
 
     def __enter__(self):
@@ -104,7 +111,12 @@ class GpuClock:
 
         Returns:
             None in each place where nothing is told.
+
+        Raises:
+            TypeError: a moment that is no number.
+            ValueError: one that is not finite.
         """
+        begin, end = checks.number("begin", begin, unit="s"), checks.number("end", end, unit="s")
         near = 2e-3 * EVERY_MS
         if self._process is not None and (not self._readings or self._readings[-1].at < end):
             time.sleep(near)  # the reading of a short sample comes after it
@@ -122,7 +134,11 @@ def read_line(line: str) -> Reading | None:
 
     Args:
         line: as "1980, 412.33, 0x0000000000000004".
+
+    Raises:
+        TypeError: no str.
     """
+    checks.instance("line", line, str, "a line of nvidia-smi")
     parts = [part.strip() for part in line.split(",")]
     try:
         clock, power, reasons = float(parts[0]), float(parts[1]), int(parts[2], 16)

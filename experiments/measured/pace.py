@@ -1,6 +1,7 @@
 """Times of the phases of some steps, of a device's work alone."""
 
 import md
+from sfc import checks
 
 STEPS_AHEAD = 25  # that a host gives a device before it begins
 HEAD_START = 0.01  # seconds in which it does; launching them takes half of that
@@ -15,7 +16,13 @@ def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
 
     Returns:
         Phase -> ms of each time that it ran.
+
+    Raises:
+        TypeError: no simulation, or a number of steps that is no integer.
+        ValueError: no steps.
     """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    steps = checks.integer("steps", steps, unit="steps")
     simulation.timings.clear()
     with simulation.backend.host_ahead(HEAD_START):
         for taken in range(0, steps, STEPS_AHEAD):

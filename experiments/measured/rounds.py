@@ -20,7 +20,7 @@ from experiments.measured.caches import caches
 from experiments.measured.gpu_clock import GpuClock
 from experiments.measured.host_load import HostLoad
 from md.backend import Backend
-from sfc import kernel_cache
+from sfc import checks, kernel_cache
 
 SETTLE_AT_MOST = 12  # untimed rounds before the first, until nothing is compiled or recorded any more
 TRIES = 3  # of a sample in which something was compiled or recorded after all
@@ -59,8 +59,26 @@ def take_rounds(
         place of the sample in the round; `other_load_cores`,
         `spare_cores`, `waited_share`, `involuntary_switches` of the host; on a GPU `clock_MHz`, `power_W`,
         `throttle`; `recorded`, whether something was compiled or recorded in the sample for all that.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: no entries, or a number out of range.
     """
-    every, host = list(entries), HostLoad()
+    every = checks.sequence("entries", entries, "Entry")
+    for k, entry in enumerate(every):
+        checks.instance(f"entries[{k}]", entry, Entry, "an Entry")
+    if not every:
+        raise checks.refuse_value("entries", entries, "one Entry or more")
+    checks.instance("backend", backend, Backend, "an md.backend.Backend", "md.backend.get makes one")
+    rounds = checks.integer("rounds", rounds, 1)
+    begin, settle = checks.integer("begin", begin, 0), checks.integer("settle", settle, 0, SETTLE_AT_MOST)
+    return _rounds(every, rounds, backend, checks.integer("seed", seed, 0), begin, settle)
+
+
+def _rounds(
+    every: Sequence[Entry], rounds: int, backend: Backend, seed: int, begin: int, settle: int
+) -> Iterator[list[dict]]:
+    host = HostLoad()
     if begin >= rounds:
         return
     threads = numba.get_num_threads() if backend.name == "cpu" else 1
@@ -97,7 +115,14 @@ def take_rounds(
 
 
 def whole_steps(simulation: md.Simulation, steps: int) -> float:
-    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included."""
+    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included.
+
+    Raises:
+        TypeError: no simulation, or a number of steps that is no integer.
+        ValueError: no steps.
+    """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    steps = checks.integer("steps", steps, unit="steps")
     simulation.timings.clear()
     simulation.run(steps, phases=False)
     ((_, ms),) = simulation.timings.total
@@ -116,7 +141,14 @@ def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str,
     Returns:
         `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None where it is
         not told.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a number out of range, or another precision.
     """
+    n, dim = checks.integer("n", n, 0, unit="particles"), checks.integer("dim", dim, 2, 3)
+    precision = checks.word("precision", precision, ("float32", "float64"))
+    checks.instance("backend", backend, Backend, "an md.backend.Backend")
     width = 4 if backend.layout == "aos4" else dim
     held = 3 * n * width * np.dtype(precision).itemsize
     try:

@@ -24,6 +24,7 @@ from pyarrow import csv
 import md
 from experiments.core.settings import UsageError
 from experiments.peers.peer import Peer, PeerError, Sample
+from sfc import checks
 
 SKIN = 0.3  # in d
 _EFFECTIVE_MASS = 0.5  # of two spheres of mass 1
@@ -73,6 +74,7 @@ class Lammps(Peer):
 
     def after(self, steps: int) -> md.State:
         """The gas some steps after the start."""
+        steps = checks.integer("steps", steps, unit="steps")
         columns = "x y z vx vy vz"
         dump = f"write_dump all custom dump id {columns} modify sort id format float %.17g"
         self._run(f"run {steps}", dump)
@@ -82,6 +84,7 @@ class Lammps(Peer):
 
     def sample(self, before: int, steps: int) -> Sample:
         """Time some steps by LAMMPS' own clock, without making the first lists of the process."""
+        before, steps = checks.integer("before", before), checks.integer("steps", steps)
         text = self._run(f"run {before}", f"run {steps} pre no")
         runs = read_log(text)
         if [run.steps for run in runs] != [before, steps]:
@@ -136,7 +139,14 @@ def programs() -> tuple[str, str]:
 
 
 def input_script(law: md.laws.SpringDashpot, dt: float) -> str:
-    """The commands up to the first `run`, for a start in a file `data`."""
+    """The commands up to the first `run`, for a start in a file `data`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a step that is not positive and finite.
+    """
+    checks.instance("law", law, md.laws.SpringDashpot, "an md.laws.SpringDashpot")
+    dt = checks.number("dt", dt, above=0, unit="time units")
     return f"""\
 units lj
 atom_style sphere
@@ -164,8 +174,11 @@ def write_data(state: md.State, path: Path) -> None:
         path: of the file.
 
     Raises:
+        TypeError: an argument of a wrong class.
         ValueError: another box.
     """
+    checks.instance("state", state, md.State, "an md.State")
+    path = checks.path("path", path)
     if state.box.dim != 3 or not all(state.box.periodic):
         raise ValueError(f"{state.box} for LAMMPS; allowed: 3D, periodic along every axis")
     n = len(state)
@@ -188,7 +201,12 @@ def _write_rows(file, *columns: np.ndarray) -> None:
 
 
 def read_log(text: str) -> list[Run]:
-    """What a log says of each `run` command that came to its end."""
+    """What a log says of each `run` command that came to its end.
+
+    Raises:
+        TypeError: a text that is no str.
+    """
+    checks.instance("text", text, str, "the text of a log")
     return [
         Run(int(steps), float(loop), float(start), float(end), float(neighbours), int(builds))
         for start, end, loop, steps, neighbours, builds in _RUN.findall(text)

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import md
+from sfc import checks
 
 
 class PeerError(ValueError):
@@ -52,6 +53,8 @@ class Peer(ABC):
         precision: of its positions and forces.
 
     Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a step that is not positive and finite, or no workers.
         UsageError: a code that is not installed here; with the remedy.
     """
 
@@ -59,8 +62,11 @@ class Peer(ABC):
     precision: ClassVar[str]
 
     def __init__(self, state: md.State, law: md.laws.SpringDashpot, dt: float, workers: int):
+        self._state = checks.instance("state", state, md.State, "an md.State")
+        self._law = checks.instance("law", law, md.laws.SpringDashpot, "an md.laws.SpringDashpot")
+        self._dt = checks.number("dt", dt, above=0, unit="time units")
+        self._workers = checks.integer("workers", workers, unit="cores")
         self.require()
-        self._state, self._law, self._dt, self._workers = state, law, dt, workers
 
     def __enter__(self):
         self._temporary = TemporaryDirectory(prefix="peer-")

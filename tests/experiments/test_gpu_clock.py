@@ -22,6 +22,16 @@ def test_what_is_no_reading_is_none(line):
     assert read_line(line) is None
 
 
+@pytest.mark.quick
+def test_arguments_of_a_wrong_class_are_refused():
+    with pytest.raises(TypeError, match="line = b'1, 2, 0x0' of class bytes; allowed: a line of nvidia-smi"):
+        read_line(b"1, 2, 0x0")
+    with pytest.raises(TypeError, match="bus = None of class NoneType; allowed: a str; such as 0000:01:00"):
+        GpuClock(None)
+    with pytest.raises(TypeError, match="begin = '1' of class str; allowed: a finite number"):
+        GpuClock("0").between("1", 2)
+
+
 def test_readings_of_a_stretch_are_summed():
     readings = [read_line(line) for line in ("1980, 400, 0x0", "1500, 700, 0x24")]
     assert summed(readings) == (1500.0, 700.0, "power cap, thermal")

@@ -55,6 +55,10 @@ def test_forces_that_are_wrong_are_not_timed():
     with pytest.raises(ValueError, match="the forces came out wrong by"):
         check_forces(simulation, wrong, "float64")
     check_forces(simulation, wrong, "float32")
+    with pytest.raises(ValueError, match=r"right of shape \(3, 2\); allowed: \(512, 3\)"):
+        check_forces(simulation, np.zeros((3, 2)), "float32")
+    with pytest.raises(ValueError, match="unknown precision 'float16'; allowed: one of float32, float64"):
+        check_forces(simulation, right, "float16")
     with pytest.raises(ValueError, match="came out wrong by nan"):
         check_forces(simulation, np.full_like(right, np.nan), "float32")
 
@@ -121,6 +125,26 @@ class TestCounted:
         assert [row["on_chip"] for row in rows] == pytest.approx([0.95] * 6 + [1.0] * 3)
         with pytest.raises(CannotCountError, match="told of 9 force kernels; allowed: 6"):
             list(counted.counted("nsight", JOB._replace(orderings=("row", "zigzag"))))
+
+    @pytest.mark.parametrize(
+        ("call", "error", "told"),
+        [
+            (lambda: counted.counted("nsihgt", JOB), ValueError, "unknown counter 'nsihgt'; allowed: one of"),
+            (lambda: counted.counted(None, JOB), TypeError, "counter = None of class NoneType; allowed: one"),
+            (
+                lambda: counted.counted("perf", {}),
+                TypeError,
+                "job = {} of class dict; allowed: an experiment",
+            ),
+            (lambda: counted.counter_for("gpu", 8), ValueError, "unknown backend 'gpu'; allowed: one of cpu"),
+            (lambda: counted.counter_for("cpu", 2.5), TypeError, "n = 2.5 of class float; allowed: an integ"),
+            (lambda: system_caches(3), TypeError, "folder = 3 of class int; allowed: a path"),
+            (lambda: phases_of(None, 3), TypeError, "simulation = None of class NoneType; allowed: an md.Si"),
+        ],
+    )
+    def test_arguments_that_are_none_are_refused_at_once(self, call, error, told):
+        with pytest.raises(error, match=f"^{told}"):
+            call()
 
     def test_perf_is_read_and_says_what_it_does_not_count(self):
         text = "1000,,L1-dcache-loads:u,1,,,\n50,,L1-dcache-load-misses,1,,,\n7,,LLC-load-misses,1,,,\n"

@@ -104,6 +104,24 @@ def case(**options) -> searches.Config:
     return searches.Config(backend="cpu", **({"precision": "float64", "rounds": 3, "steps": 4} | options))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        ({"state": None}, TypeError, "state = None of class NoneType; allowed: an md.State"),
+        ({"law": 3}, TypeError, "law = 3 of class int; allowed: an md.laws.SpringDashpot"),
+        ({"dt": "1"}, TypeError, "dt = '1' of class str; allowed: a finite number above 0"),
+        ({"dt": 0.0}, ValueError, "dt = 0.0; allowed: a finite number above 0"),
+        ({"workers": 0}, ValueError, "workers = 0; allowed: an integer of at least 1"),
+        ({"workers": True}, TypeError, "workers = True of class bool; allowed: an integer"),
+    ],
+)
+def test_a_peer_of_arguments_that_are_none_is_refused(wrong, error, told):
+    given = {"state": pair(), "law": LAW, "dt": 1e-3, "workers": 1}
+    for peer in (Ourselves, Lammps):
+        with pytest.raises(error, match=f"^{told}"):
+            peer(**(given | wrong))
+
+
 def test_lammps_is_given_our_law_with_the_damping_of_the_effective_mass():
     text = lammps.input_script(LAW, 4.4e-4)
     lines = text.splitlines()

@@ -11,7 +11,7 @@ import md
 from experiments.core import reliability
 from experiments.core.apart import rows_of
 from experiments.measured.host_load import HostLoad
-from experiments.measured.rounds import Entry, take_rounds, whole_steps
+from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 
 CPU = md.backend.get("cpu")
 
@@ -40,6 +40,48 @@ def test_every_round_has_every_entry_once_in_an_order_of_its_own():
     assert len(set(rounds)) > 10
     assert seen[:4] == list("abcd")  # a round that is not timed comes first
     assert [row["ordering"] for row in rows] == seen[4:]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        ({"entries": []}, ValueError, r"entries = \[\]; allowed: one Entry or more"),
+        ({"entries": [{}]}, TypeError, r"entries\[0\] = {} of class dict; allowed: an Entry"),
+        ({"entries": None}, TypeError, "entries = None of class NoneType; allowed: a sequence of Entry"),
+        ({"rounds": 0}, ValueError, "rounds = 0; allowed: an integer of at least 1"),
+        ({"rounds": 2.5}, TypeError, "rounds = 2.5 of class float; allowed: an integer"),
+        ({"begin": -1}, ValueError, "begin = -1; allowed: an integer of at least 0"),
+        ({"settle": True}, TypeError, "settle = True of class bool; allowed: an integer"),
+        ({"settle": 13}, ValueError, "settle = 13; allowed: an integer of at least 0, up to 12"),
+        ({"seed": -1}, ValueError, "seed = -1; allowed: an integer of at least 0"),
+        ({"backend": "cpu"}, TypeError, "backend = 'cpu' of class str; allowed: an md.backend.Backend"),
+    ],
+    ids=str,
+)
+def test_rounds_of_arguments_that_are_none_are_refused_before_the_first(wrong, error, told):
+    given = {"entries": [entry("a", [])], "rounds": 1, "backend": CPU, "seed": 0} | wrong
+    with pytest.raises(error, match=f"^{told}"):
+        take_rounds(given.pop("entries"), given.pop("rounds"), given.pop("backend"), **given)
+
+
+@pytest.mark.quick
+def test_steps_and_working_sets_of_wrong_arguments_are_refused():
+    with pytest.raises(TypeError, match=r"simulation = None of class NoneType; allowed: an md\.Simulation"):
+        whole_steps(None, 3)
+    for wrong in (
+        (2.0, 3, "float32", CPU),
+        (8, True, "float32", CPU),
+        (8, 3, None, CPU),
+        (8, 3, "float32", 1),
+    ):
+        with pytest.raises(TypeError, match=r"= .* of class .*; allowed: "):
+            working_set(*wrong)
+    for wrong in ((8, 4, "float32", CPU), (8, 3, "float16", CPU), (-1, 3, "float32", CPU)):
+        with pytest.raises(
+            ValueError, match=r"(n|dim) = .*; allowed: |unknown precision 'float16'; allowed: "
+        ):
+            working_set(*wrong)
 
 
 def test_rounds_go_on_where_they_ended():
@@ -80,6 +122,8 @@ def test_columns_of_the_last_round():
 def test_whole_steps_are_those_of_one_run():
     sim = md.Simulation(md.scenes.shared_gas(60, 0.1), md.scenes.SHARED_LAW, dt=1e-4, backend="cpu")
     sim.run(2)
+    with pytest.raises(ValueError, match="steps = 0; allowed: an integer of at least 1"):
+        whole_steps(sim, 0)
     ms = whole_steps(sim, 3)
     assert sim.step == 5
     assert sim.timings.total == [(3, ms)]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.core import statistics
+from experiments.core import baselines, figures, reliability, statistics
 from experiments.core.baselines import again
 
 BY = ["n"]
@@ -137,6 +137,75 @@ def test_columns_name_the_baseline():
         "n", "ordering", "gain_over_shuffled", "gain_over_shuffled_low", "gain_over_shuffled_high",
         "noise_floor_shuffled", "difference_from_shuffled",
     }  # fmt: skip
+
+
+TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda t: statistics.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
+        (lambda t: statistics.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
+        (lambda t: statistics.over_runs(t, ["n"], "ms"), "table has no column 'ms'; allowed: a table with n"),
+        (
+            lambda t: statistics.gains(t.drop(columns="run"), BY, "ordering", "row"),
+            "table has no column 'run'; .*; this one has .'n', 'ordering', 'round', 'time_ms'.",
+        ),
+        (lambda t: statistics.named(t, "row"), "found has no column 'over', 'runs', 'rounds'; allowed: "),
+        (lambda t: statistics.noise_floors(t, ["n", "m"], "ordering"), "table has no column 'm'; allowed: "),
+        (lambda t: statistics.bounds(t, "gain"), "summary has no column 'gain_median_of_rounds', "),
+        (lambda t: statistics.caption(t.drop(columns="run")), "summary has no column 'runs'; allowed: "),
+        (lambda t: statistics.interval([]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: statistics.interval([2.0, -1.0]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: statistics.interval(["a"]), "values of dtype .*; allowed: numbers"),
+    ],
+)
+def test_a_column_that_is_missing_is_named(call, told):
+    with pytest.raises(ValueError, match=f"^{told}"):
+        call(TABLE)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: statistics.with_rounds([1], []),
+        lambda: statistics.over_runs(TABLE, "n", "time_ms"),
+        lambda: statistics.over_runs(TABLE, [3], "time_ms"),
+        lambda: statistics.ratios(TABLE, BY, None, "row"),
+        lambda: statistics.gains(TABLE.to_dict(), BY, "ordering", "row"),
+        lambda: statistics.named({}, "row"),
+        lambda: statistics.bounds(None, "gain"),
+        lambda: statistics.interval(None),
+        lambda: reliability.warned([1]),
+        lambda: reliability.warned(TABLE, quick=1),
+        lambda: reliability.lines({}),
+        lambda: reliability.footer(None),
+        lambda: figures.lines(None, TABLE, "n", "time_ms", look=[]),
+        lambda: baselines.aged(2.5),
+        lambda: baselines.reordered_every("3"),
+        lambda: baselines.again(None),
+        lambda: baselines.original(3),
+        lambda: baselines.gain_over(True),
+    ],
+)
+def test_arguments_of_a_wrong_class_are_refused(call):
+    with pytest.raises(TypeError, match=r"= .* of class .*; allowed: "):
+        call()
+
+
+@pytest.mark.quick
+def test_names_and_looks_that_are_none_are_refused():
+    for steps, name in ((-1, baselines.aged), (0, baselines.reordered_every)):
+        with pytest.raises(ValueError, match=rf"steps = {steps}; allowed: an integer of at least "):
+            name(steps)
+    with pytest.raises(ValueError, match=r"look has no hue_order, palette, .*; allowed: a dict of "):
+        figures.lines(None, TABLE, "n", "time_ms", {"hue": "ordering"})
+    look = dict.fromkeys(figures.LOOK, "ordering")
+    with pytest.raises(ValueError, match="summary has no column 'x'; allowed: a table with x, ordering"):
+        figures.lines(None, TABLE, "x", "time_ms", look)
 
 
 def test_tables_of_before_have_their_samples_for_rounds():
