@@ -59,7 +59,7 @@ __all__ = [
 
 
 def order_of_cells(name: str, value: object) -> str | Curve:
-    """The order of cells itself; whether there is one of that name depends on the box.
+    """The order of cells, a name as a plain str; whether there is one of that name depends on the box.
 
     Args:
         name: of the argument.
@@ -68,7 +68,8 @@ def order_of_cells(name: str, value: object) -> str | Curve:
     Raises:
         TypeError: neither.
     """
-    return instance(name, value, (str, Curve), "a name of sfc.orderings(dim), or a sfc.Curve")
+    found = instance(name, value, (str, Curve), "a name of sfc.orderings(dim), or a sfc.Curve")
+    return str(found) if isinstance(found, str) else found
 
 
 def number_or_word(

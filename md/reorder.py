@@ -66,7 +66,7 @@ class Reorder:
     via: str = "device"
 
     def __post_init__(self):
-        checks.order_of_cells("ordering of Reorder", self.ordering)
+        self.ordering = checks.order_of_cells("ordering of Reorder", self.ordering)
         self.mode = checks.word("mode of Reorder", self.mode, MODES)
         self.via = checks.word("via of Reorder", self.via, ROUTES)
         if isinstance(self.schedule, type):

@@ -19,6 +19,7 @@ from md.grid import Grid
 from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
+from md.laws.pair import kernel_law
 from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
@@ -101,6 +102,7 @@ class Simulation:
         self.law, self.timings = law, Timings()
         self.backend = backends.get(backend, layout)
         self.backend.require_code_of(law)
+        kernel_law(law, np.dtype(precision))  # its numbers are refused here, not at the first step
         p = self._particles = Particles(state, np.dtype(precision), self.backend)
         self._grid = Grid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
         self.dt = time_step(dt, law, walls, p.narrowest, surroundings)

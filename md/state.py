@@ -135,7 +135,10 @@ class State:
             listed and set(map(type, order)) <= {bool, np.bool_}
         ):
             order = np.flatnonzero(checks.array("order", order, "b", "flags, one a particle", (n,)))
-        order = checks.array("order", order, "iu", "integers, or flags", ("m",)).astype(np.intp)
+        order = checks.array("order", order, "iu", "integers, or flags", ("m",))
+        if len(order) > n:
+            raise ValueError(f"order of {len(order)} entries; allowed: up to {n}, distinct indices")
+        order = order.astype(np.intp)
         if len(order) and not 0 <= order.min() <= order.max() < n:
             wrong = order[(order < 0) | (order >= n)][0]
             raise ValueError(f"order holds {wrong}; allowed: 0 .. {n - 1}, indices of {n} particles")

@@ -165,6 +165,16 @@ class TestState:
             with refused(r"a copy of pos: 25,769,791,488 bytes .* are needed; allowed: up to .*; take fewer"):
                 md.State(large, large, BOX)
 
+    def test_arrays_of_one_number_repeated_that_no_memory_holds_are_refused(self):
+        endless = np.broadcast_to(np.uint8(1), (2**40, 3))
+        for call in (BOX.wrap, BOX.nearest, BOX.outside):
+            with refused(rf"{2**40} vectors: .* are needed; allowed: up to .*; give fewer at a time"):
+                call(endless)
+        with refused(rf"order of {2**40} entries; allowed: up to 2, distinct indices"):
+            md.State(AT, REST, BOX).take(endless[:, 0])
+        with refused(rf"{2**40} distances: .* are needed; allowed: up to .*; give fewer at a time"):
+            LAW.potential(endless[:, 0])
+
     def test_taken_by_flags_or_indices(self):
         state = md.State(AT, REST, BOX, id=[7, 9])
         flags = [False, True], [np.False_, True], np.array([False, True])

@@ -310,6 +310,15 @@ class TestDistanceOf:
         with pytest.raises(ValueError, match=r"pos of shape .*; allowed|pos\[0\]|\(p, 2\)"):
             wing().distance(np.zeros(shape))
 
+    @pytest.mark.parametrize(
+        "many", [np.broadcast_to(np.uint8(1), (2**40, 2)), range(10**13)], ids=["rows", "range"]
+    )
+    def test_more_than_memory_holds(self, many):
+        with pytest.raises(
+            ValueError, match=r"^(pos|distances of \d+ points): .* are needed; allowed: up to "
+        ):
+            wing().distance(many)
+
     @pytest.mark.parametrize("pos", [[["1", "2"]], [[True, False]], [[1j, 2]], np.zeros((1, 2), "m8[s]")])
     def test_what_is_no_number(self, pos):
         with pytest.raises(ValueError, match=r"pos of dtype .*; allowed: real numbers, in d"):
