@@ -7,7 +7,6 @@ import numpy as np
 from md import checks
 
 FARTHEST = 1000.0  # from an open side, in lengths of the box along that axis
-VECTOR_BYTES = 18  # that a number of a vector takes: a copy, another, and two flags
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,6 @@ class Box:
     def _vectors(self, name: str, values) -> np.ndarray:
         """The values as an array of floats, (n, dim); the array given where it is one."""
         array = checks.array(name, values, "fiu", "real numbers", ("n", self.dim))
-        checks.room(f"{len(array)} vectors", VECTOR_BYTES * array.size, "give fewer at a time")
         return array.astype(np.result_type(array, np.float32), copy=False)
 
     @property

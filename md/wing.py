@@ -18,7 +18,7 @@ import numpy as np
 from md.airfoil import LONGEST, Airfoil, placement
 from md.backend import Backend
 from md.backend.base import Array
-from md.checks import array, instance, number, room
+from md.checks import array, instance, number
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.outline import distances, from_outline, packed
@@ -30,7 +30,6 @@ from sfc.compile import callee, kernel
 LANES = 32  # parts of a segment's box, each of which a thread of a device walks for
 STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
 STRONGEST = 1e150  # stiffness and damping, the square of which is a number
-POINT_BYTES = 42  # of a point of which the distance is found: twice its place, flags, the distance
 SLACK = 1e-3  # by which the boxes of segments are larger, in d
 
 
@@ -101,12 +100,9 @@ class Wing(Surrounding):
 
         Raises:
             TypeError: what is no array.
-            ValueError: another shape, a dtype that is not of real numbers, a number that is not finite, or
-                more points than memory holds.
+            ValueError: another shape, a dtype that is not of real numbers, or a number that is not finite.
         """
-        pos = array("pos", pos, "fiu", "real numbers, in d", ("p", 2))
-        room(f"distances of {len(pos)} points", POINT_BYTES * len(pos), "give fewer at a time")
-        pos = np.ascontiguousarray(pos, np.float64)
+        pos = np.ascontiguousarray(array("pos", pos, "fiu", "real numbers, in d", ("p", 2)), np.float64)
         good = (np.abs(pos) <= LONGEST).all(axis=1)
         if not good.all():
             i = int(good.argmin())

@@ -371,7 +371,8 @@ def array(
 
     Raises:
         TypeError: text, and objects that make no array.
-        ValueError: a masked array, another dtype, another shape, or a value out of range; names the first.
+        ValueError: a masked array, another dtype, another shape, or a value out of range, of which it names
+            the first; a range, or numbers that are broadcast, of which memory holds no copy.
     """
     listed = _classes(values, len(shape))
     if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
@@ -393,6 +394,8 @@ def array(
     if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
     fits(name, found, kinds, allowed, shape, remedy)
+    if 0 in found.strides:  # numbers repeated, which take no memory until somebody copies them
+        room(name, 8 * found.size, "give fewer at a time")
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
         return found.astype(np.int64)
     if found.size and (low is not None or high is not None):

@@ -208,6 +208,8 @@ def cases(config: Settings) -> list[Case]:
     """
     swept, found = axes(config), []
     field = f"{config.CHANCE}s"
+    for name in _kinds(type(config)).keys() - {"seed", field}:  # no seed is too large; the others are counted
+        _check_width(flag_of(name), getattr(config, name))
     seeds = getattr(config, field)
     count = seeds * math.prod(map(len, swept.values()))
     if count > MOST_CASES:
@@ -230,6 +232,13 @@ def cases(config: Settings) -> list[Case]:
 def values(field) -> Iterator:
     """The values of a field, whether an axis, one of its values or fixed; for checks in `__post_init__`."""
     return iter(field if isinstance(field, (tuple, list)) else (field,))
+
+
+def _check_width(flag: str, field: Any) -> None:
+    """Refuse an integer of more than 64 bits, of which no array and no table has a place."""
+    for value in values(field):
+        if checks.is_integer(value) and not -(2**63) <= value < 2**63:
+            raise checks.refuse_value(flag, value, "an integer of 64 bits", "take a smaller one")
 
 
 def flag_of(name: str) -> str:

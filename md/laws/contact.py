@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.checks import array, is_number, number, refuse_value, room
+from md.checks import array, is_number, number, refuse_value
 from md.laws.pair import pair_function
 from sfc.compile import inlined
 
@@ -120,16 +120,12 @@ class SpringDashpot:
 
         Raises:
             TypeError: neither a number nor what makes an array.
-            ValueError: another shape, distances that are no numbers, one below 0, or more than memory holds.
+            ValueError: another shape, distances that are no numbers, or one below 0.
         """
         if is_number(distance):
             distance = number("distance", distance, 0, unit="d")
         else:
-            distance = array("distance", distance, "fiu", "real numbers", ("p",))
-            room(f"{len(distance)} distances", 32 * len(distance), "give fewer at a time")
-            if not (good := distance >= 0).all():
-                i = int(good.argmin())
-                raise refuse_value(f"distance[{i}]", distance[i].item(), "a number of at least 0", "in d")
+            distance = array("distance", distance, "fiu", "real numbers", ("p",), low=0)
         return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
 
     def _frequency(self) -> float:

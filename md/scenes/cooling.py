@@ -2,7 +2,7 @@
 
 import math
 
-from md.scenes.granular import SHARED_TEMPERATURE, box_for, granular_gas
+from md.scenes.granular import SHARED_TEMPERATURE, box_for, checked_filling, granular_gas
 from md.scenes.mixing import THINNEST, mixing_path
 from md.state import State, sphere_volume
 
@@ -39,6 +39,7 @@ def cooling_gas(
         ValueError: too few particles to randomise in so small a box, or another value outside its range.
     """
     box = box_for(n, filling_fraction, dim)
+    filling_fraction = checked_filling(filling_fraction, box.dim)
     mixing = mixing_path(mixing)
     if mixing and n > 1 and box.lengths[0] < THINNEST:
         least = math.ceil(THINNEST**dim * filling_fraction / sphere_volume(dim))

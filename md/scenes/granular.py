@@ -40,6 +40,17 @@ def box_for(n: int, filling_fraction: float, dim: int = 3, periodic=True) -> Box
     return Box(((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim, periodic)
 
 
+def checked_filling(filling_fraction: float, dim: int) -> float:
+    """A filling fraction that a gas may have, as a Python float.
+
+    Raises:
+        TypeError: no number.
+        ValueError: one of 0 or less, or above `MAX_FILLING`.
+    """
+    most = MAX_FILLING[dim]
+    return number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {dim}D")
+
+
 def checked_seed(seed: int) -> int:
     """A seed of what is drawn, as a Python integer.
 
@@ -86,8 +97,7 @@ def granular_gas(
         ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
     instance("box", box, Box, "an md.Box")
-    most = MAX_FILLING[box.dim]
-    filling_fraction = number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {box.dim}D")
+    filling_fraction = checked_filling(filling_fraction, box.dim)
     temperature, seed = number("temperature", temperature, 0, unit="d^2 / time^2"), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
     mixing, backend = mixing_path(mixing), checked(backend)

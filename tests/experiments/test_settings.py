@@ -169,6 +169,14 @@ def test_a_seed_may_be_as_large_as_numpy_takes_it():
     np.random.default_rng(10**30)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])
+def test_an_integer_of_more_than_64_bits_is_refused_but_for_a_seed(value):
+    for wrong in ({"size": (1, value)}, {"cache": (value,)}):
+        with pytest.raises(ValueError, match=rf"--(size|cache) = {value}; allowed: an integer of 64 bits"):
+            cases(Config(**wrong))
+
+
 @pytest.mark.parametrize("count", [2**50, 10**400, 1e300, float("inf"), float("nan")])
 def test_more_than_the_machine_holds_is_refused_with_the_bytes(count):
     total = psutil.virtual_memory().total

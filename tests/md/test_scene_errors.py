@@ -75,6 +75,8 @@ class TestScenes:
 
     @pytest.mark.parametrize("phi", [0, 0.7, np.nan])
     def test_a_cooling_gas_or_shaken_box_of_another_filling_fraction(self, phi, backend):
+        with refused(r"filling_fraction = 1e\+308; allowed: a finite number above 0, up to 0\.6 \(in 3D\)"):
+            md.scenes.cooling_gas(17, 1e308, mixing=0.05, backend=backend)
         with refused(rf"filling_fraction = {phi}; allowed: a finite number above 0"):
             md.scenes.cooling_gas(100, phi, backend=backend)
         with refused(rf"filling_fraction = {phi}; allowed: a finite number above 0, up to 0\.6"):

@@ -118,6 +118,13 @@ class TestArrays:
             refused(lambda values=values: cells(values), ValueError, *parts)
         assert checks.array("x", range(3, 9, 2), "iu", "integers", ("n",)).tolist() == [3, 5, 7]
 
+    def test_numbers_repeated_that_no_memory_holds_are_refused_before_one_is_looked_at(self):
+        endless = np.broadcast_to(np.uint8(1), (2**40, 2))
+        for bounds in ({}, {"low": 0, "high": 9}):
+            parts = (f"cells: {2**44:,} bytes ", "are needed; allowed: up to ", "; give fewer at a time")
+            refused(lambda bounds=bounds: cells(endless, **bounds), ValueError, *parts)
+        assert cells(np.broadcast_to(np.uint8(1), (2**10, 2)), low=0).shape == (2**10, 2)
+
     def test_lists_within_lists_of_themselves_are_refused(self):
         endless = []
         endless.append(endless)

@@ -271,6 +271,18 @@ def test_a_curve_of_another_dimension_is_refused():
         sfc.ordering(sfc.curve("hilbert", 3), (7, 2, 5, 5, 2))
 
 
+def test_cells_repeated_that_no_memory_holds_are_refused():
+    endless = np.broadcast_to(np.int64(1), (2**40, 3))
+    for call in (sfc.ordering("row", (4, 4, 4)).rank, lambda cells: sfc.curve("hilbert", 3).encode(cells, 2)):
+        with pytest.raises(
+            ValueError, match=r"cells: .* are needed; allowed: up to .*; give fewer at a time"
+        ):
+            call(endless)
+    for call in (sfc.cache.lru, lambda slots: sfc.cache.addresses(slots, "soa", 3, 8, 9)):
+        with pytest.raises(ValueError, match=r"(items|slots): .* are needed; allowed: up to .*; give fewer"):
+            call(endless[:, 0])
+
+
 def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
     told = r"\(4194304, 2, 2\).*64 bits; allowed: sides up to 2097152; use a scan"
     with pytest.raises(ValueError, match=told):
