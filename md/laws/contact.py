@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.checks import array, is_number, number, refuse_value
+from md.checks import array, number, refuse_value
 from md.laws.pair import pair_function
 from sfc.compile import inlined
 
@@ -109,23 +109,20 @@ class SpringDashpot:
         """
         return self.diameter / 2 if self.stiffness else 0.0
 
-    def potential(self, distance: np.ndarray | float) -> np.ndarray | float:
+    def potential(self, distance: np.ndarray) -> np.ndarray:
         """Energy in the spring of a pair, K (d - r)^2 / (2 d) for r < d.
 
         Args:
-            distance: (p,) in d, or a number.
+            distance: (p,) in d.
 
         Returns:
-            (p,) in m d^2 / time^2, or a number.
+            (p,) in m d^2 / time^2.
 
         Raises:
-            TypeError: neither a number nor what makes an array.
+            TypeError: distances that make no array.
             ValueError: another shape, distances that are no numbers, or one below 0.
         """
-        if is_number(distance):
-            distance = number("distance", distance, 0, unit="d")
-        else:
-            distance = array("distance", distance, "fiu", "real numbers", ("p",), low=0)
+        distance = array("distance", distance, "fiu", "real numbers", ("p",), low=0)
         return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
 
     def _frequency(self) -> float:

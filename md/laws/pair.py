@@ -423,7 +423,7 @@ def _of(law: Any) -> _Known:
     if type(law) not in _known:
         laws = sorted({kind.__qualname__ for kind in _known if not issubclass(kind, tuple)})
         raise TypeError(
-            f"law = {law!r:.200} is of {type(law).__module__}.{type(law).__qualname__}, which has no pair "
+            f"law = {shown(law)} is of {type(law).__module__}.{type(law).__qualname__}, which has no pair "
             f"function; allowed: {', '.join(laws)}, or a class of your own with "
             "@md.laws.pair_function(TheClass) before its function `interact`; a class derived from a law "
             "needs one too"

@@ -371,6 +371,14 @@ class TestARefusal:
         ):
             forces(law)
 
+    def test_of_what_cannot_tell_what_it_is(self):
+        class Strange:
+            def __repr__(self):
+                raise RuntimeError("no repr")
+
+        with pytest.raises(TypeError, match=r"law = an object of class Strange is of .*; allowed: .*Spring"):
+            forces(Strange())
+
     @pytest.mark.parametrize(("cutoff", "error"), [("1", TypeError), (0.0, ValueError), (np.inf, ValueError)])
     def test_of_a_cutoff_that_is_none(self, cutoff, error):
         with pytest.raises(error, match=r"cutoff of Impostor\(.*\) = .*; allowed: a finite number above 0"):

@@ -166,7 +166,7 @@ class TestLaws:
         state = md.State([[1, 1, 1], [2.2, 1, 1]], np.zeros((2, 3)), md.Box((6, 6, 6)))
         seen = look(simulated(state, backend, law))
         assert seen.touching_pairs == 1
-        assert seen.contact_energy_per_particle == pytest.approx(law.potential(1.2) / 2)
+        assert seen.contact_energy_per_particle == pytest.approx(law.potential([1.2])[0] / 2)
 
     def test_one_without_a_potential_has_no_energy_to_tell(self, backend):
         law = Alignment(rate=1.0, push=1.0)

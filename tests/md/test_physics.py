@@ -115,15 +115,22 @@ class TestClosedForm:
         law = SpringDashpot(stiffness=100.0, damping=0.0, diameter=2.0)
         for distance in ([1.0, 3.0], np.array([1, 3], np.uint8), np.array([1, 3], np.float32)):
             assert law.potential(distance).tolist() == [25.0, 0.0]
-        assert law.potential(1) == law.potential(np.int8(1)) == 25.0
         assert law.potential(np.empty(0)).shape == (0,)
         for wrong in ("near", None, math, np.bool_):
             with pytest.raises(TypeError, match=r"distance = .* of class .*; allowed: an array of real"):
                 law.potential(wrong)
-        for wrong in (np.zeros(0, "c8"), np.ones((2, 2)), [True, False], np.array(["1"]), np.zeros(1, "m8")):
+        for wrong in (
+            1.0,
+            np.uint16(65535),
+            np.zeros(0, "c8"),
+            np.ones((2, 2)),
+            [True, False],
+            np.array(["1"]),
+            np.zeros(1, "m8"),
+        ):
             with pytest.raises(ValueError, match=r"distance of (dtype|shape) .*; allowed: "):
                 law.potential(wrong)
-        for wrong in (-1, [1.0, -1.0], math.nan, [math.nan]):
+        for wrong in ([1.0, -1.0], np.array([-1]), [math.nan]):
             with pytest.raises(ValueError, match=r"distance.* = (-1|nan).*; allowed: .* of at least 0"):
                 law.potential(wrong)
 
