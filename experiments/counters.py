@@ -365,6 +365,8 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
         if what == "counted":
             panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    if what == "time":
+        figures.whole_centres(panels[0][0], timed.loc[names], "time_ms", from_zero=False)
     figures.legend_outside(panels[0][-1], "memory order")
     first = rows.iloc[0]
     told = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"

@@ -207,9 +207,10 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
     titles = {AGED: aged_by(AGE)}
     for panel, memory in zip(panels[0], memories, strict=True):
         figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
-        panel.set(yscale="log", xlabel="particles", ylabel="time of a reorder (ms)")
+        panel.set(xlabel="particles", ylabel="time of a reorder (ms)")
         panel.set_xscale("log", base=2)
         panel.set_title(f"memory before: {titles.get(memory, memory)}", fontsize=9)
+    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
     figures.legend_outside(panels[0][-1], None)
     told = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
     figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)

@@ -355,7 +355,8 @@ def _times(rows: pd.DataFrame) -> plt.Figure:
     found = found.assign(ordering=found["ordering"].map(names))
     for panel, part in zip(panels[0], parts, strict=True):
         figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
-        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=part)
+        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", title=part)
+    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
     figures.legend_outside(panels[0][-1], "memory order")
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
@@ -372,7 +373,8 @@ def _contacts(rows: pd.DataFrame) -> plt.Figure:
     parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
     found = pd.concat(parts, ignore_index=True)
     found = found[~found["ordering"].isin(BASELINES)]
-    found = found.assign(line=found["ordering"] + " over " + found["over"])
+    names = _names(rows)
+    found = found.assign(line=found["ordering"].map(names) + " over " + found["over"].map(names))
     look = style.lines_in_turn(list(dict.fromkeys(found["line"])), "line")
     figures.lines(panel, found, "contact_time", "gain", look, log=True)
     figures.noise_band(panel, found)

@@ -4,14 +4,14 @@ The gas starts in shuffled memory, or in the order of the lattice from which it 
 `ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. All orderings of a case are
 sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what those two
 differ by is noise. A sample begins with a reorder, timed as the phase `reorder`, and a step that is not
-timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So a whole step is of an order at
-most `age_steps` old; lattice memory is as old as the steps taken since the gas was made. A row `step` is a
-whole step without reorders; `step with reorder` adds a reorder's share, its cost over `reorder_every`.
-`first_reorder_ms` is that of particles in no order. The phases of a device are those of its work alone: it is
-given 25 steps before it begins the first. Under a search that sorts the particles itself (`coherent`,
-`tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are no baselines; one that it cannot
-have gives no row. Forces after one step, and the temperature before the first round, are checked against
-another search's before a case is timed.
+timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So an order is at most `age_steps`
+old; lattice memory is as old as the steps taken since the gas was made. A row `step` is a whole step without
+reorders; `step with reorder` adds a reorder's share, its cost over `reorder_every`. `first_reorder_ms` is
+that of particles in no order. The phases of a device are those of its work alone: it is given 25 steps before
+it begins the first. Under a search that sorts the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) an
+ordering is that of its cells, and there are no baselines; one that it cannot have gives no row. Forces after
+one step, and the temperature before the first round, are checked against another search's before a case is
+timed.
 """
 
 from collections.abc import Iterator
@@ -145,20 +145,27 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> 
     """A reorder, a step that is not timed, steps as a whole, and steps phase by phase."""
     costs = [_prepared(sim, reorders)]
     whole = whole_steps(sim, case.steps)
-    age = {"age_steps": case.steps + 1 if reorders else sim.step if ordering == LATTICE else None}
-    if 2 * case.steps > case.reorder_every:  # phases of an order no older than that
+    age = _age(sim, ordering, case.steps + 1 if reorders else None)
+    renewed = 2 * case.steps > case.reorder_every
+    if renewed:  # phases of an order no older than that
         costs.append(_prepared(sim, reorders))
     phases = phases_of(sim, case.steps)
+    later = _age(sim, ordering, (case.steps if renewed else 2 * case.steps) + 1 if reorders else None)
     for phase in PHASES:
         if phase in phases:
             ms = sum(phases[phase])
-            yield age | {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
+            yield later | {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
     for cost in filter(None, costs):
-        yield age | {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
+        yield {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
     bare = whole / case.steps
     common = age | {"phases_over_step": sum(map(sum, phases.values())) / whole, "sample_ms": whole}
     yield common | {"phase": "step", "time_ms": bare}
     yield common | {"phase": "step with reorder", "time_ms": bare + np.mean(costs) / case.reorder_every}
+
+
+def _age(sim: md.Simulation, ordering: str, since: int | None) -> dict[str, int | None]:
+    """Steps that memory is old: of an order those since its reorder, of the lattice all, of others none."""
+    return {"age_steps": sim.step if ordering == LATTICE else since}
 
 
 def _prepared(sim: md.Simulation, reorders: bool) -> float:
@@ -280,7 +287,7 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
         figures.noise_band(panel, found)
         figures.gain_axis(panel, found)
-        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_told(whole, baseline)} memory")
+        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_told(whole, baseline)}")
         panel.set_xticks(sorted(found["filling_fraction"].unique()))
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
     few = [one for one in names if one != "random" or len(names) <= _MOST_LINES]
@@ -290,7 +297,7 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         panels[-1].plot(part["filling_fraction"], part["predicted_hit_ratio"], **look)
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
     figures.legend_outside(panels[-1], "memory order", [panels[-1], *panels[:-1]])
-    ages = _ages(rows, [one for one in names if one not in BASELINES])
+    ages = _ages(whole, [one for one in names if one not in BASELINES])
     title += f"; orders: {fresh(ages.max())}" if len(ages) else ""
     figure.suptitle(f"{title}\n{told}{band}", fontsize=9)
     style.save(figure, out, name)
@@ -306,7 +313,7 @@ def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
 def _told(rows: pd.DataFrame, baseline: str) -> str:
     """A baseline and how old its memory was, where a table tells it."""
     ages = _ages(rows, [baseline])
-    return f"{baseline}, {aged(ages.max())}," if len(ages) else baseline
+    return f"{baseline} memory, {aged(ages.max())}" if len(ages) else f"{baseline} memory"
 
 
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:

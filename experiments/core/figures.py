@@ -85,15 +85,22 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
     panel.legend(found.values(), found.keys(), **look)
 
 
-def whole_centres(panel: Axes, summary: pd.DataFrame, value: str) -> None:
-    """Let a vertical axis from 0 end above all centres; wide intervals may leave the frame.
+def whole_centres(panel: Axes, summary: pd.DataFrame, value: str, from_zero: bool = True) -> None:
+    """Let a vertical axis hold all centres; wide intervals may leave the frame.
 
     Args:
         panel: where.
-        summary: rows of `statistics.over_runs` or `gains`.
+        summary: rows of `statistics.over_runs` or `gains`, of all panels that share the axis.
         value: what was averaged.
+        from_zero: whether the axis begins at 0; else it ends at intervals, up to a factor beyond all centres.
     """
-    panel.set_ylim(0, 1.6 * statistics.bounds(summary, value)["centre"].max())
+    ends = statistics.bounds(summary, value)
+    if from_zero:
+        panel.set_ylim(0, _BEYOND * ends["centre"].max())
+        return
+    low, high = _within(ends)
+    margin = _MARGIN * (high - low) + 0.001 * high
+    panel.set_ylim(low - margin, high + margin)
 
 
 def whole_centres_on_log(
@@ -148,16 +155,19 @@ def gain_axis(
 
 def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, beside: Sequence[float]) -> None:
     """A logarithmic axis over centres and, up to a factor beyond, over ends."""
-    centres = ends["centre"].dropna()
     (panel.set_xscale if horizontal else panel.set_yscale)("log")
-    if centres.empty:
+    told = [one for one in (*_within(ends), *beside) if np.isfinite(one)]
+    if not told:
         return
-    low = max(ends["low"].min(), centres.min() / _BEYOND)
-    high = min(ends["high"].max(), centres.max() * _BEYOND)
-    told = [one for one in (low, high, *beside) if np.isfinite(one)]
     low, high = min(told), max(told)
     margin = (high / low) ** _MARGIN * 1.01
     (panel.set_xlim if horizontal else panel.set_ylim)(low / margin, high * margin)
+
+
+def _within(ends: pd.DataFrame) -> tuple[float, float]:
+    """The lowest and highest end of intervals, or a factor beyond all centres if that is nearer."""
+    centres = ends["centre"]
+    return max(ends["low"].min(), centres.min() / _BEYOND), min(ends["high"].max(), centres.max() * _BEYOND)
 
 
 def noise_band(panel: Axes, summary: pd.DataFrame) -> None:
