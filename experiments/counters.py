@@ -11,9 +11,10 @@ run.
 
 All orders are timed in turns, round by round, in random order, the first of them twice (`shuffled again`):
 what those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not
-timed, so that an order is at most `age_steps` old. Before that the forces are checked against another
-search's. Predictions and counters come after all rounds and are of no round; `kernel` is the time of the
-force kernel alone that Nsight Compute tells, of one order after the other.
+timed, so that an order is at most `age_steps` old; lattice memory is as old as the steps taken since the gas
+was made. Before that the forces are checked against another search's. Predictions and counters come after
+all rounds and are of no round; `kernel` is the time of the force kernel alone that Nsight Compute tells, of
+one order after the other.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ from scipy import stats
 import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import BASELINES, again, is_again, original
+from experiments.core.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
 from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for
@@ -135,8 +136,6 @@ def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
         "temperature_start": md.observe.temperature(sim.state),
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
-    if original(name) not in BASELINES:
-        common["age_steps"] = case.steps + 1
     return Entry(
         common,
         partial(_sample, case, sim, original(name)),
@@ -150,7 +149,8 @@ def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
         sim.reorder()
     sim.run(1, phases=False)  # other cases' work has emptied the caches
     ms = sum(phases_of(sim, case.steps)["force"])
-    yield {"time_ms": ms / case.steps, "sample_ms": ms}
+    age = case.steps + 1 if ordering not in BASELINES else sim.step if ordering == LATTICE else None
+    yield {"age_steps": age, "time_ms": ms / case.steps, "sample_ms": ms}
 
 
 def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[dict]:
@@ -289,8 +289,10 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Time of the forces over each model's prediction; counted over predicted; the numbers as tables."""
-    table = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"])
-    save_table(correlations(table), out, "correlations")
+    by = [*_KEYS, "what", "ordering", "model", "level"]
+    gases = statistics.with_rounds(table, by, runs="repeat")  # older repeats have gases of their own
+    table = statistics.with_rounds(table, by)
+    save_table(correlations(gases), out, "correlations")
     save_table(summary(table), out, "summary")
     save_table(_ratios(table), out, "hit_ratios")
     for key, rows in table.groupby(_KEYS, sort=False):
@@ -316,7 +318,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         if baseline in set(timed["ordering"]):
             gains = statistics.gains(timed, _KEYS, "ordering", baseline)
             found = found.merge(statistics.named(gains, baseline), on=[*_KEYS, "ordering"], how="left")
-    return found
+    return with_ages(found, timed, [*_KEYS, "ordering"])
 
 
 def _ratios(table: pd.DataFrame) -> pd.DataFrame:
@@ -363,6 +365,8 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
         if what == "counted":
             panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    if what == "time":
+        figures.whole_centres(panels[0][0], timed.loc[names], "time_ms", from_zero=False)
     figures.legend_outside(panels[0][-1], "memory order")
     first = rows.iloc[0]
     told = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"

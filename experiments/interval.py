@@ -339,7 +339,8 @@ def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
         return table
     names = [reordered_every(int(k)) if np.isfinite(k) else None for k in table["interval"]]
     names = np.where(table["what"] == "auto", DECAYED, np.where(table["what"] == "interval", names, None))
-    return table.assign(schedule=names).rename(columns={"repeat": "run", "sample": "round"})
+    rounds = table.groupby(["repeat", "sample"]).ngroup()  # one after the other, and so of one run
+    return table.assign(schedule=names, run=0, round=rounds).drop(columns=["repeat", "sample"])
 
 
 def _schedules(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,8 +7,8 @@ positions before it is timed.
 All rungs are sampled in turns, round by round, in random order: a step that is not timed, and `steps` that
 are, so that in a round all of them take the same steps of the flow (`step`, `time`: where a sample ends). The
 first rung is measured twice (`no reorder again`): what the two differ by is noise. Gains are over the first
-rung, and over the one that each rung is compared with (`over`). After the last round come steps that are
-timed phase by phase.
+rung, and over the one that each rung is compared with (`over`). In the last round each sample is followed by
+as many steps that are timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,6 @@ from typing import ClassVar, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator
 
 import md
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
@@ -200,7 +199,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     compared = gains_over_compared(table)
     if not compared.empty:
         found = found.merge(compared.drop(columns=["runs", "rounds"]), on=_CASE, how="left")
-    return found
+    return found[~found["rung"].map(is_again)].reset_index(drop=True)
 
 
 def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -235,11 +234,10 @@ def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
 
 def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
     figure, panel = plt.subplots(figsize=(6.8, 3.8))
-    rungs = [name for name in found["rung"].unique() if not is_again(name)]
-    look = style.lines_in_turn(rungs, "rung")
+    look = style.lines_in_turn(list(found["rung"].unique()), "rung")
     figures.lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
     panel.set_xscale("log", base=2)
-    panel.set_yscale("log")
+    figures.whole_centres_on_log(panel, found, "time_ms", 1e6 / found["n"])
     panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
     figures.legend_outside(panel, "rung")
     figure.suptitle(f"discs before a wing; {statistics.caption(found)}", fontsize=9)
@@ -267,18 +265,11 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
         panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
         if np.isfinite(floor):
             panel.axvspan(1 / floor, floor, color="0.92", zorder=0)
-        panel.set_xscale("log", base=2)
         panel.set_title(f"{n:,} discs", fontsize=9)
         panel.set(xlabel="gain of a step", ylim=(len(rungs) - 0.4, -0.6))
         panel.grid(axis="y", color="0.9")
     panels[0][0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
-    low, high = panels[0][0].get_xlim()
-    low, high = min(low, 0.7), max(high, 1.5)
-    for panel in panels[0]:
-        panel.set_xlim(low, high)
-        within = (1.0, 1.5) if high / low < 6 else (1.0,)
-        panel.xaxis.set_major_locator(LogLocator(base=2, subs=within, numticks=20))
-        panel.xaxis.set_major_formatter("{x:g}")
+    figures.gain_axis(panels[0][0], compared, horizontal=True)
     told = [statistics.caption(compared)]
     told += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     told += ["hollow: no difference"] if same.any() else []

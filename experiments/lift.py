@@ -1,11 +1,11 @@
 """What lifts a wing in a stream of discs that bounce: where is the pressure, and how large are lift and drag?
 
-The article on Newtonian lift, with numbers: discs that collide fly at an airfoil between two walls, and who
-leaves behind it comes in again as fresh stream. Once the stream has passed some chords, the momentum given to
-the wing in blocks of time is its lift and drag, and fields on a grid show the shock before the nose and the
-pressure below and above. Of the last steps there is a film. Blocks that follow each other are not quite
-independent, so that standard errors are somewhat too small; coefficients are by the density that the tunnel
-was filled with, of which the shock keeps some from the stream.
+The article on Newtonian lift, with numbers: discs that collide fly at an airfoil between two walls, and a
+disc that leaves behind it comes in again as fresh stream. Once the stream has passed some chords, the
+momentum given to the wing in blocks of time is its lift and drag, and fields on a grid show the shock before
+the nose and the pressure below and above. Of the last steps there is a film. Blocks that follow each other
+are not quite independent, so that standard errors are somewhat too small; coefficients are by the density
+that the tunnel was filled with, of which the shock keeps some from the stream.
 
 Speeds are in units of the stream's, lengths in d. A Mach number M is over the sound speed of hard discs so
 thin that they are an ideal gas of two dimensions, sqrt(2 T / m).

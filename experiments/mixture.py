@@ -133,24 +133,25 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     """Time per sphere, gain over a grid, partners read, over the diameter of the large ones; a table."""
     table = statistics.with_rounds(table, _CASE)
     found, gains, baseline = summary(table), _gains(table), _baseline(table["search"].unique())
-    look = style.lines_in_turn([name for name in found["search"].unique() if not is_again(name)], "search")
+    look = style.lines_in_turn(list(found["search"].unique()), "search")
     count = 3 - gains.empty
     figure, panels = plt.subplots(1, count, figsize=(3.2 * count + 1, 3.3))
     figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"], log=True)
+    figures.whole_centres_on_log(panels[0], found, "time_ms", 1e6 / found["spheres"])
     panels[0].set(ylabel="time per sphere and step (ns)")
     if not gains.empty:
         figures.lines(panels[1], gains, "widest", "gain", look, log=True)
         figures.noise_band(panels[1], gains)
+        figures.gain_axis(panels[1], gains)
         panels[1].set(ylabel=f"gain of a step over {baseline}")
     for name in look["hue_order"]:
         part = found[found["search"] == name].sort_values("widest")
         mark = {"color": look["palette"][name], "marker": look["markers"][name], "label": name}
         panels[-1].plot(part["widest"], part["partners_read"], markersize=5, linewidth=1.1, **mark)
-    panels[-1].set(ylabel="partners read by a sphere")
+    panels[-1].set(ylabel="partners read by a sphere", yscale="log")
     for panel in panels:
         panel.set_xlabel("diameter of the large spheres (d)")
         panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
     figures.legend_outside(panels[-1], "search")
     share = found["large"].max() / found["spheres"].max()
     noise = f"; grey: noise ({baseline} measured twice)" if gains["noise_floor"].notna().any() else ""
@@ -174,7 +175,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     if not gains.empty:
         over = statistics.named(gains, _baseline(table["search"].unique()))
         found = found.merge(over, on=_CASE, how="left")
-    return found
+    return found[~found["search"].map(is_again)]
 
 
 def _gains(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import FRESH, SHUFFLED, again, is_again, original
+from experiments.core.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, working_set
 from md.grid import Grid
 from md.scenes import SHARED_LAW
@@ -34,11 +34,9 @@ from md.state import Particles
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")
 BASELINES = ("one thread", "host and back")  # places that gains are over
-AGED = "aged"
 MEMORY = (SHUFFLED, AGED, FRESH)
 AGE = 0.1  # d that particles have moved in aged memory
 _KEYS = ["ordering", "precision", "n", "memory"]
-_OLD = {"worn": AGED, "ordered": FRESH}  # names of memories until 2026-11-23
 
 
 @dataclass(frozen=True)
@@ -46,14 +44,16 @@ class Config(TimedSettings):
     """Sweep of reorders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
+    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {"memory": {"worn": AGED, "ordered": FRESH}}
 
     n: tuple[int, ...] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
     memory: tuple[str, ...] = MEMORY
     """Before the reorder: shuffled, aged, fresh."""
     place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (where there is a GPU). The particles of
-    each, twice of the first, are in memory at once for each memory."""
+    """one thread, all threads (of the CPU); device, host and back (where there is a GPU). For each memory the
+    particles of each place, twice of the first, are in memory at once, and a copy of them that is restored
+    before each reorder."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
     precision: tuple[str, ...] = ("float64",)
@@ -72,7 +72,8 @@ class Config(TimedSettings):
         self.check_known(known)
         self.check_least({"n": 64})
         self.check_above_zero({"filling_fraction": 0.45})
-        self.check_particles()
+        places = [place for place in self.place if place in THREADS or self.backend == "cuda"]
+        self.check_particles(2 * len(self.memory) * (len(places) + 1))
 
 
 QUICK = {"n": (2**12, 2**14, 2**16), "runs": 1}
@@ -99,7 +100,7 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     grid = Grid(state.box, SHARED_LAW.cutoff, precision, backend)
     via = "host" if place == "host and back" else "device"
     reorder = md.Reorder(case.ordering, md.Never(), via=via).bind(particles, grid, backend, timings)
-    threads = 1 if place == "one thread" else numba.config.NUMBA_NUM_THREADS
+    threads = 1 if place in ("one thread", "device") else numba.config.NUMBA_NUM_THREADS
 
     def reordered() -> float:
         """Reorder what was before, and tell the time in ms."""
@@ -123,7 +124,8 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
         "threads": threads,
         **working_set(case.n, 3, case.precision, backend),
     }
-    return Entry(common, partial(_sample, case.n, reordered))
+    sample = partial(_sample, case.n, reordered)
+    return Entry(common, sample, threads=threads, on_device=place == "device")
 
 
 def _sample(n: int, reordered: Callable[[], float]) -> Iterator[dict]:
@@ -171,7 +173,7 @@ def _check(case: Config, before: md.State, after: md.State) -> None:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Figure 5.1: time of a reorder over the number of particles; times and gains as a table."""
     table = statistics.with_rounds(table, [*_KEYS, "place"])
-    table = table.assign(memory=table["memory"].replace(_OLD))
+    table = table.replace(Config.OLD_VALUES)
     for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
         several = table.groupby(["ordering", "precision"]).ngroups > 1
         style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost")
@@ -202,12 +204,13 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
     found = statistics.over_runs(rows, ["memory", "place", "n"], "time_ms")
     names = [name for name in (*THREADS, *GPU) if name in set(found["place"])]
     look = style.lines_in_turn(names, "place")
-    titles = {AGED: f"{AGED} ({AGE:g} d moved)"}
+    titles = {AGED: aged_by(AGE)}
     for panel, memory in zip(panels[0], memories, strict=True):
         figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
-        panel.set(yscale="log", xlabel="particles", ylabel="time of a reorder (ms)")
+        panel.set(xlabel="particles", ylabel="time of a reorder (ms)")
         panel.set_xscale("log", base=2)
         panel.set_title(f"memory before: {titles.get(memory, memory)}", fontsize=9)
+    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
     figures.legend_outside(panels[0][-1], None)
     told = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
     figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)

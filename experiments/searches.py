@@ -29,7 +29,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.core.baselines import again, is_again, original
+from experiments.core.baselines import again, aged, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
@@ -331,6 +331,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             floor = 1e6 * part.groupby("n")["floor_ms"].median()
             panel.plot(floor.index, floor / floor.index, color="0.5", linestyle=":", label="floor of memory")
             panel.set(ylabel="time per particle and step (ns)")
+        floors = 1e6 * rows["floor_ms"] / rows["n"]
+        figures.whole_centres_on_log(panel, rows, "time_ms", 1e6 / rows["n"], (floors.min(), floors.max()))
         _finish(figure, out, f"sizes_{precision}", told, looks)
         rows = gains[gains["precision"] == precision]
         if rows.empty:
@@ -340,6 +342,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             _lines(panel, part, "gain", looks)
             figures.noise_band(panel, part)
             panel.set(ylabel=f"gain of a step over {baseline}")
+        figures.gain_axis(panel, rows)
         twice = f"\ngrey: noise ({baseline} measured twice)" if rows["noise_floor"].notna().any() else ""
         _finish(figure, out, f"gains_{precision}", told + twice, looks)
     save_table(found.drop(columns="of_peer"), out, "summary")
@@ -358,6 +361,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     told = ["floor_ms", "share_of_floor", "steps_per_build", "partners_read"]
     medians = table.groupby(own, sort=False)[told].median().reset_index()
     found = found.merge(medians, on=own, how="left")
+    if "age_steps" in table:
+        oldest = table.groupby(own, sort=False)["age_steps"].max().reset_index()
+        found = found.merge(oldest, on=own, how="left")
     baseline = _baseline(table)
     over = {baseline: baseline.replace(", ", "_")}
     over |= {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
@@ -365,7 +371,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         gains = statistics.gains(table, _BY, "name", name)
         if not gains.empty:
             found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
-    return found
+    return found[~found["name"].map(is_again)]
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
@@ -396,7 +402,7 @@ def _aged(table: pd.DataFrame) -> str:
     if "age_steps" not in table or table["age_steps"].isna().all():
         return ""
     searches = dict.fromkeys(map(original, table.dropna(subset="age_steps")["search"]))
-    return f"memory of {', '.join(searches)} aged (up to {table['age_steps'].max():.0f} steps)\n"
+    return f"memory of {', '.join(searches)}: {aged(round(table['age_steps'].max()))}\n"
 
 
 def _looks(rows: pd.DataFrame) -> list[dict]:
@@ -420,7 +426,6 @@ def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], s
     for look in looks:
         figures.lines(panel, part, "n", value, look, scale, log=True)
     panel.set_xscale("log", base=2)
-    panel.set_yscale("log")
     panel.set_xlabel("particles")
 
 

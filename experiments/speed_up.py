@@ -10,9 +10,10 @@ Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged
 lattice sites from which the gas was made, which has been shaken for `age_steps` steps since. All orderings of
 a case are sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what
 those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not timed;
-then steps are timed, with a reorder after every `reorder_every`, so that an order is at most `age_steps` old.
-Where a sample has fewer steps, as on a CPU, the order is fresh, not reordered every so many steps; legends
-tell which it is. `reorder_ms` is the mean cost of a reorder in a sample.
+then steps are timed, with a reorder after every `reorder_every`. An order comes to an age of `age_steps`: one
+step more than `reorder_every`, the step that is not timed. Where a sample has fewer steps, as on a CPU, the
+order is fresh, not reordered every so many steps; legends and the column `memory` of summary.csv tell which
+it is. `reorder_ms` is the mean cost of a reorder in a sample.
 
 A row is the time of a step: of its part `force`, of `other` (all the rest, a reorder's share included: its
 cost over `reorder_every`), or `total`. A fused step has one time, `total`. Phases are those of the device
@@ -34,14 +35,14 @@ import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import (
-    FRESH,
+    AGED,
     LATTICE,
     SHUFFLED,
     again,
-    aged,
     is_again,
+    memory_of,
     original,
-    reordered_every,
+    with_ages,
 )
 from experiments.core.settings import UsageError
 from experiments.measured.checked import check_forces
@@ -54,7 +55,6 @@ THESIS = pd.DataFrame(  # Table 6.1: time without reorder over time with
     {"filling_fraction": [0.05, 0.2, 0.4], "force": [1.47, 2.97, 3.14], "other": [1.02, 1.25, 1.19],
      "total": [1.38, 2.74, 3.01]}
 )  # fmt: skip
-AGED = "aged"
 BASELINES = (SHUFFLED, AGED)
 PARTS = ("force", "other", "total")
 STEPS_A_CONTACT = 50
@@ -67,6 +67,7 @@ class Config(TimedSettings):
     """Sweep of shaken boxes."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
+    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {"ordering": {LATTICE: AGED}}
 
     length: float = 512.0
     """Of the box sideways, in d."""
@@ -111,7 +112,7 @@ class Config(TimedSettings):
         self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
         least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "steps": 1}
         self.check_least(least)
-        self.check_box()
+        self.check_box(len(self.ordering) + 1)
 
 
 QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,
@@ -188,10 +189,10 @@ def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> t
 
 
 def _age(case: Config, sim: md.Simulation, ordering: str) -> int | None:
-    """Steps since the order was made, at most, in a sample; None of memory in no order."""
+    """Steps since the order was made, at most, in a sample, the first of them not timed; None of no order."""
     if ordering == AGED:
         return sim.step + case.shakes_before * _steps_a_shake(case)
-    return None if ordering == SHUFFLED else min(case.steps + 1, case.reorder_every)
+    return None if ordering == SHUFFLED else min(case.steps, case.reorder_every) + 1
 
 
 def _simulation(case: Config, state: md.State, ordering: str, search: str | None = None) -> md.Simulation:
@@ -247,7 +248,7 @@ def _steady(where: Config) -> md.State:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Figures 6.1 to 6.3 and Table 6.1: gains over each baseline, times of a step, the numbers as a table."""
     table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
-    table = table.assign(ordering=table["ordering"].replace(LATTICE, AGED))  # its name until 2026-11-23
+    table = table.replace(Config.OLD_VALUES)
     for key, rows in table.groupby(_KEYS[1:], sort=False):
         name = "_".join(["", *_told(table, _KEYS[1:], key)])
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
@@ -274,6 +275,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         found = found.merge(statistics.named(gains, baseline), on=[*keys, "ordering"], how="left")
     thesis = THESIS.melt("filling_fraction", var_name="part", value_name="gain_thesis")
     found = found.merge(thesis, on=["filling_fraction", "part"], how="left")
+    found = with_ages(found, table, [*keys, "ordering"])
     return found.assign(gain_thesis=found["gain_thesis"].mask(found["ordering"].isin(BASELINES)))
 
 
@@ -298,14 +300,12 @@ def _names(rows: pd.DataFrame) -> dict[str, str]:
     """Ordering -> its name in legends, with the age at which it was timed where a table tells it."""
     found, orderings = {}, {original(name) for name in rows["ordering"]}
     for ordering in (*filter(orderings.__contains__, BASELINES), *sorted(orderings - set(BASELINES))):
-        own, found[ordering] = rows[rows["ordering"] == ordering], ordering
-        if ordering == SHUFFLED or "age_steps" not in rows:
-            continue
-        age, every = int(own["age_steps"].max()), int(own["reorder_every"].max())
-        if ordering == AGED:
-            found[ordering] = aged(age)
-        else:
-            found[ordering] += f", {reordered_every(every)}" if age >= every else f", {FRESH} ({age} steps)"
+        own, memory = rows[rows["ordering"] == ordering], ""
+        if "age_steps" in rows:
+            memory = memory_of(ordering, own["age_steps"].max(), own["reorder_every"].max())
+        found[ordering] = memory or ordering
+        if memory and ordering not in BASELINES:
+            found[ordering] = f"{ordering}, {memory}"
     return found
 
 
@@ -323,22 +323,28 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
         len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey=True
     )
     curves = {name: told for name, told in names.items() if name not in BASELINES}
+    keys = ["filling_fraction", "part"]
+    gains = [statistics.gains(rows, keys, "ordering", name) for name in baselines]
+    every = pd.concat([found[found["ordering"].isin(curves)] for found in gains])
     for (a, b), panel in np.ndenumerate(panels):
-        part = rows[rows["part"] == parts[b]]
-        found = statistics.gains(part, ["filling_fraction"], "ordering", baselines[a])
+        found = gains[a][gains[a]["part"] == parts[b]]
         found = found.assign(ordering=found["ordering"].map(names))
         figures.lines(panel, found, "filling_fraction", "gain", _look(curves))
         figures.noise_band(panel, found)
         panel.plot(THESIS["filling_fraction"], THESIS[parts[b]], "rs", mfc="none", label="thesis, Table 6.1")
-        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baselines[a]]}", yscale="log")
-        panel.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 3, 5)))
-        panel.yaxis.set_major_formatter("{x:g}")
-        panel.yaxis.set_minor_formatter(plt.NullFormatter())
+        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baselines[a]]}")
         panel.set_title(parts[b], fontsize=9)
+    figures.gain_axis(panels[0][0], every, beside=_thesis(parts))
     figures.legend_outside(panels[0][-1], "memory order")
     band = "; grey: noise (the same case measured twice)" if found["noise_floor"].notna().any() else ""
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9)
     return figure
+
+
+def _thesis(parts: list[str]) -> list[float]:
+    """The ends of the thesis's gains."""
+    told = THESIS[parts].to_numpy()
+    return [told.min(), told.max()]
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
@@ -349,7 +355,8 @@ def _times(rows: pd.DataFrame) -> plt.Figure:
     found = found.assign(ordering=found["ordering"].map(names))
     for panel, part in zip(panels[0], parts, strict=True):
         figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
-        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", yscale="log", title=part)
+        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", title=part)
+    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
     figures.legend_outside(panels[0][-1], "memory order")
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
@@ -362,16 +369,18 @@ def _parts(rows: pd.DataFrame) -> list[str]:
 def _contacts(rows: pd.DataFrame) -> plt.Figure:
     several = rows.groupby("filling_fraction")["contact_time"].nunique()
     rows = rows[(rows["part"] == "total") & (rows["filling_fraction"] == several.idxmax())]
-    figure, panel = plt.subplots(figsize=(5.4, 3.2))
+    figure, panel = plt.subplots(figsize=(6.8, 3.2))
     parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
     found = pd.concat(parts, ignore_index=True)
     found = found[~found["ordering"].isin(BASELINES)]
-    found = found.assign(line=found["ordering"] + " over " + found["over"])
+    names = _names(rows)
+    found = found.assign(line=found["ordering"].map(names) + " over " + found["over"].map(names))
     look = style.lines_in_turn(list(dict.fromkeys(found["line"])), "line")
     figures.lines(panel, found, "contact_time", "gain", look, log=True)
     figures.noise_band(panel, found)
-    panel.set(xscale="log", xlabel="contact time (s)", ylabel="gain in all", ylim=(0, None))
-    panel.legend(title=None, fontsize=7)
+    figures.gain_axis(panel, found)
+    panel.set(xscale="log", xlabel="contact time (s)", ylabel="gain in all")
+    figures.legend_outside(panel, None)
     figure.suptitle(
         f"{_box(rows)}, {rows['filling_fraction'].iloc[0]:.0%} filled\n{statistics.caption(found)}",
         fontsize=9,

@@ -4,13 +4,14 @@ The gas starts in shuffled memory, or in the order of the lattice from which it 
 `ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. All orderings of a case are
 sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what those two
 differ by is noise. A sample begins with a reorder, timed as the phase `reorder`, and a step that is not
-timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So a whole step is of an order at
-most `age_steps` old. A row `step` is a whole step without reorders; `step with reorder` adds a reorder's
-share, its cost over `reorder_every`. `first_reorder_ms` is that of particles in no order. The phases of a
-device are those of its work alone: it is given 25 steps before it begins the first. Under a search that sorts
-the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) an ordering is that of its cells, and there are
-no baselines; one that it cannot have gives no row. Forces after one step, and the temperature before the
-first round, are checked against another search's before a case is timed.
+timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So an order is at most `age_steps`
+old; lattice memory is as old as the steps taken since the gas was made. A row `step` is a whole step without
+reorders; `step with reorder` adds a reorder's share, its cost over `reorder_every`. `first_reorder_ms` is
+that of particles in no order. The phases of a device are those of its work alone: it is given 25 steps before
+it begins the first. Under a search that sorts the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) an
+ordering is that of its cells, and there are no baselines; one that it cannot have gives no row. Forces after
+one step, and the temperature before the first round, are checked against another search's before a case is
+timed.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,16 @@ import pandas as pd
 import md
 import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import BASELINES, again, is_again, original
+from experiments.core.baselines import (
+    BASELINES,
+    LATTICE,
+    again,
+    aged,
+    fresh,
+    is_again,
+    original,
+    with_ages,
+)
 from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import phases_of
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
@@ -34,6 +44,7 @@ from experiments.measured.rounds import Entry, take_rounds, whole_steps, working
 PHASES = ("force", "build", "integrate")
 SCENES = ("granular", "shared")
 WARM_UP = 2  # steps before the first round
+_MOST_LINES = 6  # in a panel
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
@@ -119,35 +130,42 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
         "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
         "reads_per_particle": len(stream.reads) / len(sim),
         "temperature_start": start,
-        "age_steps": case.steps + 1,
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
     if first:
         common["first_reorder_ms"] = first[0]
     return Entry(
         common,
-        partial(_sample, case, sim, bool(first)),
+        partial(_sample, case, sim, original(ordering), bool(first)),
         lambda: {"temperature_end": md.observe.temperature(sim.state)},
     )
 
 
-def _sample(case: Config, sim: md.Simulation, reorders: bool) -> Iterator[dict]:
+def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:
     """A reorder, a step that is not timed, steps as a whole, and steps phase by phase."""
     costs = [_prepared(sim, reorders)]
     whole = whole_steps(sim, case.steps)
-    if 2 * case.steps > case.reorder_every:  # phases of an order no older than that
+    age = _age(sim, ordering, case.steps + 1 if reorders else None)
+    renewed = 2 * case.steps > case.reorder_every
+    if renewed:  # phases of an order no older than that
         costs.append(_prepared(sim, reorders))
     phases = phases_of(sim, case.steps)
+    later = _age(sim, ordering, (case.steps if renewed else 2 * case.steps) + 1 if reorders else None)
     for phase in PHASES:
         if phase in phases:
             ms = sum(phases[phase])
-            yield {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
+            yield later | {"phase": phase, "time_ms": ms / case.steps, "sample_ms": ms}
     for cost in filter(None, costs):
         yield {"phase": "reorder", "time_ms": cost, "sample_ms": cost}
     bare = whole / case.steps
-    common = {"phases_over_step": sum(map(sum, phases.values())) / whole, "sample_ms": whole}
+    common = age | {"phases_over_step": sum(map(sum, phases.values())) / whole, "sample_ms": whole}
     yield common | {"phase": "step", "time_ms": bare}
     yield common | {"phase": "step with reorder", "time_ms": bare + np.mean(costs) / case.reorder_every}
+
+
+def _age(sim: md.Simulation, ordering: str, since: int | None) -> dict[str, int | None]:
+    """Steps that memory is old: of an order those since its reorder, of the lattice all, of others none."""
+    return {"age_steps": sim.step if ordering == LATTICE else since}
 
 
 def _prepared(sim: md.Simulation, reorders: bool) -> float:
@@ -247,7 +265,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     for baseline in _baselines(table):
         found = statistics.gains(table, keys, "ordering", baseline)
         times = times.merge(statistics.named(found, baseline), on=[*keys, "ordering"], how="left")
-    return times
+    return with_ages(times[~times["ordering"].map(is_again)], table, [*keys, "ordering"])
 
 
 def _baselines(table: pd.DataFrame) -> list[str]:
@@ -268,19 +286,34 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         shown = [one for one in names if one != baseline]
         figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
         figures.noise_band(panel, found)
-        figures.whole_centres(panel, found, "gain")
-        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over {baseline} memory")
+        figures.gain_axis(panel, found)
+        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_told(whole, baseline)}")
         panel.set_xticks(sorted(found["filling_fraction"].unique()))
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
-    for one in names:
+    few = [one for one in names if one != "random" or len(names) <= _MOST_LINES]
+    for one in few:
         part = predicted[predicted["ordering"] == one].sort_values("filling_fraction")
         look = {"color": style.colour(one), "marker": style.marker(one), "markersize": 5, "label": one}
         panels[-1].plot(part["filling_fraction"], part["predicted_hit_ratio"], **look)
     panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
-    figures.legend_outside(panels[-1], "memory order")
-    age = f"; orders fresh (at most {rows['age_steps'].max()} steps old)" if "age_steps" in rows else ""
-    figure.suptitle(f"{title}{age}\n{told}{band}", fontsize=9)
+    figures.legend_outside(panels[-1], "memory order", [panels[-1], *panels[:-1]])
+    ages = _ages(whole, [one for one in names if one not in BASELINES])
+    title += f"; orders: {fresh(round(ages.max()))}" if len(ages) else ""
+    figure.suptitle(f"{title}\n{told}{band}", fontsize=9)
     style.save(figure, out, name)
+
+
+def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
+    """How old some memory orders were, where a table tells it."""
+    if "age_steps" not in rows:
+        return pd.Series(dtype=float)
+    return pd.to_numeric(rows.loc[rows["ordering"].isin(names), "age_steps"]).dropna()
+
+
+def _told(rows: pd.DataFrame, baseline: str) -> str:
+    """A baseline and how old its memory was, where a table tells it."""
+    ages = _ages(rows, [baseline])
+    return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 
 
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:

@@ -53,7 +53,7 @@ SHAPES = {  # of what is read of a provenance; the rest is for people
 class Record:
     """The folder of one run; `begun` makes one, `taken_up` goes on with one.
 
-    A record holds its journal until `release`, or as long as it lives: nobody else can go on meanwhile.
+    A record locks its journal until `release`, or as long as it lives: no other process can go on meanwhile.
 
     Args:
         folder: the run's own folder, with a journal.
@@ -459,8 +459,8 @@ def _held(journal: Path) -> int:
     except BlockingIOError as error:
         os.close(opened)
         raise UsageError(
-            f"{journal.parent} is being measured by another process; allowed: a run that nobody is at; wait "
-            "for it, or end it first"
+            f"{journal.parent} is being measured by another process; allowed: a run that no process "
+            "measures; wait for it, or end it first"
         ) from error
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP):

@@ -28,8 +28,7 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
         )
     check_experiment(run, flag, experiment)
     known = {f.name for f in fields(config_type)}
-    config = {config_type.OLD_FIELDS.get(k, k): v for k, v in told["config"].items()}
-    config.pop(None, None)
+    config = _with_names_of_now(told["config"], config_type)
     unknown = sorted(set(config) - known)
     if unknown:
         raise UsageError(
@@ -44,6 +43,21 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
             f"{flag} {run}: its settings are refused: {error}; they stand in {Path(run) / PROVENANCE}, which "
             "is damaged, or of older code"
         ) from error
+
+
+def _with_names_of_now(told: dict, config_type: type[Settings]) -> dict:
+    """Settings of a run, which may be of older code, under the names that fields and words have now."""
+    config = {}
+    for old, value in told.items():
+        name = config_type.OLD_FIELDS.get(old, old)
+        if name is None or (name != old and name in told):  # gone; or of a run of this code, which has both
+            continue
+        words = config_type.OLD_VALUES.get(name, {})
+        if isinstance(value, list):
+            config[name] = [words.get(one, one) for one in value] if words else value
+        else:
+            config[name] = words.get(value, value) if words else value
+    return config
 
 
 def check_experiment(run: Path, flag: str, experiment: str) -> None:

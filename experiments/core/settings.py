@@ -42,6 +42,7 @@ class Settings:
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
     OLD_FIELDS: ClassVar[dict[str, str | None]] = {}  # names in older runs -> names now; None for those gone
+    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {}  # field -> words in older runs -> words now
     CHANCE: ClassVar[str] = "repeat"  # the column that tells a case's seed; the field has an s more
 
     backend: str = "auto"
@@ -130,18 +131,21 @@ class Settings:
             UsageError: it has not.
         """
         for n in values(self.n):
-            several = f", {at_once} times at once," if at_once > 1 else ""
-            self.check_memory(f"--n {n}{several}", n * at_once, "particles")
+            self.check_memory(f"--n {n}{_several(at_once)}", n * at_once, "particles")
 
-    def check_box(self) -> None:
+    def check_box(self, at_once: int = 1) -> None:
         """Look whether this machine has memory for the spheres of a box of the fields `length` and `height`.
+
+        Args:
+            at_once: boxes that are compared, and so are in memory at the same time.
 
         Raises:
             UsageError: it has not.
         """
         volume = min(self.length, 1e100) ** 2 * min(self.height, 1e100)
         spheres = volume * self.highest("filling_fraction") / (math.pi / 6)
-        self.check_memory(f"--length {self.length:g} and --height {self.height:g}", spheres, "spheres")
+        flags = f"--length {self.length:g} and --height {self.height:g}{_several(at_once)}"
+        self.check_memory(flags, spheres * at_once, "spheres")
 
     def check_memory(self, flags: str, count: float, what: str, each: int = PARTICLE_BYTES) -> None:
         """Look whether this machine has memory for what flags ask for, before any of it is taken.
@@ -279,6 +283,10 @@ def _many(count: float) -> str:
     if not 1e15 <= count < math.inf:
         return f"{count:,.0f}"
     return f"about 10^{math.floor(math.log10(count))}"
+
+
+def _several(at_once: int) -> str:
+    return f", {at_once} times at once," if at_once > 1 else ""
 
 
 def _whole(bounds: dict[str, Any]) -> bool:

@@ -20,14 +20,16 @@ ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # told of one r
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 
 
-def with_rounds(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> pd.DataFrame:
     """The table with columns `run` and `round`, which tables of before 2026-11-23 lack.
 
-    Their samples were taken one after the other, so that the number of a sample stands for its round.
+    Their samples were taken one after the other in one process, so that the number of a sample stands for its
+    round, and all of them are one run: their times deserve no interval and no verdict.
 
     Args:
         table: one row is one sample.
         by: columns that tell cases and parts apart.
+        runs: column of such a table whose values stand for runs, where rows are no times; None for one run.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -36,8 +38,7 @@ def with_rounds(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     table_of("table", table, by := names_of("by", by))
     if {"run", "round"} <= set(table.columns):
         return table
-    run = table["repeat"] if "repeat" in table else 0
-    given = table.assign(run=run)
+    given = table.assign(run=table[runs] if runs in table else 0)
     return given.assign(round=given.groupby([*by, "run"], sort=False, dropna=False).cumcount())
 
 

@@ -16,12 +16,15 @@ class TimedSettings(Settings):
     """
 
     CHANCE: ClassVar[str] = "run"
-    OLD_FIELDS: ClassVar[dict[str, str | None]] = {"samples": "rounds"}
+    OLD_FIELDS: ClassVar[dict[str, str | None]] = {"samples": "rounds", "repeats": "runs"}
 
+    seed: int = 0
+    """Seed of everything random, 0 or above, as large as you like; of the second run it is one more, and so
+    on."""
     repeats: tyro.conf.Suppress[int] = 1
     runs: int = 3
-    """Runs, each a new process with a gas of its own (the seed of the second is one more). Take five for a
-    headline; with one there is no interval and no verdict."""
+    """Runs, each a new process with a gas of its own. Take five for a headline; with one there is no interval
+    and no verdict."""
     rounds: int = 5
     """Rounds of a run: in each, every case that is compared is sampled once, in random order."""
 

@@ -103,7 +103,7 @@ class GpuClock:
                 self._readings.append(reading)
 
     def between(self, begin: float, end: float) -> Clock:
-        """What was read from a little before a moment to a little after another.
+        """What was read from a moment to another; where nothing was, the nearest reading a little off.
 
         Args:
             begin: `time.perf_counter` of the first.
@@ -118,9 +118,16 @@ class GpuClock:
         """
         begin, end = checks.number("begin", begin, unit="s"), checks.number("end", end, unit="s")
         near = 2e-3 * EVERY_MS
-        if self._process is not None and (not self._readings or self._readings[-1].at < end):
+        inside = self._read_between(begin, end)
+        if inside or self._process is None:
+            return summed(inside)
+        if not self._readings or self._readings[-1].at < end:
             time.sleep(near)  # the reading of a short sample comes after it
-        return summed([r for r in list(self._readings) if begin - near <= r.at <= end + near])
+        around = self._read_between(begin - near, end + near)
+        return summed(sorted(around, key=lambda reading: max(begin - reading.at, reading.at - end))[:1])
+
+    def _read_between(self, begin: float, end: float) -> list[Reading]:
+        return [reading for reading in list(self._readings) if begin <= reading.at <= end]
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -34,11 +34,35 @@ class Entry(NamedTuple):
         sample: takes the steps of one round and yields a row, or some, with `time_ms` and `sample_ms` (what
             the clock measured, before it was divided by steps).
         at_end: columns of the rows of the last round alone; found when they have been timed.
+        threads: threads of the host that the steps keep busy; None for as many as Numba has, or for 1 where
+            the steps are a device's work.
+        on_device: whether the steps are a device's work, of which its clock tells; None for all of those on a
+            backend with a device.
     """
 
     columns: dict[str, Any]
     sample: Callable[[], Iterable[dict]]
     at_end: Callable[[], dict[str, Any]] = dict
+    threads: int | None = None
+    on_device: bool | None = None
+
+    def is_on_device(self, backend: Backend) -> bool:
+        """Whether the steps are a device's work.
+
+        Args:
+            backend: of the rounds.
+        """
+        return backend.name == "cuda" if self.on_device is None else self.on_device
+
+    def threads_on(self, backend: Backend) -> int:
+        """Threads of the host that the steps keep busy.
+
+        Args:
+            backend: of the rounds.
+        """
+        if self.threads is not None:
+            return self.threads
+        return 1 if self.is_on_device(backend) else numba.get_num_threads()
 
 
 def take_rounds(
@@ -57,8 +81,9 @@ def take_rounds(
     Returns:
         For each round the rows of the entries in turn, with their columns, and besides: `round`; `turn`, the
         place of the sample in the round; `other_load_cores`,
-        `spare_cores`, `waited_share`, `involuntary_switches` of the host; on a GPU `clock_MHz`, `power_W`,
-        `throttle`; `recorded`, whether something was compiled or recorded in the sample for all that.
+        `spare_cores` (those that the steps leave free), `waited_share`, `involuntary_switches` of the host;
+        of steps on a GPU `clock_MHz`, `power_W`, `throttle`; `recorded`, whether something was compiled or
+        recorded in the sample for all that.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -81,11 +106,9 @@ def _rounds(
     host = HostLoad()
     if begin >= rounds:
         return
-    threads = numba.get_num_threads() if backend.name == "cpu" else 1
-    spare = {"spare_cores": host.cores - threads}
     with ExitStack() as stack:
         gpu = None
-        if backend.name == "cuda":
+        if backend.name == "cuda" and any(entry.is_on_device(backend) for entry in every):
             gpu = stack.enter_context(GpuClock(backend.bus))
         for settled in range(SETTLE_AT_MOST):
             before = _made(backend)
@@ -105,8 +128,9 @@ def _rounds(
                     recorded = _made(backend) != before
                     if not recorded:
                         break
+                spare = {"spare_cores": host.cores - entry.threads_on(backend)}
                 common = {"round": number, "turn": turn, **load._asdict(), **spare, "recorded": recorded}
-                if gpu is not None:
+                if gpu is not None and entry.is_on_device(backend):
                     common |= gpu.between(at, end)._asdict()
                 if number == rounds - 1:
                     common |= entry.at_end()

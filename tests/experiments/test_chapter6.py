@@ -1,11 +1,11 @@
-"""The shaken box's gains, the interval between reorders, the models beside the counters."""
+"""The shaken box's gains, the interval between reorders."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import md
-from experiments import counters, interval, speed_up
+from experiments import interval, speed_up
 from experiments.core.apart import rows_of
 from experiments.core.settings import cases
 from tests.experiments.test_experiments import run
@@ -78,6 +78,9 @@ class TestSpeedUp:
         assert row["noise_floor_aged"] == row["noise_floor_shuffled"] == pytest.approx(twice)
         assert row["gain_thesis"] == 2.97
         assert set(summary["ordering"]) == {"shuffled", "aged", "pancake"}
+        assert row["memory"] == "fresh (5 steps)"
+        assert summary.loc[summary["ordering"] == "aged", "memory"].str.fullmatch(r"aged \(\d+ steps\)").all()
+        assert summary.loc[summary["ordering"] == "aged", "age_steps"].gt(5).all()
         assert summary.loc[summary["ordering"] != "pancake", "gain_thesis"].isna().all()
 
     def test_every_figure_is_drawn(self, folder):
@@ -113,7 +116,7 @@ class TestSpeedUp:
         bare = 10.0 if fused else (5 * 2 + 3 * 2) / 5
         assert rows.loc[("hilbert", "total"), "time_ms"] == pytest.approx(bare + cost / 2)
         assert rows.loc[("shuffled", "total"), "time_ms"] == pytest.approx(bare)
-        assert rows.loc[("hilbert", "total"), "age_steps"] == 2
+        assert rows.loc[("hilbert", "total"), "age_steps"] == 3  # two, and one that is not timed
         if not fused:
             assert rows.loc[("hilbert", "force"), "time_ms"] == 2
             assert rows.loc[("hilbert", "other"), "time_ms"] == pytest.approx(6 / 5 + cost / 2)
@@ -121,7 +124,7 @@ class TestSpeedUp:
 
     @pytest.mark.parametrize(
         ("age", "every", "told"),
-        [(500, 500, "pancake, reordered every 500"), (5, 500, "pancake, fresh (5 steps)")],
+        [(501, 500, "pancake, reordered every 500"), (500, 500, "pancake, fresh (500 steps)")],
     )
     def test_legends_tell_a_fresh_order_from_one_that_is_reordered_every_so_many_steps(
         self, age, every, told
@@ -236,6 +239,9 @@ class TestInterval:
         interval.draw(old.rename(columns={"run": "repeat", "round": "sample"}), tmp_path)
         found = pd.read_csv(tmp_path / "summary.csv").loc[0]
         assert (found["interval_best"], found["interval_foreseen"]) == (20, 20)
+        interval.draw(pd.concat([old.assign(run=k) for k in (0, 1)]).rename(
+            columns={"run": "repeat", "round": "sample"}), tmp_path)  # fmt: skip
+        assert pd.read_csv(tmp_path / "summary.csv").loc[0, "runs"] == 1
         schedules = pd.read_csv(tmp_path / "schedules.csv").set_index("schedule")
         assert schedules.loc["reordered every 5", "over"] == "reordered every 20"
         assert len(schedules) == 6 + 1
@@ -271,163 +277,3 @@ class TestInterval:
     def test_what_cannot_be_run_is_refused(self, fields, told):
         with pytest.raises(ValueError, match=told):
             interval.Config(**fields)
-
-
-def judged(names, predicted, time, seen=None) -> pd.DataFrame:
-    common = {"n": 1000, "filling_fraction": 0.2, "search": "linked", "precision": "float32", "run": 0}
-    rows = []
-    for place, name in enumerate(names):
-        own = common | {"ordering": name}
-        rows.append(own | {"what": "time", "time_ms": time[place]})
-        rows.append(own | {"what": "predicted", "model": "lru", "level": "L1", "hit_ratio": predicted[place]})
-        if seen is not None:
-            rows.append(own | {"what": "counted", "level": "L1", "hit_ratio": seen[place]})
-    return pd.DataFrame(rows)
-
-
-class TestCounters:
-    NAMES = ("hilbert", "morton", "row", "zigzag", "peano", "shuffled", "lattice")
-
-    @pytest.fixture(autouse=True)
-    def few_resamples(self, monkeypatch):
-        monkeypatch.setattr(counters, "RESAMPLES", 100)
-
-    def test_a_model_that_foresees_the_order_has_rank_correlation_one(self):
-        ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
-        found = counters.correlations(judged(self.NAMES, ratio, np.exp(-5 * ratio), ratio**2))
-        found = found.set_index(["against", "among"])
-        assert found.loc["time", "all"]["rank_correlation"] == pytest.approx(-1)
-        assert found.loc["counted", "curves"]["rank_correlation"] == pytest.approx(1)
-        assert found.loc["counted", "all"]["mean_difference"] == pytest.approx((ratio - ratio**2).mean())
-        orders = {"all": 7, "curves": 5, "families": 4}  # a zigzag is of the family of the rows
-        assert found["orders"].to_dict() == {
-            (of, k): v for of in ("time", "counted") for k, v in orders.items()
-        }
-        off = found.loc["counted", "curves"]
-        assert off["largest_difference"] == pytest.approx(0.25)
-        assert off["mean_difference_from_mean"] == pytest.approx(
-            np.abs(ratio[:5] ** 2 - (ratio[:5] ** 2).mean()).mean()
-        )
-        assert (found["from"] <= found["rank_correlation"]).all()
-
-    def test_one_that_knows_nothing_has_none_and_too_few_say_nothing(self):
-        found = counters.correlations(
-            judged(self.NAMES, [0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3], [1, 3, 2, 2, 1, 2, 3])
-        )
-        wide = found[found["among"] == "all"].iloc[0]
-        assert wide["from"] < 0 < wide["to"]
-        few = counters.correlations(judged(self.NAMES[:3], [1.0, 0.5, 0.2], [1, 2, 3]))
-        assert few["rank_correlation"].isna().all()
-        same = counters.correlations(judged(self.NAMES, np.ones(7), np.arange(7)))
-        assert same["rank_correlation"].isna().all()
-
-    def test_the_kernel_alone_is_what_counts_where_it_was_seen(self):
-        rows = judged(self.NAMES, np.ones(7), np.arange(7))
-        assert set(counters.times(rows)["what"]) == {"time"}
-        rows.loc[0, "what"] = "kernel"
-        assert set(counters.times(rows)["what"]) == {"kernel"}
-
-    def test_every_model_has_both_levels_of_the_chip(self, tmp_path):
-        flags = ["--quick", "--n", "1000", "--ordering", "shuffled", "row", "hilbert", "morton", "zigzag"]
-        folder = run(counters, tmp_path, *flags, "--rounds", "2", "--precision", "float64")
-        table = pd.read_parquet(folder / "table.parquet")
-        predicted = table[table["what"] == "predicted"]
-        assert predicted.groupby(["model", "level"]).size().to_dict() == {
-            (model, level): 5 for model in ("block", "lru", "set_associative") for level in ("L1", "chip")
-        }
-        timed = table[table["what"] == "time"]
-        assert timed.groupby(["ordering", "round"]).size().to_dict() == {
-            (name, k): 1 for name in (*predicted["ordering"].unique(), "shuffled again") for k in (0, 1)
-        }
-        assert table.loc[table["what"] != "time", "round"].isna().all()
-        assert timed.groupby("ordering")["age_steps"].first().dropna().eq(5).all()
-        ratio = predicted[predicted["model"] == "lru"].pivot(
-            index="ordering", columns="level", values="hit_ratio"
-        )
-        assert (ratio["chip"] >= ratio["L1"]).all()
-        names = {path.name for path in folder.iterdir()}
-        assert {"correlations.csv", "hit_ratios.csv", "summary.csv", "time.png"} <= names
-        summary = pd.read_csv(folder / "summary.csv").set_index("ordering")
-        gains = timed.pivot(index="round", columns="ordering", values="time_ms")
-        gains = gains["shuffled"] / gains["hilbert"]
-        assert summary.loc["hilbert", "gain_over_shuffled_median_of_rounds"] == pytest.approx(gains.median())
-
-    def test_rounds_that_are_there_are_not_taken_again_and_predictions_are_the_same(self):
-        case = one(counters, n=(500,), ordering=("row", "hilbert"), model=("block",), rounds=2,
-                   counter="none", precision=("float64",))  # fmt: skip
-        whole, rest = (rows_of(counters.measure(case, begin)) for begin in (0, 2))
-        assert [row["what"] for row in rest] == ["predicted"] * 4
-        assert [row for row in whole if row["what"] == "predicted"] == rest
-
-    def test_what_was_counted_stands_beside(self, monkeypatch, tmp_path):
-        def told(counter, job):
-            assert (counter, job.n) == ("cachegrind", 500)
-            for place, ordering in enumerate(job.orderings):
-                loads = {"l1_loads": 1000.0, "l1_hits": 500.0 + place, "dram_read": 8000.0, "time_ns": 2e3}
-                yield {"ordering": ordering, "on_chip": 0.75, **loads}
-
-        monkeypatch.setattr(counters, "counted", told)
-        flags = [
-            "--quick",
-            "--n",
-            "500",
-            "--ordering",
-            "row",
-            "hilbert",
-            "morton",
-            "zigzag",
-            "--rounds",
-            "1",
-            "--precision",
-            "float64",
-        ]
-        folder = run(counters, tmp_path, *flags, "--counter", "cachegrind")
-        table = pd.read_parquet(folder / "table.parquet")
-        seen = table[table["what"] == "counted"].set_index(["ordering", "level"])
-        assert seen.loc[("hilbert", "L1"), "hit_ratio"] == 0.501
-        assert seen.loc[("hilbert", "L1"), "loads_per_particle"] == 2
-        assert seen.loc[("row", "chip"), "hit_ratio"] == 0.75
-        assert seen.loc[("row", "chip"), "dram_bytes_per_particle"] == 16
-        assert table[table["what"] == "kernel"]["time_ms"].tolist() == [2e-3] * 4
-        assert (folder / "counted.png").exists()
-
-    def test_a_counter_that_was_asked_for_and_fails_ends_the_run(self, monkeypatch, capsys):
-        def fails(counter, job):
-            raise counters.CannotCountError("no permission")
-            yield
-
-        monkeypatch.setattr(counters, "counted", fails)
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), rounds=1, counter="perf",
-                   precision=("float64",))  # fmt: skip
-        with pytest.raises(ValueError, match="--counter perf: no permission; allowed: one that works here"):
-            rows_of(counters.measure(case))
-        monkeypatch.setattr(counters, "counter_for", lambda backend, n: "perf")
-        case = one(counters, n=(200,), ordering=("row",), model=("block",), rounds=1,
-                   precision=("float64",))  # fmt: skip
-        assert {row["what"] for row in rows_of(counters.measure(case))} == {"time", "predicted"}
-        assert "nothing is counted: no permission" in capsys.readouterr().out
-
-    @pytest.mark.parametrize(
-        ("fields", "told"),
-        [
-            ({"counter": "perf", "backend": "cuda"}, "--counter perf beside --backend cuda; allowed: cpu"),
-            ({"counter": "nsight", "backend": "cpu"}, "--counter nsight beside --backend cpu; allowed: cuda"),
-            (
-                {"counter": "cachegrind", "n": (2**20,)},
-                "--n = 1048576; allowed: an integer up to 131072",
-            ),
-            (
-                {"counter": "vtune"},
-                "unknown counter 'vtune'; allowed: one of nsight, perf, cachegrind, auto, none",
-            ),
-            ({"n": (10,)}, "--n = 10; allowed: an integer of at least 64"),
-            ({"model": ("fifo",)}, "unknown model 'fifo'"),
-            (
-                {"filling_fraction": (0.7,)},
-                "--filling-fraction = 0.7; allowed: a finite number above 0, up to 0.5",
-            ),
-        ],
-    )
-    def test_what_cannot_be_run_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
-            counters.Config(**fields)

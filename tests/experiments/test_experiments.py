@@ -58,7 +58,16 @@ def test_timing_has_every_case_with_every_phase_in_every_round(timed):
         assert rows["first_reorder_ms"].notna().all() == reorders
     assert (table["time_ms"] > 0).all()
     assert (table["particles"] == 2048).all()
-    assert (table["age_steps"] == 2).all()
+    ages = table.groupby("ordering")["age_steps"]
+    assert ages.count()["shuffled"] == 0
+    whole = table[table["phase"] == "step"]
+    fresh = whole[~whole["ordering"].isin(["shuffled", "shuffled again", "lattice"])]
+    assert (fresh["age_steps"] == 2).all()
+    assert (table.loc[table["ordering"].eq("row") & table["phase"].eq("force"), "age_steps"] == 3).all()
+    # A step, two more, an untimed round; in each round one that is not timed, one as a whole, one by phases.
+    lattice = table[(table["ordering"] == "lattice") & (table["filling_fraction"] == 0.05)]
+    assert lattice[lattice["phase"] == "force"]["age_steps"].tolist() == [9, 12, 15]
+    assert lattice[lattice["phase"] == "step"]["age_steps"].tolist() == [8, 11, 14]
 
 
 def test_timing_runs_the_same_physics_under_every_ordering(timed):
@@ -99,6 +108,9 @@ def test_the_gains_of_the_summary_are_ratios_of_one_round(timed):
         name = f"gain_over_{baseline}"
         told = row[[f"{name}_median_of_rounds", f"{name}_lowest_round", f"{name}_highest_round"]].tolist()
         assert told == pytest.approx([wanted.median(), wanted.min(), wanted.max()])
+    assert set(summary["ordering"]) == set(times) - {"shuffled again"}
+    assert row["memory"] == "fresh (3 steps)"
+    assert those.set_index("ordering").loc["lattice", "memory"] == "aged (15 steps)"
     noise = (times["shuffled"] / times["shuffled again"]).median()
     assert row["noise_floor_lattice"] == pytest.approx(max(noise, 1 / noise))
     assert not [name for name in summary if name.startswith("difference")]  # one run: no verdict
@@ -109,6 +121,20 @@ def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
         assert (timed / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (timed / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert json.loads((timed / "provenance.json").read_text())["finished"] == 2
+
+
+def test_the_figure_of_gains_tells_ages_and_has_six_lines_a_panel(timed, tmp_path, monkeypatch):
+    figures = {}
+    monkeypatch.setattr(timing.style, "save", lambda figure, out, name: figures.update({name: figure}))
+    timing.draw(pd.read_parquet(timed / "table.parquet"), tmp_path)
+    figure = figures["gain_n2048_linked_float64"]
+    shuffled, lattice, predicted = figure.axes
+    assert "orders: fresh (2 steps)" in figure.get_suptitle()
+    assert lattice.get_ylabel().endswith("lattice memory, aged (14 steps)")
+    assert shuffled.get_ylabel().endswith("over\nshuffled memory")
+    assert shuffled.get_yscale() == lattice.get_yscale() == "log"
+    assert len(predicted.get_lines()) == 6
+    assert "random" in [text.get_text() for text in predicted.get_legend().get_texts()]
 
 
 def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):

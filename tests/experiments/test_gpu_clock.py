@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.core import reliability
-from experiments.measured.gpu_clock import GpuClock, read_line, summed
+from experiments.measured.gpu_clock import GpuClock, Reading, read_line, summed
 
 LINE = "1980, 412.33, 0x0000000000000004"
 
@@ -69,6 +69,25 @@ def test_an_older_driver_knows_the_reasons_by_another_name(nvidia_smi):
     )
     with GpuClock("0") as clock:
         assert clock.between(time.perf_counter(), time.perf_counter()).clock_MHz == 1980
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "clock"),
+    [
+        (10.0, 10.2, 1200),  # readings within, those beside do not count
+        (10.06, 10.08, 1200),  # none within: the nearest
+        (10.01, 10.03, 1980),
+        (10.16, 10.17, 345),
+        (20.0, 20.1, None),  # none near
+    ],
+)
+def test_readings_of_a_sample_come_before_those_beside_it(monkeypatch, begin, end, clock):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    opened = GpuClock("0")
+    opened._process = opened  # as if it was running
+    for at, of in ((9.99, 600), (10.0, 1980), (10.1, 1200), (10.21, 345)):
+        opened._readings.append(Reading(at, of, 100.0, 0))
+    assert opened.between(begin, end).clock_MHz == clock
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo '[N/A], [N/A], [N/A]'"])

@@ -57,7 +57,7 @@ def rows(times: dict[str, list[float]]) -> pd.DataFrame:
 def test_gains_are_over_the_grid_that_was_measured_twice(tmp_path):
     table = rows({"tiles": [4.0, 4.0], "coherent": [2.0, 2.0], again("tiles"): [4.0, 4.4], "lbvh": [3.9] * 2})
     found = mixture.summary(table).set_index("search")
-    assert list(found.index) == list(table["search"].unique())
+    assert list(found.index) == ["tiles", "coherent", "lbvh"]
     assert found.loc["coherent", "gain_over_tiles"] == 2
     assert found["difference_from_tiles"].dropna().to_dict() == {
         "coherent": "faster",
@@ -66,6 +66,12 @@ def test_gains_are_over_the_grid_that_was_measured_twice(tmp_path):
     assert found.loc["lbvh", "noise_floor_tiles"] == pytest.approx(1.1)
     mixture.draw(table, tmp_path)
     assert (tmp_path / "mixture.png").exists()
+
+
+def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
+    mixture.draw(rows({"coherent": [2.0, 2.0], again("coherent"): [2.0, 2.1]}), tmp_path)
+    assert (tmp_path / "mixture.png").exists()
+    assert pd.read_csv(tmp_path / "summary.csv")["search"].tolist() == ["coherent"]
 
 
 def test_tables_of_before_are_drawn(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import md
 from experiments.core import reliability
 from experiments.core.apart import rows_of
+from experiments.measured import gpu_clock
 from experiments.measured.host_load import HostLoad
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 
@@ -117,6 +118,63 @@ def test_columns_of_the_last_round():
     last = entry("a", [])._replace(at_end=lambda: {"temperature_end": 3.0})
     rows = rows_of(take_rounds([last], 2, CPU, seed=0))
     assert [row.get("temperature_end") for row in rows] == [None, 3.0]
+
+
+class Device(type(CPU)):
+    """Stands for a backend with a device."""
+
+    name, bus, recorded = "cuda", "0", 0
+
+
+class Clock:
+    """Stands for the clock of a device."""
+
+    opened = 0
+
+    def __init__(self, bus):
+        Clock.opened += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def between(self, begin, end):
+        return gpu_clock.Clock(1980.0, 300.0, "none")
+
+
+def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
+    monkeypatch.setattr("experiments.measured.rounds.GpuClock", Clock)
+    monkeypatch.setattr("numba.get_num_threads", lambda: 2)
+    cores = HostLoad().cores
+    entries = [
+        entry("device", []),
+        entry("host", [])._replace(on_device=False),
+        entry("host and back", [])._replace(on_device=False, threads=3),
+    ]
+    rows = {row["ordering"]: row for row in rows_of(take_rounds(entries, 1, Device(), seed=0))}
+    assert {name: row.get("clock_MHz") for name, row in rows.items()} == {
+        "device": 1980.0, "host": None, "host and back": None
+    }  # fmt: skip
+    assert {name: cores - row["spare_cores"] for name, row in rows.items()} == {
+        "device": 1, "host": 2, "host and back": 3
+    }  # fmt: skip
+    assert not reliability.slowed_down(pd.DataFrame(rows.values()))
+
+
+def test_no_clock_is_read_where_nothing_runs_on_the_device(monkeypatch):
+    monkeypatch.setattr("experiments.measured.rounds.GpuClock", Clock)
+    before = Clock.opened
+    rows_of(take_rounds([entry("host", [])._replace(on_device=False)], 1, Device(), seed=0))
+    assert Clock.opened == before
+
+
+def test_on_the_cpu_steps_use_the_threads_of_numba(monkeypatch):
+    monkeypatch.setattr("numba.get_num_threads", lambda: 2)
+    entries = [entry("all", []), entry("one", [])._replace(threads=1)]
+    rows = {row["ordering"]: row for row in rows_of(take_rounds(entries, 1, CPU, seed=0))}
+    assert {name: HostLoad().cores - row["spare_cores"] for name, row in rows.items()} == {"all": 2, "one": 1}
 
 
 def test_whole_steps_are_those_of_one_run():

@@ -95,7 +95,10 @@ def test_figures_and_gains_of_each_round_are_there(folder, found):
     for name in ("sizes_float64.png", "gains_float64.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
     summary = pd.read_csv(folder / "summary.csv")
-    assert len(summary) == 2 * (2 * len(found) + 1)
+    assert len(summary) == 2 * 2 * len(found)
+    assert not summary["search"].str.endswith("again").any()
+    assert summary.set_index("search").loc["linked", "age_steps"].ge(80).all()
+    assert summary.set_index("search").loc["verlet", "age_steps"].isna().all()
     assert (summary["time_ms_lowest_round"] <= summary["time_ms_median_of_rounds"]).all()
     assert summary["floor_ms"].gt(0).all()
     table = pd.read_parquet(folder / "table.parquet").set_index(["n", "search", "cell_order", "round"])
@@ -116,6 +119,18 @@ def test_without_linked_the_first_search_is_measured_twice():
     )  # fmt: skip
     names = {row["search"] for row in rows_of(searches.measure(case))}
     assert names == {"coherent", "verlet", "coherent again"}
+
+
+def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
+    case = searches.Config(
+        backend="cpu", n=400, filling_fraction=0.2, search=("linked",), cell_order=("row",),
+        precision="float64", rounds=2, steps=1, warmup=1,
+    )  # fmt: skip
+    table = pd.DataFrame(rows_of(searches.measure(case)))
+    table = table.assign(n=400, filling_fraction=0.2, precision="float64", run=0)
+    searches.draw(table, tmp_path)
+    assert [path.name for path in tmp_path.glob("*.png")] == ["sizes_float64.png"]
+    assert pd.read_csv(tmp_path / "summary.csv")["search"].tolist() == ["linked"]
 
 
 def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):

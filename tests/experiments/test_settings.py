@@ -3,6 +3,7 @@
 import importlib
 import re
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import psutil
 import pytest
 
 import sfc
+from experiments import reorder_cost, speed_up
 from experiments.__main__ import listing
 from experiments.core import Settings, main
 from experiments.core.settings import MOST_CASES, UsageError, cases
@@ -150,6 +152,30 @@ def test_no_experiment_begins_what_the_machine_has_no_memory_for(name, flags, tm
     assert "bytes allowed up to" in message
     assert "the memory of this machine" in message
     assert not list(tmp_path.iterdir())
+
+
+def test_all_that_is_in_memory_at_once_is_counted(monkeypatch):
+    room = 100 * 1000  # bytes, of a thousand particles
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=room))
+    box = {"length": 10.0, "height": 5.0, "filling_fraction": (0.3,)}  # 287 spheres
+    speed_up.Config(**box, ordering=("shuffled", "row"))
+    with pytest.raises(UsageError, match="--height 5, 4 times at once,: 1,146 spheres"):
+        speed_up.Config(**box, ordering=("shuffled", "row", "hilbert"))
+    small = {"n": (100,), "memory": ("fresh",)}
+    reorder_cost.Config(**small)  # two places that are here, a twin, and a copy of each
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=room - 1))
+    with pytest.raises(UsageError, match="--n 100, 10 times at once,"):
+        reorder_cost.Config(**small, backend="cuda")
+    with pytest.raises(UsageError, match="--n 100, 12 times at once,"):
+        reorder_cost.Config(n=(100,), memory=("fresh", "aged"), backend="cpu")
+
+
+def test_the_seed_of_a_run_is_told_by_runs(capsys):
+    with pytest.raises(SystemExit):
+        main(speed_up.Config, speed_up.measure, speed_up.draw, speed_up.QUICK, ["--help"])
+    told = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    assert "of the second run it is one more" in told
+    assert "repeat" not in told
 
 
 def test_spheres_larger_than_half_the_box_are_refused(capsys, tmp_path):

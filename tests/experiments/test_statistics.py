@@ -209,8 +209,19 @@ def test_names_and_looks_that_are_none_are_refused():
 
 
 def test_tables_of_before_have_their_samples_for_rounds():
-    old = pd.DataFrame({"n": 8, "ordering": ["a", "a", "b"], "repeat": 0, "time_ms": [1.0, 2.0, 3.0]})
+    old = pd.DataFrame({"n": 8, "ordering": ["a", "a", "b"], "repeat": [0, 1, 1], "time_ms": [1.0, 2.0, 3.0]})
     found = statistics.with_rounds(old, ["n", "ordering"])
     assert found["round"].tolist() == [0, 1, 0]
     assert found["run"].tolist() == [0, 0, 0]
     assert statistics.with_rounds(found, ["n", "ordering"]) is found
+    told = statistics.with_rounds(old, ["n", "ordering"], runs="repeat")
+    assert told["run"].tolist() == [0, 1, 1]
+    assert told["round"].tolist() == [0, 0, 0]
+
+
+def test_repeats_of_before_have_no_interval_and_no_verdict():
+    old = rows({"shuffled": [[4.0], [4.2]], "row": [[2.0], [2.0]]}).rename(columns={"run": "repeat"})
+    table = statistics.with_rounds(old.drop(columns="round"), ["n", "ordering"])
+    found = statistics.gains(table, BY, "ordering", "shuffled")
+    assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
+    assert found.loc[0, ["runs", "rounds"]].tolist() == [1, 2]

@@ -1,0 +1,91 @@
+"""What figures have in common: frames that wide intervals leave, axes of gains, legends of several panels."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.core import figures
+
+
+@pytest.fixture
+def panel():
+    figure, panel = plt.subplots()
+    yield panel
+    plt.close(figure)
+
+
+def gains(centres, low, high, floor=np.nan) -> pd.DataFrame:
+    return pd.DataFrame({"gain": centres, "gain_low": low, "gain_high": high, "noise_floor": floor})
+
+
+def test_an_axis_of_gains_holds_narrow_intervals_one_and_the_noise(panel):
+    figures.gain_axis(panel, gains([2.0, 3.0], [1.9, 2.8], [2.1, 3.3], 1.1))
+    low, high = panel.get_ylim()
+    assert panel.get_yscale() == "log"
+    assert 0.8 < low < 1 / 1.1
+    assert 3.3 < high < 4
+
+
+def test_wide_intervals_leave_the_frame(panel):
+    figures.gain_axis(panel, gains([2.0, 3.0], [1e-6, 2.8], [2.1, 1e9]))
+    low, high = panel.get_ylim()
+    assert 0.8 < low < 1
+    assert 3.0 < high < 6
+
+
+@pytest.mark.parametrize("highest", [1.02, 1.3, 3, 15, 200])
+def test_ticks_of_gains_are_plain_numbers(panel, highest):
+    figures.gain_axis(panel, gains([1.0, highest], [1.0, highest], [1.0, highest]))
+    low, high = panel.get_ylim()
+    panel.figure.canvas.draw()
+    told = [
+        tick.label1.get_text()
+        for tick in panel.yaxis.get_major_ticks()
+        if low <= tick.get_loc() <= high and tick.label1.get_text()
+    ]
+    assert 2 <= len(told) <= 10
+    assert all(np.isfinite(float(text)) and "$" not in text for text in told)
+    assert len(panel.yaxis.get_minorticklocs()) == 0
+
+
+def test_an_axis_of_gains_may_be_the_horizontal_one_and_hold_more(panel):
+    figures.gain_axis(panel, gains([2.0], [2.0], [2.0]), beside=[9.0], horizontal=True)
+    assert panel.get_xscale() == "log"
+    assert panel.get_xlim()[1] > 9
+
+
+def test_no_gains_have_an_axis_with_one(panel):
+    figures.gain_axis(panel, pd.DataFrame(columns=["noise_floor"], dtype=float))
+    low, high = panel.get_ylim()
+    assert low < 1 < high
+
+
+def test_times_on_a_logarithmic_axis(panel):
+    times = pd.DataFrame({"time_ms": [1.0, 4.0], "time_ms_low": [1e-9, 3.0], "time_ms_high": [1.1, 1e9]})
+    figures.whole_centres_on_log(panel, times, "time_ms", pd.Series([10.0, 10.0]), beside=(2.0,))
+    low, high = panel.get_ylim()
+    assert 1.5 < low < 2
+    assert 40 < high < 80
+
+
+def test_times_on_a_linear_axis(panel):
+    times = pd.DataFrame({"time_ms": [1.0, 1.2], "time_ms_low": [0.9, 1e-9], "time_ms_high": [1.1, 1e9]})
+    figures.whole_centres(panel, times, "time_ms")
+    assert panel.get_ylim() == (0, 1.6 * 1.2)
+    figures.whole_centres(panel, times, "time_ms", from_zero=False)
+    low, high = panel.get_ylim()
+    assert 0.5 < low < 1 / 1.6
+    assert 1.6 * 1.2 < high < 2.1
+
+
+def test_a_legend_of_several_panels_has_each_name_once():
+    figure, panels = plt.subplots(1, 2)
+    for panel, names in zip(panels, ("ab", "bc"), strict=True):
+        for name in names:
+            panel.plot([0], [0], label=name)
+    figures.legend_outside(panels[1], "order", panels)
+    assert [text.get_text() for text in panels[1].get_legend().get_texts()] == list("abc")
+    figures.legend_outside(panels[1], "order")
+    assert [text.get_text() for text in panels[1].get_legend().get_texts()] == list("bc")
+    plt.close(figure)

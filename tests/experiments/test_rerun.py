@@ -1,0 +1,47 @@
+"""Settings of older runs: every run that is kept can be asked for again."""
+
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from experiments.core.record import read_provenance
+from experiments.core.rerun import config_of
+from experiments.peers import PEERS
+
+pytestmark = pytest.mark.quick
+
+KEPT = sorted((Path(__file__).parents[2] / "results" / "reference").glob("*/*/"))
+
+
+@pytest.fixture
+def a_large_machine(monkeypatch):
+    """One that has room for all of them, and the peers."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=2**40))
+    for peer in PEERS.values():
+        monkeypatch.setattr(peer, "require", lambda: None)
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
+    experiment = importlib.import_module(f"experiments.{folder.parent.name}")
+    config = config_of(folder, "--from", experiment.Config, folder.parent.name)
+    told = read_provenance(folder)["config"]
+    assert config.seed == told["seed"]
+    if config.CHANCE == "run":
+        assert config.repeats == 1
+        assert config.runs == told.get("repeats", 3)
+        assert config.rounds == told["samples"]
+
+
+def kept(name: str, run: str):
+    folder = next(path for path in KEPT if path.parent.name == name and path.name == run)
+    return config_of(folder, "--from", importlib.import_module(f"experiments.{name}").Config, name)
+
+
+def test_words_of_older_runs_are_those_of_now(a_large_machine):
+    assert kept("reorder_cost", "h200").memory == ("shuffled", "aged", "fresh")
+    assert kept("speed_up", "h200").ordering == ("shuffled", "aged", "pancake")
+    assert kept("timing", "h200").ordering[:2] == ("shuffled", "lattice")
+    assert kept("counters", "h200_1048576").runs == 3
