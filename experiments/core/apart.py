@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
 import traceback
@@ -170,4 +171,5 @@ def _measure(sending, module: str, measure: str, grammars: dict[str, str], piece
         except Terminated:
             raise
         except BaseException as error:
-            sending.send(RunFailed.of(error))
+            with contextlib.suppress(OSError):  # of a main process that is over
+                sending.send(RunFailed.of(error))
