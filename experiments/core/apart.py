@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
-import pickle
-import signal
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import sfc
-from experiments.core.lifetime import end_with_parent
+from experiments.core.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
 from experiments.core.settings import Settings
+from md import BackendUnavailableError, SimulationFault
+from md.interrupt import held_back
 
 Round = tuple[list[dict], int | None]
+# Errors of `measure` whose message is enough for who started the run.
+EXPECTED = (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError)
 
 
 class Piece(NamedTuple):
@@ -35,6 +39,36 @@ class Piece(NamedTuple):
 
 class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
     """A process was killed, for want of memory perhaps, with the case it was at."""
+
+
+class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
+    """What `measure` raised in another process, as text, for an error itself may not survive the way.
+
+    Args:
+        message: for the terminal.
+        kind: name of the class of the error.
+        trace: its traceback.
+    """
+
+    def __init__(self, message: str, kind: str, trace: str):
+        super().__init__(message, kind, trace)
+        self.kind, self.trace = kind, trace
+
+    def __str__(self):
+        return self.args[0]
+
+    @classmethod
+    def of(cls, error: BaseException) -> RunFailed:
+        """The text of an error.
+
+        Args:
+            error: that was raised.
+        """
+        message = str(error)
+        if not isinstance(error, EXPECTED):
+            told = "".join(traceback.format_exception_only(error)).strip()
+            message = f"{told}; its traceback is in error.txt"
+        return cls(message, type(error).__name__, "".join(traceback.format_exception(error)))
 
 
 def rounds_of(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
@@ -79,15 +113,16 @@ def measured_apart(
 
     Raises:
         WorkerDied: it was killed.
-        Exception: what `measure` raised.
+        RunFailed: `measure` raised an error.
     """
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     arguments = (sending, module, measure, dict(grammars), pieces)
     process = context.Process(target=_measure, args=arguments, daemon=True)
-    process.start()
-    sending.close()
     try:
+        with without_interrupts():
+            process.start()
+        sending.close()
         while True:
             try:
                 told = receiving.recv()
@@ -98,39 +133,43 @@ def measured_apart(
                     "that are compared, take less memory"
                 ) from error
             if told is None:
+                process.join(GRACE)
                 return
-            if isinstance(told, BaseException):
+            if isinstance(told, RunFailed):
                 raise told
             yield told
     finally:
-        process.terminate()
-        process.join()
-        process.close()
+        with held_back():
+            _end(process)
+        sending.close()
         receiving.close()
+
+
+def _end(process: BaseProcess) -> None:
+    """End a process that may be over, or may not have begun."""
+    if process.pid is not None:
+        process.terminate()
+        process.join(GRACE)
+        process.kill()
+        process.join()
+    process.close()
 
 
 def _measure(sending, module: str, measure: str, grammars: dict[str, str], pieces: list[Piece]) -> None:
     """Of a new process: measure, and send what comes of it."""
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
-    try:
-        for name, text in grammars.items():
-            sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
-        experiment = importlib.import_module(module)
-        for piece in pieces:
-            config: Settings = getattr(experiment, piece.kind)(**piece.settings)
-            for one in rounds_of(getattr(experiment, measure)(config, piece.begin)):
-                sending.send((piece.number, one))
-        sending.send(None)
-    except BaseException as error:
-        sending.send(_sendable(error))
-
-
-def _sendable(error: BaseException) -> BaseException:
-    """The error, or where it cannot be sent one that tells it."""
-    try:
-        if type(pickle.loads(pickle.dumps(error))) is type(error):
-            return error
-    except Exception:  # whatever a class makes of it
-        pass
-    return RuntimeError("".join(traceback.format_exception_only(error)).strip())
+    begin_worker(GRACE)
+    with terminable():
+        try:
+            for name, text in grammars.items():
+                sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
+            experiment = importlib.import_module(module)
+            for piece in pieces:
+                config: Settings = getattr(experiment, piece.kind)(**piece.settings)
+                for one in rounds_of(getattr(experiment, measure)(config, piece.begin)):
+                    sending.send((piece.number, one))
+            sending.send(None)
+        except Terminated:
+            raise
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # of a main process that is over
+                sending.send(RunFailed.of(error))

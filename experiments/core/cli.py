@@ -15,14 +15,16 @@ import tyro
 
 import sfc
 from experiments.core import reliability, style
+from experiments.core.apart import EXPECTED, RunFailed, WorkerDied
 from experiments.core.baselines import BASELINES
-from experiments.core.executor import SERIAL, Executor, Measure, WorkerDied
+from experiments.core.executor import SERIAL, Executor, Measure
+from experiments.core.lifetime import Terminated, terminable
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
-from md import BackendUnavailableError, SimulationFault
+from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
 from sfc.catalogue import CURVES
@@ -30,9 +32,7 @@ from sfc.orderings import SCANS
 
 Draw = Callable[[pd.DataFrame, Path], Any]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
-FAILURES = (
-    ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError, WorkerDied,
-)  # fmt: skip
+FAILURES = (*EXPECTED, RunFailed, WorkerDied)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def main(
     """Run an experiment from its command line, and exit.
 
     The exit status is 0 after a complete run, 1 after a failure, 2 for a mistake of the user's, 130 after
-    Ctrl-C.
+    Ctrl-C, 143 after SIGTERM.
 
     Args:
         config_type: the experiment's Config; its fields become flags, their docstrings the help.
@@ -93,9 +93,12 @@ def main(
     spreads = checks.flag("spreads", spreads)
     progress = _Progress()
     try:
-        _run(config_type, measure, draw, quick, arguments, spreads, progress)
+        with terminable():
+            _run(config_type, measure, draw, quick, arguments, spreads, progress)
     except KeyboardInterrupt:
         _fail(f"interrupted; {progress.left}", 130)
+    except Terminated as ended:
+        _fail(f"terminated; {progress.left}", ended.code)
 
 
 @dataclass
@@ -127,7 +130,7 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
                 f"--executor {executor.where}: rows of {experiment} are times, which cases measured side by "
                 f"side would spoil; allowed: {SERIAL}"
             )
-        executor.check(measure)
+        executor.check(measure, config)
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
         origin |= {"executor": options.executor}
         if options.resume is None:
@@ -146,7 +149,7 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
         complete = sweep(config, measure, record, origin, executor)
     except FAILURES as error:
         failure = error
-        record.failed(traceback.format_exc())
+        record.failed(error.trace if isinstance(error, RunFailed) else traceback.format_exc())
     if complete:
         go_on = f"the table is in {record.folder}; --replot {record.folder} draws its figures"
         progress.left = go_on

@@ -7,7 +7,6 @@ depends on what this process has in memory. The rows are the same wherever they 
 import importlib
 import itertools
 import multiprocessing
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,8 +20,8 @@ import numba
 import psutil
 
 import sfc
-from experiments.core.apart import Piece, Round, WorkerDied, measured_apart, rounds_of
-from experiments.core.lifetime import end_with_parent
+from experiments.core.apart import Piece, Round, RunFailed, WorkerDied, measured_apart, rounds_of
+from experiments.core.lifetime import begin_worker, without_interrupts
 from experiments.core.settings import Case, Settings, UsageError
 from sfc import checks
 
@@ -30,6 +29,7 @@ Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
 MOST_WORKERS = 1024
+_ONE_RUN = "--runs 1, which needs no process of its own"
 
 
 _one_at_a_time = threading.Lock()  # threads of one process would share Numba's
@@ -74,17 +74,20 @@ class Executor:
                     "checkout: pip install -e '.[cluster]'"
                 ) from error
 
-    def check(self, measure: Measure) -> None:
+    def check(self, measure: Measure, config: Settings) -> None:
         """Look whether the experiment can be measured there, before anything is.
 
         Args:
             measure: of the experiment.
+            config: the sweep.
 
         Raises:
             UsageError: it cannot be imported elsewhere.
         """
         if self.where != SERIAL:
-            _module_of(measure)
+            _module_of(measure, f"--executor {SERIAL}")
+        elif runs_apart(config):
+            _module_of(measure, _ONE_RUN)
 
     def measured(
         self, measure: Measure, todo: list[Case], begins: list[int] | None = None, apart: bool = False
@@ -104,7 +107,8 @@ class Executor:
             UsageError: an experiment that cannot be imported elsewhere, no scheduler at the address, or one
                 without workers.
             WorkerDied: one was killed.
-            Exception: what `measure` raised.
+            RunFailed: `measure` raised an error in another process.
+            Exception: what `measure` raised in this one.
         """
         begins = begins or [0] * len(todo)
         if apart:
@@ -118,7 +122,10 @@ class Executor:
                     yield case, (list(measure(case.config)), None)
             return
         work = partial(
-            _measured_elsewhere, _module_of(measure), measure.__qualname__, dict(self.grammars or {})
+            _measured_elsewhere,
+            _module_of(measure, f"--executor {SERIAL}"),
+            measure.__qualname__,
+            dict(self.grammars or {}),
         )
         elsewhere = self._in_processes if self.where == PROCESSES else self._on_a_cluster
         with closing(elsewhere(work, todo)) as results:
@@ -132,7 +139,7 @@ class Executor:
         by_number = {case.number: case for case in todo}
         pieces = [Piece(case.number, *_told(case), begin) for case, begin in zip(todo, begins, strict=True)]
         for _, run in itertools.groupby(pieces, key=lambda piece: by_number[piece.number].place["run"]):
-            where = _module_of(measure), measure.__qualname__, dict(self.grammars or {})
+            where = _module_of(measure, _ONE_RUN), measure.__qualname__, dict(self.grammars or {})
             with closing(measured_apart(*where, list(run))) as results:
                 for number, one in results:
                     yield by_number[number], one
@@ -145,7 +152,8 @@ class Executor:
             workers, multiprocessing.get_context("spawn"), _begin_process, (max(1, cores // workers),)
         ) as pool:
             try:
-                given = {pool.submit(work, _told(case)): case for case in todo}
+                with without_interrupts():
+                    given = {pool.submit(work, _told(case)): case for case in todo}
                 for done in futures.as_completed(given):
                     yield given[done], done.result()
             except BaseException as error:
@@ -185,8 +193,21 @@ class Executor:
                 raise
 
 
-def _module_of(measure: Measure) -> str:
+def runs_apart(config: Settings) -> bool:
+    """Whether each run of a sweep has a process of its own.
+
+    Args:
+        config: the sweep.
+    """
+    return config.CHANCE == "run" and config.runs > 1
+
+
+def _module_of(measure: Measure, remedy: str) -> str:
     """The name under which a worker can import the experiment.
+
+    Args:
+        measure: of the experiment.
+        remedy: a flag that needs no worker.
 
     Raises:
         UsageError: there is none.
@@ -198,7 +219,7 @@ def _module_of(measure: Measure) -> str:
     if name is None or "<" in measure.__qualname__:
         raise UsageError(
             f"{measure.__qualname__} cannot be imported by workers; run the experiment as "
-            "python -m experiments.<name>, or take --executor serial"
+            f"python -m experiments.<name>, or take {remedy}"
         )
     return name
 
@@ -210,16 +231,22 @@ def _told(case: Case) -> tuple[str, dict[str, Any]]:
 
 
 def _begin_process(threads: int) -> None:
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
+    begin_worker()
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
 
 
 def _measured_elsewhere(module: str, name: str, grammars: dict[str, str], told) -> list[dict]:
-    """The rows of a case, in a worker."""
+    """The rows of a case, in a worker.
+
+    Raises:
+        RunFailed: `measure` raised an error.
+    """
     with _one_at_a_time:
-        for curve, text in grammars.items():
-            sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
-        experiment = importlib.import_module(module)
-        kind, settings = told
-        return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
+        try:
+            for curve, text in grammars.items():
+                sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
+            experiment = importlib.import_module(module)
+            kind, settings = told
+            return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
+        except Exception as error:
+            raise RunFailed.of(error) from None

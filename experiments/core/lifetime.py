@@ -1,23 +1,108 @@
-"""Worker processes end with the process that began them, however that ends."""
+"""How worker processes and programs end: with the process that started them, however that ends.
 
+A worker is a process of `multiprocessing`, a program any other one, such as `mpirun`. Ctrl-C and SIGTERM
+are handled by the main process alone: it ends its workers, and a worker ends its programs.
+"""
+
+import contextlib
 import ctypes
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
+from typing import Any
 
+from tqdm import tqdm
+
+from md.interrupt import held_back
+
+GRACE = 6.0  # s, from SIGTERM to SIGKILL, for a worker that removes its temporary folders
+PROGRAM_GRACE = 2  # s, from SIGTERM to SIGKILL, for a program; a worker ends its programs within its own
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# Waits for the end of its standard input, which only the process that started it holds open; then ends its
+# process group.
+_WATCH = f"trap '' HUP INT TERM; read -r _; kill -TERM 0; sleep {PROGRAM_GRACE}; kill -KILL 0"
 
 
-def end_with_parent() -> None:
-    """Have this worker process killed as soon as the process that began it is over, also by SIGKILL.
+class Terminated(SystemExit):
+    """SIGTERM arrived."""
 
-    Called once by a process that `multiprocessing` began, before its work. On Linux the kernel kills it, in
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `Terminated` in the block at SIGTERM, so that each `finally` runs; later SIGTERMs do nothing.
+
+    Only Python's main thread gets signals; in another thread, or where SIGTERM has a handler or is ignored,
+    this does nothing.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(*_) -> None:
+    signal.signal(signal.SIGTERM, _do_nothing)  # a second one would interrupt what the first has begun
+    raise Terminated(128 + signal.SIGTERM)
+
+
+def _do_nothing(*_) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Start workers in the block: Ctrl-C does not reach them before `begin_worker`, nor this process within.
+
+    SIGINT is blocked, which workers inherit, until Python and the imports of a worker are ready.
+    """
+    resource_tracker.ensure_running()  # the first worker would start it, and that unblocks SIGINT
+    with held_back():  # SIGINT can arrive in another thread, too
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begin_worker(grace: float = 0.0) -> None:
+    """Prepare a worker process, before its work: Ctrl-C does nothing, and it ends with its parent.
+
+    Args:
+        grace: as for `end_with_parent`.
+
+    Raises:
+        RuntimeError: this process was not begun by `multiprocessing`.
+    """
+    end_with_parent(grace)
+    # The default lock of tqdm is a named semaphore, which a worker that is killed leaves behind.
+    tqdm.set_lock(threading.RLock())
+    signal.signal(signal.SIGINT, _do_nothing)  # ignored by a function, for programs would inherit SIG_IGN
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def end_with_parent(grace: float = 0.0) -> None:
+    """Have this worker process end as soon as the process that began it is over, also by SIGKILL.
+
+    Called once by a process that `multiprocessing` began, before its work. Without grace Linux kills it, in
     the midst of a compiled loop too; there "over" is the thread that began the worker, so begin workers from
-    a thread that outlives them. Elsewhere a thread of the worker waits, and ends it between two calls of
-    compiled code. The resource tracker of `multiprocessing` ends by itself once all of its processes have.
+    a thread that outlives them. With grace, and elsewhere, a thread of the worker waits, and acts between two
+    calls of compiled code. The resource tracker of `multiprocessing` ends by itself once all of its processes
+    have.
+
+    Args:
+        grace: s, from a SIGTERM to the end; 0 for no SIGTERM.
 
     Raises:
         RuntimeError: this process was not begun by `multiprocessing`.
@@ -25,11 +110,11 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None:
         raise RuntimeError("no worker process; allowed: processes that multiprocessing began; call it there")
-    if sys.platform == "linux" and _killed_by_the_kernel():
+    if not grace and sys.platform == "linux" and _killed_by_the_kernel():
         if not parent.is_alive():  # over already, before the kernel was asked
             os._exit(1)
         return
-    threading.Thread(target=_wait_for, args=(parent,), name="end_with_parent", daemon=True).start()
+    threading.Thread(target=_wait_for, args=(parent, grace), name="end_with_parent", daemon=True).start()
 
 
 def _killed_by_the_kernel() -> bool:
@@ -40,6 +125,64 @@ def _killed_by_the_kernel() -> bool:
         return False
 
 
-def _wait_for(parent: BaseProcess) -> None:
+def _wait_for(parent: BaseProcess, grace: float) -> None:
     parent.join()
+    if grace:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(grace)
     os._exit(1)
+
+
+@contextlib.contextmanager
+def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen]:
+    """Start a program that ends with the block, and with this process, however that ends.
+
+    It has a process group of its own, which does not hear Ctrl-C; all processes of the group end. A shell in
+    the group waits for the end of this process.
+
+    Args:
+        command: of the program.
+        options: of `subprocess.Popen`; its standard input is empty where none is given.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    watch = subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH], **nowhere | {"stdin": subprocess.PIPE}, process_group=0
+    )
+    process = None
+    try:
+        options = {"stdin": subprocess.DEVNULL} | options
+        process = subprocess.Popen(command, **options, process_group=watch.pid)
+        yield process
+    finally:
+        if process is not None and process.poll() is None:
+            os.killpg(watch.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(PROGRAM_GRACE)
+        os.killpg(watch.pid, signal.SIGKILL)  # the group lasts until its shell has been waited for
+        for one in (process, watch):
+            if one is not None:
+                one.wait()
+                for pipe in filter(None, (one.stdin, one.stdout, one.stderr)):
+                    pipe.close()
+
+
+def ran(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:
+    """Run a program to its end; it ends with this process, however that ends.
+
+    Args:
+        command: of the program.
+        options: of `subprocess.Popen`.
+
+    Returns:
+        Its status, and what it wrote, as text.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with program(command, text=True, **pipes, **options) as process:
+        out, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)

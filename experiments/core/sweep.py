@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 from tqdm import tqdm
 
-from experiments.core.executor import Executor, Measure
+from experiments.core.executor import Executor, Measure, runs_apart
+from experiments.core.lifetime import Terminated
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
 from md.interrupt import held_back
@@ -31,7 +32,9 @@ def sweep(
 
     Raises:
         UsageError: the record is of other cases.
-        Exception: what `measure` raised; the finished cases are on disk.
+        Exception: what `measure` raised, as `RunFailed` where it was in another process; the finished cases
+            are on disk.
+        Terminated: SIGTERM ended the run early.
         OSError: the rows of a case, or the end of the run, could not be kept; the cases before are.
     """
     every = cases(config)
@@ -42,16 +45,17 @@ def sweep(
     try:
         with tqdm(total=len(every), initial=len(record.finished), unit="case", dynamic_ncols=True) as bar:
             begins = [record.begin(case.number) for case in todo]
-            apart = config.CHANCE == "run" and config.runs > 1
-            for case, (rows, number) in (executor or Executor()).measured(measure, todo, begins, apart):
-                of = "" if number is None else f", round={number}"
-                bar.set_postfix_str(", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case") + of)
-                record.add(case.number, [case.place | row for row in rows], number)
-                if number is not None:
-                    continue
-                outcome["finished"] += 1
-                record.describe(outcome)
-                bar.update()
+            measured = (executor or Executor()).measured(measure, todo, begins, runs_apart(config))
+            with contextlib.closing(measured) as results:
+                for case, (rows, number) in results:
+                    place = ", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case")
+                    bar.set_postfix_str(place + ("" if number is None else f", round={number}"))
+                    record.add(case.number, [case.place | row for row in rows], number)
+                    if number is not None:
+                        continue
+                    outcome["finished"] += 1
+                    record.describe(outcome)
+                    bar.update()
         record.write_tables()
         with held_back():
             record.describe(outcome | {"status": "complete", "ended": _now()})
@@ -60,8 +64,12 @@ def sweep(
     except KeyboardInterrupt:
         if outcome["status"] == "running":
             outcome["status"] = "interrupted"
+    except Terminated:
+        if outcome["status"] == "running":
+            outcome["status"] = "terminated"
+        raise
     except BaseException as error:
-        outcome["status"] = f"failed: {type(error).__name__}: {error}"
+        outcome["status"] = f"failed: {getattr(error, 'kind', type(error).__name__)}: {error}"
         raise
     finally:
         if outcome["status"] != "complete":

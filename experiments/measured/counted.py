@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from experiments.core.lifetime import ran
 from experiments.measured.probe import Job
 from sfc import checks
 
@@ -166,9 +167,7 @@ def read_perf(text: str) -> tuple[float, float, float]:
 
 
 def _perf_counts() -> bool:
-    done = subprocess.run(
-        ["perf", "stat", "-x,", "-e", ",".join(_EVENTS), "true"], capture_output=True, text=True, check=False
-    )
+    done = ran(["perf", "stat", "-x,", "-e", ",".join(_EVENTS), "true"])
     try:
         read_perf(done.stderr)
     except CannotCountError:
@@ -205,8 +204,8 @@ def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProce
     command = [program, *flags, sys.executable, "-m", "experiments.measured.probe", json.dumps(job._asdict())]
     env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
     if program != "ncu":  # what is compiled is kept, so that the run that counts compiles nothing
-        subprocess.run(command[len(flags) + 1 :], capture_output=True, check=False, env=env)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        ran(command[len(flags) + 1 :], env=env)
+    done = ran(command, env=env)
     if done.returncode:
         raise CannotCountError(
             f"{program} ended with {done.returncode}: {(done.stderr or done.stdout)[-500:]}"

@@ -6,10 +6,12 @@ import subprocess
 import threading
 import time
 from collections import deque
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import numpy as np
 
+from experiments.core.lifetime import program
 from sfc import checks
 
 EVERY_MS = 50  # from one reading to the next
@@ -75,26 +77,25 @@ class GpuClock:
         for wanted in (WANTED, _OLDER):
             command = ["nvidia-smi", f"--id={self._bus}", f"--query-gpu={wanted}", f"-lms={EVERY_MS}",
                        "--format=csv,noheader,nounits"]  # fmt: skip
-            try:
-                process = subprocess.Popen(
-                    command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
-                )
-            except OSError:
-                return self
-            first = process.stdout.readline()
-            if (reading := read_line(first)) is not None:
-                self._readings.append(reading)
-                self._process, self._reader = process, threading.Thread(target=self._read, daemon=True)
-                self._reader.start()
-                return self
-            _end(process)
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            with ExitStack() as opened:
+                try:
+                    process = opened.enter_context(program(command, **pipes, text=True, bufsize=1))
+                except OSError:
+                    return self
+                if (reading := read_line(process.stdout.readline())) is not None:
+                    self._readings.append(reading)
+                    self._process, self._reader = process, threading.Thread(target=self._read, daemon=True)
+                    self._reader.start()
+                    self._opened = opened.pop_all()
+                    return self
         return self
 
     def __exit__(self, *_):
         if self._process is not None:
             self._process.kill()
             self._reader.join()
-            _end(self._process)
+            self._opened.close()
             self._process = None
 
     def _read(self) -> None:
@@ -128,12 +129,6 @@ class GpuClock:
 
     def _read_between(self, begin: float, end: float) -> list[Reading]:
         return [reading for reading in list(self._readings) if begin <= reading.at <= end]
-
-
-def _end(process: subprocess.Popen) -> None:
-    process.kill()
-    process.wait()
-    process.stdout.close()
 
 
 def read_line(line: str) -> Reading | None:

@@ -11,7 +11,6 @@ Thompson et al., Comp. Phys. Comm. 271 (2022) 108171.
 import os
 import re
 import shutil
-import subprocess
 import sysconfig
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +21,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 import md
+from experiments.core.lifetime import ran
 from experiments.core.settings import UsageError
 from experiments.peers.peer import Peer, PeerError, Sample
 from sfc import checks
@@ -106,14 +106,10 @@ class Lammps(Peer):
         script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n")
         log.unlink(missing_ok=True)
         ranks = [mpirun, "-np", str(self._workers), lmp]
-        done = subprocess.run(
+        done = ran(
             [*ranks, "-in", script.name, "-log", log.name, "-screen", "none"],
             cwd=self._folder,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
         text = log.read_text() if log.exists() else ""
         if done.returncode:

@@ -1,6 +1,9 @@
 """Experiments that time: rounds in the journal, runs in processes of their own, warnings for the user."""
 
 import json
+import pickle
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -8,10 +11,12 @@ import pandas as pd
 import pytest
 
 from experiments.core import main, reliability
-from experiments.core.apart import rounds_of, rows_of
+from experiments.core.apart import RunFailed, rounds_of, rows_of
 from experiments.core.record import JOURNAL, Record, read_table
 from tests.experiments import toy_timed
+from tests.experiments.test_executor import ROOT
 from tests.processes import started
+from tests.tiers import nightly
 
 
 def argv(*arguments) -> list[str]:
@@ -78,6 +83,84 @@ def test_what_breaks_keeps_the_rounds_before(tmp_path, capsys, runs):
     record = Record.taken_up(folder)
     assert record.finished == {0}
     assert record.begin(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "runs"), [(14, 2), *(nightly(size, runs) for size in (14, 15) for runs in (1, 2))]
+)
+def test_an_error_reads_the_same_whatever_process_it_was_in(size, runs, tmp_path, capsys):
+    assert run("--results", tmp_path, "--runs", runs, "--rounds", 2, "--size", size) == 1
+    folder, error = only(tmp_path), toy_timed.ERRORS[size]
+    assert f"error: {error}\n(the finished cases" in capsys.readouterr().err
+    trace = (folder / "error.txt").read_text()
+    assert "toy_timed.py" in trace
+    assert f"{type(error).__name__}: {error}" in trace
+    told = json.loads((folder / "provenance.json").read_text())
+    assert told["status"] == f"failed: {type(error).__name__}: {error}"
+
+
+@pytest.mark.nightly
+def test_an_error_that_nobody_expects_is_named_with_its_class(tmp_path, capsys):
+    assert run("--results", tmp_path, "--runs", 2, "--rounds", 2, "--size", 16) == 1
+    assert "error: KeyError: 'size 16'; its traceback is in error.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", toy_timed.ERRORS.values(), ids=lambda error: type(error).__name__)
+def test_what_a_process_sends_of_an_error_can_be_read(error):
+    sent = RunFailed.of(error)
+    read = pickle.loads(pickle.dumps(sent))
+    assert (str(read), read.kind, read.trace) == (str(sent), type(error).__name__, sent.trace)
+    assert str(error) in str(read)
+
+
+@pytest.mark.parametrize("kills", [(4,), nightly((2, 5))])
+def test_a_run_in_another_process_goes_on_after_a_kill(kills, tmp_path):
+    log = tmp_path / "log"
+    begin = argv("--results", tmp_path, "--runs", 2, "--rounds", 3, "--size", 1, "--log", log)
+    folder = None
+    for lines in kills:  # killed when so many rounds were measured in all
+        process, _ = started(
+            toy_timed.run, [*begin, "--seconds", "0.1"] if folder is None else argv("--resume", folder)
+        )
+        while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < lines):
+            time.sleep(0.002)
+        process.kill()
+        process.join()
+        folder = only(tmp_path)
+    process, _ = started(toy_timed.run, argv("--resume", folder))
+    process.join()
+    assert process.exitcode == 0
+    table = read_table(folder).query("colour == 'red'")
+    assert table[["run", "round"]].values.tolist() == [[a, b] for a in (0, 1) for b in range(3)]
+    assert table["time_ms"].tolist() == [1 + a + b / 8 + 3 / 64 for a in (0, 1) for b in range(3)]
+    assert len(log.read_text().splitlines()) <= 6 + 2 * len(kills)  # one is written, one is begun at a kill
+    assert not (folder / JOURNAL).exists()
+
+
+def test_a_sweep_that_no_process_can_import_is_refused_before_a_folder_is_made(tmp_path, capsys):
+    def local(case, begin=0):
+        yield from toy_timed.measure(case, begin)
+
+    arguments = argv("--results", tmp_path, "--runs", 2)
+    with pytest.raises(SystemExit, match="2"):
+        main(toy_timed.Config, local, toy_timed.draw, {}, arguments)
+    assert "python -m experiments.<name>, or take --runs 1" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.nightly
+def test_a_script_is_refused_more_than_one_run(tmp_path):
+    flags = argv("--runs", 2, "--results", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "experiments/timing.py", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "measure cannot be imported by workers" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_whose_process_is_killed_says_so(tmp_path, capsys):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.quick
 def test_memory_is_named_by_its_age():
     assert aged(20000) == "aged (20000 steps)"
     assert aged_by(0.1) == "aged (0.1 d)"
-    assert fresh(5.0) == "fresh (5 steps)"
+    assert fresh(5) == "fresh (5 steps)"
     assert reordered_every(500) == "reordered every 500"
 
 

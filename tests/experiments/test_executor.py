@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import md
 from experiments.core import executor
 from experiments.core.record import read_provenance
 from tests.experiments import toy
@@ -64,6 +65,17 @@ def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor,
     if executor == "cluster":  # processes are begun anew for each run
         assert run("--resume", only(tmp_path), "--executor", where) == 1
     assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1, 2}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("executor", ["processes", "cluster"])
+def test_a_fault_of_a_simulation_elsewhere_reads_as_it_does_here(executor, tmp_path, capsys, request):
+    where = request.getfixturevalue("cluster") if executor == "cluster" else executor
+    assert run("--results", tmp_path, "--executor", where, "--size", 14, "--workers", 1) == 1
+    assert f"error: {md.NonFiniteState(7, 3)}\n" in capsys.readouterr().err
+    trace = (only(tmp_path) / "error.txt").read_text()
+    assert "toy.py" in trace
+    assert "NonFiniteState" in trace
 
 
 def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):

@@ -1,20 +1,24 @@
-"""Workers end with the process that began them, however that ends."""
+"""Workers and programs end with the process that began them, however that ends."""
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
+from multiprocessing import resource_tracker
+from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
+from tqdm import tqdm
 
 from experiments.core import lifetime
 from experiments.core.apart import Piece, measured_apart
-from tests.experiments import toy
+from tests.experiments import toy, toy_ended
 from tests.experiments.test_executor import ROOT
 from tests.experiments.test_survival import argv
-from tests.processes import started
+from tests.processes import all_heard, started
 from tests.tiers import nightly
 
 
@@ -106,3 +110,171 @@ def test_where_the_kernel_does_not_a_thread_ends_a_worker():
 def test_a_process_that_nobody_began_is_refused():
     with pytest.raises(RuntimeError, match="allowed: processes that multiprocessing began"):
         lifetime.end_with_parent()
+
+
+def running(command: list[str], folder, told) -> None:
+    """A process that waits for a program, with a temporary folder."""
+    with lifetime.terminable(), TemporaryDirectory(dir=folder):
+        lifetime.ran(command)
+
+
+def begun(process, named: str) -> list[psutil.Process]:
+    """All that a process has begun, as soon as a program of a name is among it."""
+    while process.is_running():
+        found = process.children(recursive=True)
+        if any(told_by(one).startswith(named) for one in found):
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{named} was not begun")
+
+
+def told_by(process: psutil.Process) -> str:
+    """Its command line."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path):
+    process, _ = started(running, ["sh", "-c", "trap '' INT; sleep 63 & sleep 62"], tmp_path)
+    found = begun(psutil.Process(process.pid), "sleep 62")
+    assert len(found) == 4  # the shell that watches, the program, and two of it
+    os.kill(process.pid, how)
+    process.join()
+    assert gone(found, lifetime.PROGRAM_GRACE + 3)
+    assert bool(list(tmp_path.iterdir())) is (how == signal.SIGKILL)
+    assert process.exitcode == (-9 if how == signal.SIGKILL else 128 + signal.SIGTERM)
+
+
+def test_a_program_that_ignores_sigterm_is_killed(monkeypatch):
+    monkeypatch.setattr(lifetime, "PROGRAM_GRACE", 0.2)
+    with lifetime.program(["sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done"],
+                          stdout=subprocess.PIPE, text=True) as process:  # fmt: skip
+        assert process.stdout.readline() == "on\n"
+    assert process.returncode == -9
+
+
+def test_what_a_program_tells_is_told():
+    done = lifetime.ran(["sh", "-c", "echo out; echo err >&2; cat; exit 3"])
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+    with pytest.raises(FileNotFoundError):
+        lifetime.ran(["no-such-program"])
+
+
+def working(told) -> None:
+    """A worker that sends what it would leave behind, and what it and its programs do at Ctrl-C."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.kill(os.getpid(), signal.SIGINT)
+    lifetime.begin_worker()
+    multiprocessing.set_start_method("spawn", force=True)
+    left = []
+    resource_tracker.register = lambda *told: left.append(told)
+    with tqdm(total=1, disable=True):
+        told.send(left)
+    os.kill(os.getpid(), signal.SIGINT)
+    told.send(lifetime.ran(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
+
+
+def test_a_worker_is_deaf_to_ctrl_c_but_its_programs_are_not_and_it_leaves_no_semaphore():
+    _, heard = started(working)
+    assert all_heard(heard) == [[], -signal.SIGINT]
+
+
+def interrupted_while_starting(told) -> None:
+    """A process that hears Ctrl-C while it starts a worker."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        with lifetime.without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            told.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    except KeyboardInterrupt:
+        told.send("afterwards")
+    told.send(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before)
+
+
+def test_ctrl_c_while_a_worker_is_started_comes_afterwards():
+    _, heard = started(interrupted_while_starting)
+    assert all_heard(heard) == [True, "afterwards", True]
+
+
+def test_a_second_sigterm_does_not_interrupt_what_the_first_has_begun():
+    process, heard = started(terminated_twice)
+    assert all_heard(heard) == ["first", "cleaned"]
+    process.join()
+    assert process.exitcode == 143
+
+
+def terminated_twice(told) -> None:
+    """A process that hears SIGTERM while it cleans up after one."""
+    with lifetime.terminable():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        finally:
+            told.send("first")
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+            told.send("cleaned")
+
+
+def ended(tmp_path, *flags):
+    """A run in a process group of its own, its errors in a file."""
+    flags = ["--backend", "cpu", "--results", tmp_path / "results", "--folder", tmp_path, *flags]
+    with (tmp_path / "errors").open("w") as errors:
+        return psutil.Popen(
+            [sys.executable, "-m", "tests.experiments.toy_ended", *map(str, flags)],
+            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "runs", "plainly"),
+    [
+        (signal.SIGINT, 2, True),
+        *(nightly(how, 2, False) for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)),
+        *(nightly(how, 2, True) for how in (signal.SIGTERM, signal.SIGKILL)),
+        *(nightly(how, 1, False) for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)),
+    ],
+)
+def test_nothing_outlives_a_run_but_what_it_keeps(how, runs, plainly, tmp_path):
+    main = ended(tmp_path, "--runs", runs, *(["--plainly"] if plainly else []))
+    found = []
+    try:
+        found = begun(main, " ".join(toy_ended.SLEEP))
+        assert len(list(tmp_path.glob("peer-*"))) == 1
+        (os.killpg if how == signal.SIGINT else os.kill)(main.pid, how)
+        assert main.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[how]
+        assert gone(found, 8)
+    finally:
+        for process in (main, *found):
+            if process.is_running():
+                process.kill()
+    assert bool(list(tmp_path.glob("peer-*"))) is (how == signal.SIGKILL and runs == 1)  # nobody is left to
+    errors = (tmp_path / "errors").read_text()
+    assert "Traceback" not in errors
+    assert "leaked" not in errors
+    if how != signal.SIGKILL:
+        assert {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[how] in errors
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5, 1.0])
+def test_ctrl_c_while_the_process_of_a_run_imports_shows_no_traceback(seconds, tmp_path):
+    main = ended(tmp_path, "--runs", 2)
+    try:
+        while not any("spawn_main" in told_by(one) for one in main.children()):
+            assert main.is_running()
+            time.sleep(0.005)
+        time.sleep(seconds)
+        os.killpg(main.pid, signal.SIGINT)
+        assert main.wait(20) == 130
+    finally:
+        if main.is_running():
+            main.kill()
+    errors = (tmp_path / "errors").read_text()
+    assert "error: interrupted; the finished cases" in errors
+    assert "Traceback" not in errors
+    assert "leaked" not in errors

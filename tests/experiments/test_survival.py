@@ -86,6 +86,22 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
     assert len(log.read_text().splitlines()) <= 24 + len(done)  # what was finished was not measured again
 
 
+def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path):
+    log = tmp_path / "log"
+    flags = ("--results", tmp_path, "--repeats", 2, "--seconds", 0.1, "--log", log)
+    process, _ = started(toy.run, argv(*flags))
+    while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < 3):
+        time.sleep(0.005)
+    process.terminate()
+    process.join()
+    assert process.exitcode == 143
+    folder = only(tmp_path)
+    assert provenance(folder)["status"] == "terminated"
+    assert len(read_table(folder)) >= 2 * 2
+    assert run("--resume", folder) == 0
+    same_table(folder, whole)
+
+
 def test_a_disk_that_fills_up_and_is_freed(whole, tmp_path, capsys):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import md
 from experiments.core import Settings, main, record
 
 
@@ -27,7 +28,7 @@ class Config(Settings):
 
 
 def measure(case):
-    """Two rows, but none of size 3; size 13 breaks, and 99 kills."""
+    """Two rows, but none of size 3; size 13 breaks, 14 is a fault of a simulation, and 99 kills."""
     if case.log:
         with open(case.log, "a") as file:
             file.write(f"{case.size} {case.colour} {case.seed} {os.getpid()}\n")
@@ -37,6 +38,8 @@ def measure(case):
     if case.size == 13:
         time.sleep(0.5)  # so that those beside it are finished
         raise ValueError("size 13 breaks")
+    if case.size == 14:
+        raise md.NonFiniteState(7, 3)
     if case.size != 3:
         yield {"area": case.size**2, "share": case.size / 7, "part": None, "name": case.colour[0]}
         yield {"area": -case.size, "share": float("nan"), "part": case.seed, "name": "x" * 20}

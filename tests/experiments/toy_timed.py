@@ -1,5 +1,6 @@
 """An experiment that times, for the tests of the core: what its rounds give is known."""
 
+import multiprocessing
 import os
 import time
 from dataclasses import dataclass
@@ -7,7 +8,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import ClassVar
 
+import md
 from experiments.core import TimedSettings, main
+from experiments.core.settings import UsageError
+
+ERRORS = {
+    13: ValueError("size 13 breaks"),
+    14: md.NonFiniteState(7, 3),
+    15: UsageError("--size 15; allowed: less"),
+    16: KeyError("size 16"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,11 @@ class Config(TimedSettings):
 
 
 def measure(case, begin=0):
-    """A row a colour in each round, then one that is no sample; size 13 breaks in round 1, 99 kills there."""
+    """A row a colour in each round, then one that is no sample; `ERRORS` come in round 1; 99 kills."""
     for number in range(begin, case.rounds):
         time.sleep(case.seconds)
-        if number == 1 and case.size == 13:
-            raise ValueError("size 13 breaks")
+        if number == 1 and case.size in ERRORS:
+            raise ERRORS[case.size]
         if number == 1 and case.size == 99:
             os.kill(os.getpid(), 9)
         if case.log:
@@ -58,7 +68,8 @@ def draw(table, out: Path) -> None:
 
 
 def run(arguments: list[str], told: Connection) -> None:
-    """In a process of its own."""
+    """In a process of its own, which may begin others."""
+    multiprocessing.current_process()._config["daemon"] = False
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         main(Config, measure, draw, {"size": (1,), "runs": 1}, arguments)
