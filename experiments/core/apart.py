@@ -17,7 +17,7 @@ from md import BackendUnavailableError, SimulationFault
 from md.interrupt import held_back
 
 Round = tuple[list[dict], int | None]
-# Errors of `measure` whose message is enough for who started the run.
+# Errors of `measure` that the terminal tells by their message alone.
 EXPECTED = (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError)
 
 
@@ -42,7 +42,7 @@ class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
 
 
 class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
-    """What `measure` raised in another process, as text, for an error itself may not survive the way.
+    """What `measure` raised in another process, as text: not every error can be pickled and read back.
 
     Args:
         message: for the terminal.

@@ -177,7 +177,7 @@ def working(told) -> None:
     told.send(lifetime.ran(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
 
 
-def test_a_worker_is_deaf_to_ctrl_c_but_its_programs_are_not_and_it_leaves_no_semaphore():
+def test_a_worker_ignores_ctrl_c_its_programs_do_not_and_it_leaves_no_semaphore():
     _, heard = started(working)
     assert all_heard(heard) == [[], -signal.SIGINT]
 
