@@ -39,7 +39,7 @@ FORMAT, VERSION = "spatial-locality checkpoint", 2
 LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
 MEMORIES = {  # by whose they are, the names that what is in a registry gives its own
     "integrator": ("elapsed",),
-    "reorder": ("order", "last", "home"),
+    "reorder": ("applied", "order", "last", "home"),
     "surroundings": ("given", "renewed"),
 }
 COPIES = 3  # of the arrays that there are at one time: as read, as a state, and as particles

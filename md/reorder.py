@@ -114,7 +114,9 @@ class Reorder:
     @property
     def memory(self) -> dict[str, np.ndarray]:
         """Host arrays of what outlives a step beside the particles, for `remember`."""
-        kept = {} if self.mode == "data" else {"order": self._backend.download(self._order)}
+        kept = {"applied": np.array([self.is_applied], np.int32)}
+        if self.mode != "data":
+            kept["order"] = self._backend.download(self._order)
         if isinstance(self.schedule, Watching):
             kept |= self.schedule.memory
         return kept
@@ -133,6 +135,10 @@ class Reorder:
             if order is None or order.dtype != np.int32 or not np.array_equal(np.sort(order), np.arange(n)):
                 raise ValueError(f"order {order!r:.100}; allowed: a permutation of {n} slots, int32")
             self._order[...] = self._backend.upload(order)
+        applied = memory.get("applied", np.ones(1, np.int32))  # older files do not tell
+        if applied.dtype != np.int32 or applied.shape != (1,) or applied[0] not in (0, 1):
+            raise ValueError(f"applied {applied!r:.100}; allowed: 0 or 1, int32, shape (1,)")
+        self.is_applied = bool(applied[0])
         if isinstance(self.schedule, Watching):
             self.schedule.remember(memory)
 

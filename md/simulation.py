@@ -348,7 +348,6 @@ class Simulation:
             simulation = cls(saved.state, **choices, post_mortem=post_mortem)
             if choices.get("reorder") is not None and saved.holds("reorder", choices["reorder"]):
                 simulation._reorder.remember(saved.memory["reorder"])
-                simulation._reorder.is_applied = saved.step > 0
             simulation._integrator.remember(saved.memory["integrator"])
             if saved.holds("surroundings", choices.get("surroundings", ())):
                 remember(simulation.surroundings, saved.memory["surroundings"])

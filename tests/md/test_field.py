@@ -147,6 +147,15 @@ class TestField:
             with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*16777216"):
                 make()
 
+    @pytest.mark.parametrize("cells", [np.array([2**22] * 3), np.array([2048] * 3, np.int32)])
+    def test_of_three_integers_whose_product_wraps_to_nothing_is_refused(self, cells):
+        with np.errstate(over="ignore"):
+            assert np.prod(cells, dtype=cells.dtype) == 0  # so that it passes any limit
+        simulation = simulated(md.scenes.shared_gas(60, 0.1))
+        for make in (lambda: field(simulation, cells), lambda: Fields(3, cells)):
+            with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*16777216"):
+                make()
+
     def test_of_narrow_integers_is_that_of_pythons(self):
         seen, expected = (field(simulated(cloud()), cells) for cells in ((np.uint8(20),) * 2, (20, 20)))
         np.testing.assert_array_equal(seen.particles, expected.particles)

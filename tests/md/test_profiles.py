@@ -147,6 +147,10 @@ class TestProfiles:
             with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
                 Observer(1, cells=cells)
 
+    def test_integers_whose_product_wraps_to_nothing_are_refused(self):
+        with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
+            look(simulated(md.scenes.shared_gas(60, 0.1), "cpu"), [], np.array([2**22] * 3))
+
     @pytest.mark.parametrize("profiles", [3, [Profile(0), "z"], {Profile(0): 1}, None])
     def test_profiles_that_are_none_are_refused(self, profiles):
         with pytest.raises(TypeError, match=r"profiles.* = .*allowed: .*md\.Profile"):

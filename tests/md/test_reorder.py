@@ -259,6 +259,17 @@ class TestAtOnce:
         with pytest.warns(md.NotYetReordered, match="step 4: no reorder along 'row'"):
             another.accesses()
 
+    @pytest.mark.parametrize("mode", md.reorder.MODES)
+    def test_a_loaded_run_knows_whether_it_was_reordered(self, backend, mode, tmp_path):
+        simulation = self.simulated(backend, mode, md.Never())
+        simulation.run(3)
+        simulation.save(tmp_path / "before.npz")
+        with pytest.warns(md.NotYetReordered, match="step 3: no reorder along 'hilbert'"):
+            md.Simulation.load(tmp_path / "before.npz", backend).accesses()
+        simulation.reorder()
+        simulation.save(tmp_path / "after.npz")
+        md.Simulation.load(tmp_path / "after.npz", backend).accesses()
+
     def test_without_a_reorder_is_refused(self, backend):
         message = r'reorder = None; allowed: an md\.Reorder.*reorder=md\.Reorder\("hilbert", '
         with pytest.raises(ValueError, match=message):
