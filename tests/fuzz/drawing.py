@@ -147,7 +147,7 @@ def number(draw: Draw) -> Any:
             np.timedelta64(3, "s"),
             np.timedelta64("NaT"),
             np.datetime64("2020-01-01"),
-            np.datetime64("NaT"),
+            np.datetime64("NaT", "s"),
             datetime.date(2020, 1, 1),
             datetime.timedelta(3),
         )
