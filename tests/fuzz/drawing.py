@@ -145,7 +145,7 @@ def number(draw: Draw) -> Any:
     return draw.choice(
         (
             np.timedelta64(3, "s"),
-            np.timedelta64("NaT"),
+            np.timedelta64("NaT", "s"),
             np.datetime64("2020-01-01"),
             np.datetime64("NaT", "s"),
             datetime.date(2020, 1, 1),

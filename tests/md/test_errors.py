@@ -41,7 +41,7 @@ class TestBox:
         for wrong in ("x", b"x", None, md, np.bool_, Fraction(1, 3)):
             with refused(r"(pos|apart) = .* of class .*; allowed: an array of real numbers", TypeError):
                 call(wrong)
-        for wrong in (1.0, np.True_, np.timedelta64("NaT"), [np.True_], [[True, 1.0]],
+        for wrong in (1.0, np.True_, np.timedelta64("NaT", "s"), [np.True_], [[True, 1.0]],
                       [[1 + 2j, 3]], np.zeros((2, 2, 2)), np.zeros((1, 3)), [["1", "2"]]):  # fmt: skip
             with refused(r"(pos|apart) .*; allowed: "):
                 call(wrong)
