@@ -51,18 +51,12 @@ class Airfoil:
 
     def __post_init__(self):
         object.__setattr__(self, "name", text("name of an airfoil", self.name))
-        of = f"outline of {self.name!r}"
-        outline = np.array(array(of, self.outline, "fiu", "real numbers, in chords", ("m", 2)), np.float64)
+        of, kinds = f"outline of {self.name!r}", ("fiu", "real numbers, in chords", ("m", 2))
+        outline = np.array(array(of, self.outline, *kinds, finite=True, outside="in chords"), np.float64)
         if not 3 <= len(outline) <= 2 * MOST_POINTS:
             raise ValueError(
                 f"{of} of shape {outline.shape}; allowed: (m, 2) with m of at least 3, up to "
                 f"{2 * MOST_POINTS}"
-            )
-        finite = np.isfinite(outline).all(axis=1)
-        if not finite.all():
-            k = int(finite.argmin())
-            raise ValueError(
-                f"outline[{k}] = {outline[k].tolist()} of {self.name!r}; allowed: finite numbers, in chords"
             )
         steps = np.hypot(*(np.roll(outline, -1, axis=0) - outline).T)
         if steps.min() <= SAME:

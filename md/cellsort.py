@@ -38,8 +38,8 @@ class CellSort:
 
     def __init__(self, order: str | Curve, n: int, grid: Grid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
-        grid.require_memory(RANKING, checks.host_memory())
-        grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory())
+        grid.require_memory(RANKING, checks.host_memory)
+        grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
         ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
         self.rank = backend.upload(ranks)
         row_major = bool((ranks == np.arange(grid.size)).all())

@@ -7,6 +7,7 @@ from typing import Any
 from sfc import Curve
 from sfc.checks import (
     array,
+    bytes_shown,
     fits,
     flag,
     function,
@@ -32,6 +33,7 @@ from sfc.checks import (
 
 __all__ = [
     "array",
+    "bytes_shown",
     "fits",
     "flag",
     "function",

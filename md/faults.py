@@ -1,5 +1,6 @@
 """What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
 
+import copyreg
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -80,6 +81,8 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
         particle: id of a particle concerned, one of them where there are several.
         state: `Remains`, the arrays as they lay when the fault was read; None where nothing was kept.
         saved: path of the file that holds them; None without one.
+
+    A copy made by `pickle` has the same message and attributes.
     """
 
     def __init__(self, message: str, step: int, particle: int):
@@ -87,6 +90,10 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
         self.step, self.particle = step, particle
         self.state: Remains | None = None
         self.saved: Path | None = None
+
+    def __reduce__(self):
+        # The constructors take other arguments than the message, which is what a base class would give them.
+        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)
 
     def keep(self, remains: Remains, folder: Path | None = None) -> Self:
         """Take what is left along, and save it as `fault-<step>.npz` in a folder.

@@ -66,7 +66,7 @@ class Foresight:
     def reordered(self, step: int) -> None:
         """Take note of a reorder just before a step, and find the interval anew.
 
-        A second one before the same step teaches nothing.
+        A second reorder before the same step is ignored.
         """
         if self._starts and self._starts[-1] == step:
             return

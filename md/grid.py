@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -70,9 +71,9 @@ class Grid:
         self.size = math.prod(self.shape)
         if self.size > MAX_CELLS:
             raise ValueError(
-                f"{self.size} cells of side {cutoff} in a box of {box.lengths}, {4 * self.size:,} bytes or "
-                f"more; allowed: up to {MAX_CELLS} (int32 cell numbers); take a smaller box, or another unit "
-                "of length, in which particles are larger"
+                f"{checks.shown(self.size)} cells of side {cutoff} in a box of {box.lengths}, which take "
+                f"{checks.bytes_shown(4 * self.size)}; allowed: up to {MAX_CELLS} (int32 cell numbers); take "
+                "a smaller box, or another unit of length, in which particles are larger"
             )
         self.record = np.zeros(1, record_dtype(box.dim, precision))
         for axis, (length, periodic, count) in enumerate(
@@ -92,12 +93,12 @@ class Grid:
         other.backend = backend
         return other
 
-    def require_memory(self, each: int, free: int) -> None:
+    def require_memory(self, each: int, free: Callable[[], int]) -> None:
         """Refuse cells that need more memory than there is: a box may be large and have few particles in it.
 
         Args:
             each: bytes of a cell.
-            free: bytes that there are.
+            free: tells the bytes that there are; not called for cells of up to `sfc.checks.SMALL` bytes.
 
         Raises:
             ValueError: they do.
@@ -105,7 +106,7 @@ class Grid:
         remedy = (
             "take a smaller box, or search='lbvh' without a reorder, which needs memory for particles alone"
         )
-        checks.memory(f"{self.size} cells of a box of {self.box.lengths}", each * self.size, free, remedy)
+        checks.room(f"{self.size} cells of a box of {self.box.lengths}", each * self.size, remedy, free)
 
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
         """Sort key of each particle: the table's entry for its cell.

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import signal
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
 @contextmanager
-def held_back(presses: float = math.inf):
+def held_back(presses: float = math.inf) -> Iterator[Sequence]:
     """Holds an interrupt from the keyboard back until the block is done.
 
     Only Python's main thread gets interrupts; in any other this does nothing.
 
     Args:
         presses: so many are held back; one more interrupts the block.
+
+    Yields:
+        What is not empty from the first press on, so that the block may end early.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
-        yield
+        yield ()
         return
     pressed = []
 
@@ -31,7 +35,7 @@ def held_back(presses: float = math.inf):
 
     signal.signal(signal.SIGINT, press)
     try:
-        yield
+        yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
     if pressed and callable(before):

@@ -99,6 +99,7 @@ def mean_free_path(filling_fraction: float, dim: int = 3) -> float:
 
     Chapman and Cowling (1970).
     """
+    dim = checks.integer("dim", dim, 2, 3)
     speed = math.sqrt(math.pi / 2) if dim == 2 else math.sqrt(8 / math.pi)  # at temperature 1
     rate = collision_rate(filling_fraction, 1.0, dim)
     return speed / rate if rate else math.inf

@@ -99,7 +99,7 @@ class Loop:
         return elapsed[0]
 
     def see(self) -> None:
-        """Look and act on it at once, for somebody who wants to know how things stand."""
+        """Look for faults and act on them at once, before the state is read."""
         self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
 
     def reorder(self) -> None:
@@ -192,7 +192,7 @@ class Loop:
                 part(step + k)
 
     def _timed_piece(self, watched: bool, plan: Plan) -> Plan:
-        """Take a piece, and its time if somebody goes by it."""
+        """Take a piece, and its time if the schedule goes by times."""
         first = self._backend.mark() if watched else None
         plan = self.pieces.take(plan, self.step)
         if watched and self.pieces.launched:

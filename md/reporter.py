@@ -44,11 +44,15 @@ def checked(reporters: Sequence[Reporter]) -> tuple[Reporter, ...]:
 def interval_of(reporter: Reporter) -> int:
     """The interval of a reporter as a Python integer, which no step makes wrap.
 
+    It is asked for at each report, so an `int` of at least 1 is returned at once.
+
     Raises:
         TypeError: it is no integer.
         ValueError: it is below 1.
     """
-    return checks.integer(f"interval of {type(reporter).__name__}", reporter.interval, unit="steps")
+    if type(interval := reporter.interval) is int and interval > 0:
+        return interval
+    return checks.integer(f"interval of {type(reporter).__name__}", interval, unit="steps")
 
 
 def released(reporters: Sequence[Reporter]) -> None:
@@ -98,11 +102,15 @@ class Reports:
         step = simulation.step
         if step != self._step:
             self._step, self._made = step, []
-        for reporter in reporters:
-            if step % interval_of(reporter) == 0 and not _among(reporter, self._made):
-                with held_back(presses=1):
-                    reporter.report(simulation)
-                    self._made.append(reporter)
+        due = [r for r in reporters if step % interval_of(r) == 0 and not _among(r, self._made)]
+        if not due:
+            return
+        with held_back(presses=1) as pressed:
+            for reporter in due:
+                reporter.report(simulation)
+                self._made.append(reporter)
+                if pressed:
+                    break
 
 
 def _among(reporter: Reporter, others: Sequence[Reporter]) -> bool:

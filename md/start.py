@@ -12,10 +12,8 @@ from md.state import Particles
 from md.treesearch import TreeSearch
 from md.watch import Watch
 
-CELLS_EACH, MOST_CELLS = (
-    64,
-    2**20,
-)  # of a particle, and besides; where there are more, a tree does without them
+# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.
+CELLS_EACH, MOST_CELLS = 64, 2**20
 
 
 def begin(
@@ -29,7 +27,7 @@ def begin(
         particles: of the run.
         grid: of the run.
         backend: of the run.
-        reach: of the law, in d; None where nobody asks for pairs, which may be many.
+        reach: of the law, in d; None where the pairs are not needed, for they may be many.
 
     Returns:
         What `Watch.begin` does.

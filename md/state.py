@@ -80,11 +80,6 @@ class State:
         pos, vel = (_floats(name, given, ("n", box.dim)) for name, given in (("pos", pos), ("vel", vel)))
         if vel.shape != pos.shape:
             raise ValueError(f"vel of shape {vel.shape}; allowed: that of pos, {pos.shape}")
-        for name, array in (("pos", pos), ("vel", vel)):
-            finite = np.isfinite(array).all(axis=1)
-            if not finite.all():
-                i = int(finite.argmin())
-                raise ValueError(f"{name}[{i}] = {array[i].tolist()}; allowed: finite numbers")
         outside = box.outside(pos)
         if outside.any():
             i = int(outside.argmax())
@@ -138,17 +133,21 @@ class State:
         order = checks.array("order", order, "iu", "integers, or flags", ("m",))
         if len(order) > n:
             raise ValueError(f"order of {len(order)} entries; allowed: up to {n}, distinct indices")
+        remedy = f"they are indices of {n} particles"
+        order = checks.array("order", order, "iu", "integers", ("m",), low=0, high=n - 1, outside=remedy)
         order = order.astype(np.intp)
-        if len(order) and not 0 <= order.min() <= order.max() < n:
-            wrong = order[(order < 0) | (order >= n)][0]
-            raise ValueError(f"order holds {wrong}; allowed: 0 .. {n - 1}, indices of {n} particles")
         radius = None if self.radius is None else self.radius[order]
         return State(self.pos[order], self.vel[order], self.box, self.id[order], radius)
 
 
 def sphere_volume(dim: int) -> float:
-    """Volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (a disc's area) in 2D."""
-    return np.pi / 6 if dim == 3 else np.pi / 4
+    """Volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (a disc's area) in 2D.
+
+    Raises:
+        TypeError: a dimension that is no integer.
+        ValueError: another than 2 or 3.
+    """
+    return np.pi / 6 if checks.integer("dim", dim, 2, 3) == 3 else np.pi / 4
 
 
 def mean_volume(radius: np.ndarray | None, dim: int) -> float:
@@ -179,7 +178,8 @@ def _floats(name: str, values, shape: tuple[int | str, ...], remedy: str = "") -
     wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     checks.room(f"a copy of {name}", wanted.itemsize * array.size, "take fewer particles")
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        return np.array(array, dtype=wanted, order="C")
+        copy = np.array(array, dtype=wanted, order="C")
+    return checks.array(name, copy, "f", "real numbers", shape, finite=True)
 
 
 class Particles:
@@ -256,9 +256,9 @@ class Particles:
             vel: likewise.
             radius: as many as the particles have, filled.
         """
-        nobody = self.backend.empty(0, np.int32)
+        no_id = self.backend.empty(0, np.int32)
         self.backend.kernels(__name__).gather(
-            self.n, order, self.pos, self.vel, nobody, self.radius, pos, vel, nobody, radius
+            self.n, order, self.pos, self.vel, no_id, self.radius, pos, vel, no_id, radius
         )
 
     def swap(self) -> None:

@@ -6,8 +6,8 @@ the order of their ids, whatever their order in memory: a row is the same partic
 ids are not 0 .. n - 1, they are logged as `particles/id`. Diameter and mass are 1 and the type is "A", the
 schema's defaults, but for the diameters of particles that have radii. In 2D `dimensions` is 2, z is 0 and so
 is the box's third length. The schema has no open axes, readers take every axis for periodic: the flags are
-logged as `periodic` (1 or 0 an axis), for who measures distances. What is logged stands in the first frame
-and holds for all.
+logged as `periodic` (1 or 0 an axis), for programs that measure distances. What is logged stands in the first
+frame and holds for all.
 
 GSD: https://gsd.readthedocs.io
 """

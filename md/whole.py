@@ -1,7 +1,7 @@
 """Files that are whole or not there, and files that one process at a time appends to.
 
 What is written stands beside its place under a name of its own until it is whole and on the disk, and takes
-its place in one move: whoever reads sees one whole file or another, however many processes write. Where the
+its place in one move: a reader sees one whole file or another, however many processes write. Where the
 place is a link, the file that it leads to is replaced and the link stays; what a partial name leads to is
 never written. A new file has the permissions that the system gives new files, one that takes the place of
 another has those of that one. The partial file of a process that was killed goes when the next is written.

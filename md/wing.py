@@ -1,9 +1,9 @@
 """A wing in a stream of discs: particles against segments of its outline, by the tree where there is one.
 
 A disc touches the point of the outline that is nearest to its centre, so that it has one contact with the
-wing and no more, at an edge too, and its force no matter of who comes first. The force on it is that of a
-wall: K (r - s) along the outward normal for a centre at s < r from the outline (less than 0 inside), with a
-dashpot against its velocity along the normal. A centre deeper inside than `depth` is let go.
+wing and no more, at an edge too, and the order of the discs does not change its force. The force on it is
+that of a wall: K (r - s) along the outward normal for a centre at s < r from the outline (less than 0
+inside), with a dashpot against its velocity along the normal. A centre deeper inside than `depth` is let go.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from md.airfoil import LONGEST, Airfoil, placement
 from md.backend import Backend
 from md.backend.base import Array
-from md.checks import array, instance, number
+from md.checks import array, instance, number, refuse_value
 from md.grid import Grid
 from md.laws.walls import RADIUS
 from md.outline import distances, from_outline, packed
@@ -102,11 +102,9 @@ class Wing(Surrounding):
             TypeError: what is no array.
             ValueError: another shape, a dtype that is not of real numbers, or a number that is not finite.
         """
-        pos = np.ascontiguousarray(array("pos", pos, "fiu", "real numbers, in d", ("p", 2)), np.float64)
-        good = (np.abs(pos) <= LONGEST).all(axis=1)
-        if not good.all():
-            i = int(good.argmin())
-            raise ValueError(f"pos[{i}] = {pos[i].tolist()}; allowed: finite numbers up to {LONGEST:g}, in d")
+        bounds = {"low": -LONGEST, "high": LONGEST, "finite": True, "outside": "they are in d"}
+        pos = array("pos", pos, "fiu", "real numbers, in d", ("p", 2), **bounds)
+        pos = np.ascontiguousarray(pos, np.float64)
         found, segments = np.empty(len(pos)), self.segments()
         distances(len(pos), len(segments), pos, packed(segments), found)
         return found
@@ -141,7 +139,7 @@ class WingContact(Bound):
         wing: the choice.
         particles: that it meets.
         grid: of the particles.
-        search: of the particles; its boxes are asked for who is near, if it has some, else every particle is.
+        search: of the particles; its boxes find those near the wing, if it has some; else all are tested.
         backend: where they live.
 
     Attributes:
@@ -189,8 +187,9 @@ class WingContact(Bound):
             ValueError: it is none of this wing's.
         """
         found = memory.get("given")
-        if found is None or found.shape != self._given.shape or not np.isfinite(found).all():
-            raise ValueError(f"given = {found!r}; allowed: {self._given.shape} finite numbers")
+        if found is None:
+            raise refuse_value("given", found, f"{self._given.shape} finite numbers")
+        found = array("given", found, "fiu", "finite numbers", self._given.shape, finite=True)
         self._given[...] = self._backend.upload(found.astype(np.float64))
 
     def push(self, force: Array) -> None:

@@ -39,6 +39,11 @@ def curves(dim: int | None = None) -> tuple[str, ...]:
     return tuple(sorted(built_in | {name for name, its in _registered if dim is None or dim == its}))
 
 
+def is_curve(name: str, dim: int) -> bool:
+    """Whether `curves(dim)` has a name, without listing all."""
+    return (name, dim) in _registered or (name in CURVES and dim in CURVES[name][1])
+
+
 def curve(name: str, dim: int, **options) -> Curve:
     """A curve of the catalogue.
 
@@ -56,8 +61,9 @@ def curve(name: str, dim: int, **options) -> Curve:
             that the curve does not take.
     """
     dim = checks.integer("dim", dim)
-    checks.instance("name", name, str, f"a name, one of {_list(dim)}")
-    if name not in curves(dim):
+    if not isinstance(name, str):
+        raise checks.refuse_class("name", name, f"a name, one of {_list(dim)}")
+    if not is_curve(name, dim):
         if name in curves():
             there = " and ".join(f"{d}D" for d in _dims(name))
             raise ValueError(

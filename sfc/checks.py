@@ -10,7 +10,7 @@ Truth values, `timedelta64` and masked arrays are no integers.
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -353,6 +353,7 @@ def array(
     *,
     low: float | None = None,
     high: float | None = None,
+    finite: bool = False,
     outside: str = "",
 ) -> np.ndarray:
     """The values as an array of native byte order; a copy only where one is needed.
@@ -367,6 +368,7 @@ def array(
         remedy: what to do where the dtype is wrong.
         low: lowest value allowed; None for no bound. NaN is outside every bound.
         high: highest value allowed; None for no bound.
+        finite: whether NaN, infinities, and what is infinite as a float64 are refused.
         outside: what to do where a value is out of range.
 
     Raises:
@@ -394,26 +396,33 @@ def array(
     if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
     fits(name, found, kinds, allowed, shape, remedy)
-    if 0 in found.strides:  # numbers repeated, which take no memory until somebody copies them
+    if 0 in found.strides:  # numbers repeated, which take no memory until they are copied
         room(name, 8 * found.size, "give fewer at a time")
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
         return found.astype(np.int64)
-    if found.size and (low is not None or high is not None):
-        _require_between(name, found, low, high, outside)
+    if found.size and (finite or low is not None or high is not None):
+        _require_between(name, found, low, high, finite, outside)
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
 def _require_between(
-    name: str, values: np.ndarray, low: float | None, high: float | None, remedy: str
+    name: str, values: np.ndarray, low: float | None, high: float | None, finite: bool, remedy: str
 ) -> None:
     low, high = -math.inf if low is None else low, math.inf if high is None else high
-    if low <= values.min().item() <= values.max().item() <= high:
+    least, most = values.min().item(), values.max().item()
+    if low <= least <= most <= high and not (finite and (math.isinf(least) or math.isinf(most))):
         return
-    bad = np.unravel_index(int(np.argmin((values >= low) & (values <= high))), values.shape)
+    wide = values
+    if values.dtype.kind == "f":  # a float32 would be compared with the bound as a float32
+        with np.errstate(over="ignore"):
+            wide = values.astype(np.float64)
+    good = (wide >= low) & (wide <= high)
+    if finite:
+        good &= np.isfinite(wide)
+    bad = np.unravel_index(int(np.argmin(good)), values.shape)
     place = ", ".join(str(int(k)) for k in bad)
-    raise ValueError(
-        _message(f"{name}[{place}] = {values[bad].item()}", f"values{_range(low, high)}", remedy)
-    )
+    allowed = ("finite numbers" if finite else "values") + _range(low, high)
+    raise ValueError(_message(f"{name}[{place}] = {values[bad].item()}", allowed, remedy))
 
 
 def fits(
@@ -443,19 +452,20 @@ def fits(
         raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
 
-def room(name: str, needed: int, remedy: str) -> None:
-    """Refuse an array that the memory of the host does not hold, before it is asked for.
+def room(name: str, needed: int, remedy: str, free: Callable[[], int] | None = None) -> None:
+    """Refuse an array that memory does not hold, before it is asked for.
 
     Args:
         name: what is to be allocated, in words.
         needed: bytes of it; up to `SMALL` of them are allowed without a look.
         remedy: what to do instead.
+        free: tells the bytes that there are; None for `host_memory`.
 
     Raises:
-        ValueError: more bytes than `host_memory()`.
+        ValueError: more bytes than that.
     """
     if needed > SMALL:
-        memory(name, needed, host_memory(), remedy)
+        memory(name, needed, (free or host_memory)(), remedy)
 
 
 def memory(name: str, needed: int, free: int, remedy: str) -> None:
@@ -471,8 +481,8 @@ def memory(name: str, needed: int, free: int, remedy: str) -> None:
         ValueError: more is needed than is free.
     """
     if needed > free:
-        found = f"{name}: {_bytes(needed)} are needed"
-        raise ValueError(_message(found, f"up to {_bytes(free)}, which are free", remedy))
+        found = f"{name}: {bytes_shown(needed)} are needed"
+        raise ValueError(_message(found, f"up to {bytes_shown(free)}, which are free", remedy))
 
 
 def host_memory() -> int:
@@ -504,7 +514,8 @@ def host_memory() -> int:
     return max(free, 0)
 
 
-def _bytes(count: int) -> str:
+def bytes_shown(count: int) -> str:
+    """A number of bytes as it stands in a message: in full, or as a power of 2 where that is too long."""
     if count >= 2**500:
         return f"more than 2**{count.bit_length() - 1} bytes"
     return f"{count:,} bytes ({count / 2**30:.3g} GiB)"

@@ -59,7 +59,7 @@ def parse_curve(text: str, where: str = "grammar") -> Curve:
 
     Args:
         text: TOML, as in a file.
-        where: whose text it is, to begin a message with.
+        where: name of the file or the grammar, at the beginning of a message.
 
     Returns:
         The curve.

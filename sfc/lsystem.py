@@ -178,7 +178,7 @@ def checked_rules(where: str, rules: object) -> dict[str, str]:
     """The rules of a grammar as a dict.
 
     Args:
-        where: whose they are, to begin a message with.
+        where: name of the grammar, at the beginning of a message.
         rules: what was given.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sfc import checks, pancake, scans
-from sfc.catalogue import curve, curves
+from sfc.catalogue import curve, curves, is_curve
 from sfc.curve import Curve
 from sfc.gilbert import gilbert
 from sfc.ordering import Ordering, checked_shape
@@ -55,16 +55,17 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
             option the ordering does not take, or a box whose embedding cube needs more than 64 bits.
     """
     shape = checked_shape(shape)
-    allowed = f"an sfc.Curve, or one of {', '.join(orderings(len(shape)))}"
-    checks.instance("order", order, (str, Curve), allowed)
-    if isinstance(order, str) and order not in orderings(len(shape)):
+    if not isinstance(order, (str, Curve)):
+        known = ", ".join(orderings(len(shape)))
+        raise checks.refuse_class("order", order, f"an sfc.Curve, or one of {known}")
+    if isinstance(order, str) and not _is_ordering(order, len(shape)):
         known = ", ".join(orderings(len(shape)))
         raise ValueError(
             f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}"
         )
     if isinstance(order, str) and order in SCANS:
         factory = SCANS[order][0]
-        taken = list(inspect.signature(factory).parameters)[1:]
+        taken = list(inspect.signature(factory).parameters)[1:] if options else []
         if set(options) - set(taken):
             raise ValueError(
                 f"ordering {order!r} does not take {sorted(options)}; allowed: {', '.join(taken) or 'none'}"
@@ -110,7 +111,7 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
         ValueError: as `ordering`, but for the shape it cannot fill.
     """
     shape = checked_shape(shape)
-    if not isinstance(order, str) or order not in COVERINGS or order not in orderings(len(shape)):
+    if not isinstance(order, str) or order not in COVERINGS or not _is_ordering(order, len(shape)):
         return ordering(order, shape, **options)
     around = COVERINGS[order](shape)
     whole = ordering(order, around, **options)
@@ -118,6 +119,11 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
         return whole
     walked = whole if whole.size <= SPARSE * math.prod(shape) else None
     return Ordering(order, shape, whole.rank, around=walked)
+
+
+def _is_ordering(name: str, dim: int) -> bool:
+    """Whether `orderings(dim)` has a name, without listing all."""
+    return (name in SCANS and dim in SCANS[name][1]) or is_curve(name, dim)
 
 
 def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:

@@ -55,10 +55,16 @@ def floored(shape: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=256)
 def along(count: int) -> str:
-    """How fractions of an order's length become indices, as code."""
+    """How fractions of an order's length become indices, as code that is right for 0 to 1 inclusive.
+
+    The largest float below the count bounds them before the cast, for one at or above 2**64 would wrap.
+    """
+    last = count - 1
+    if int(float(last)) > last:
+        last = int(np.nextafter(float(count), 0))
     return (
-        f"scale fractions of the length and floor them: np.minimum(np.floor(fraction * {count})"
-        f".astype(np.uint64), {count - 1})"
+        f"scale fractions of the length and floor them: np.minimum(np.floor(fraction * {count}), {last})"
+        f".astype(np.uint64)"
     )
 
 

@@ -30,7 +30,7 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
     """The four tables of an automaton from the two that encode.
 
     Args:
-        where: whose they are, to begin a message with.
+        where: name of the curve, at the beginning of a message.
         dim: dimensions.
         base: of a digit.
         rank: (states, base**dim) integers.
@@ -45,27 +45,25 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
         ValueError: what is no automaton of base**dim cells, or one over `MOST` states or cells.
     """
     cells = cells_of_a_state(where, dim, base)
-    rank, next = (
-        checks.array(
-            f"{where}: table `{name}`",
-            table,
-            "iu",
-            checks.INTEGERS,
-            ("states", cells),
-            "round whole numbers first, with np.rint(table).astype(np.int64)",
-        )
-        for name, table in (("rank", rank), ("next", next))
-    )
+    remedy = "round whole numbers first, with np.rint(table).astype(np.int64)"
+    rank = checks.array(f"{where}: table `rank`", rank, "iu", checks.INTEGERS, ("states", cells), remedy)
     states = len(rank)
-    if len(next) != states:
-        raise ValueError(
-            f"{where}: tables of shape {rank.shape} and {next.shape}; allowed: both (states, {cells})"
-        )
     if not 1 <= states <= MOST:
         raise ValueError(
             f"{where}: {states} states; allowed: 1 to {MOST}; merge those that say the same, as "
             f"sfc.curve_from_grammar does"
         )
+    next = checks.array(
+        f"{where}: table `next`",
+        next,
+        "iu",
+        checks.INTEGERS,
+        (states, cells),
+        remedy,
+        low=0,
+        high=states - 1,
+        outside="entries are rows of the tables",
+    )
     for s in range(states):
         if not np.array_equal(np.sort(rank[s]), np.arange(cells)):
             raise ValueError(
@@ -73,12 +71,6 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
                 f"allowed: a permutation of 0..{cells - 1}"
             )
     checks.integer(f"{where}: start", start, 0, states - 1, remedy="a state is a row of the tables")
-    if next.min() < 0 or next.max() >= states:
-        wrong = int(next.min()) if next.min() < 0 else int(next.max())
-        raise ValueError(
-            f"{where}: {wrong} in `next`, a state outside 0..{states - 1}; allowed: the row numbers of the "
-            f"tables"
-        )
     rank = np.array(rank, np.uint16, order="C")
     next = np.array(next, np.uint16, order="C")
     cell = np.argsort(rank, axis=1).astype(np.uint16)
@@ -92,7 +84,7 @@ def cells_of_a_state(where: str, dim: int, base: int) -> int:
     """Cells of a state: base**dim.
 
     Args:
-        where: whose they are, to begin a message with.
+        where: name of the curve, at the beginning of a message.
         dim: dimensions.
         base: of a digit.
 

@@ -57,7 +57,7 @@ def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
 
 
 def binned(inside: Inside, bins: tuple[int, ...]) -> np.ndarray:
-    """Sums over the particles in each part of the box; who is out of an open side is in none.
+    """Sums over the particles in each part of the box; those beyond an open side are in none.
 
     Args:
         inside: of a simulation.

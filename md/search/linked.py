@@ -36,7 +36,7 @@ class Linked(Search):
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
-        self.grid.require_memory(4, backend.free_memory())
+        self.grid.require_memory(4, backend.free_memory)
         self._keys = backend.empty(n, np.int32)
         self._head = backend.empty(self.grid.size, np.int32)
         self._next = backend.empty(n, np.int32)

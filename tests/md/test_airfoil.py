@@ -69,7 +69,7 @@ class TestOutline:
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_that_is_not_finite(self, value):
-        with refused(rf"outline\[2\] = \[1\.0, {value}\] of 'bad'; allowed: finite numbers, in chords"):
+        with refused(rf"outline of 'bad'\[2, 1\] = {value}; allowed: finite numbers; in chords"):
             Airfoil("bad", [(0, 0), (1, 0), (1, value)])
 
     @pytest.mark.parametrize(("after", "pair"), [(1, "1. and outline.2"), (4, "4. and outline.0")])

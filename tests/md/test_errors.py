@@ -57,9 +57,9 @@ class TestState:
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     def test_with_a_position_or_velocity_that_is_not_finite(self, value):
         wrong = [[1, 1, 1], [1, value, 1]]
-        with refused(rf"pos\[1\] = \[1\.0, {value}, 1\.0\]; allowed: finite"):
+        with refused(rf"pos\[1, 1\] = {value}; allowed: finite numbers"):
             md.State(wrong, REST, BOX)
-        with refused(rf"vel\[1\] = \[1\.0, {value}, 1\.0\]; allowed: finite"):
+        with refused(rf"vel\[1, 1\] = {value}; allowed: finite numbers"):
             md.State(AT, wrong, BOX)
 
     @pytest.mark.parametrize("x", [5.5, 5.0, -1e-9])
@@ -151,7 +151,7 @@ class TestState:
         ],
     )
     def test_taken_in_an_order_that_is_none(self, order):
-        with refused("order .*allowed: |id holds a repeated value"):
+        with refused(r"order.* allowed: |id holds a repeated value"):
             md.State(AT, REST, BOX).take(order)
 
     def test_of_more_particles_than_can_be_is_refused_before_anything_is_copied(self):

@@ -1,5 +1,6 @@
 """Starts that overlap, energy that explodes, lists that cannot be."""
 
+import pickle
 from itertools import cycle
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import md
 from md import watch
+from md.faults import Remains
 from tests import tiers
 from tests.md.test_search import every_precision
 
@@ -254,3 +256,42 @@ def test_lists_that_need_more_places_than_there_can_be_are_a_named_fault(fused, 
         assert fault.value.needed > 200 * 199
         assert len(fault.value.state.pos) == 201
     assert str(fault.value.at(12)).startswith("step 12: ")
+
+
+FAULTS = (
+    md.NonFiniteState(3, 7),
+    md.ParticleEscaped(3, 7),
+    md.OverlappingStart(7, 9, 0.25, 2, 0.5, by_radius=True),
+    md.OverlappingStart(7, None, 0.25, 2, 0.5),
+    md.EnergyExploded(3, 7, 1.5, 9.0, 2.0, 0.1),
+    md.ListOverflow(7, 100, 20, 3),
+    md.SimulationFault("step 3: something else", 3, 7),
+)
+
+
+def every_kind(kind: type) -> set[type]:
+    return {kind}.union(*map(every_kind, kind.__subclasses__()))
+
+
+@pytest.mark.quick
+def test_every_kind_of_fault_is_pickled_below():
+    ours = {kind for kind in every_kind(md.SimulationFault) if kind.__module__.startswith("md.")}
+    assert set(map(type, FAULTS)) == ours
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_fault_is_pickled_with_all_that_it_tells(fault, protocol, tmp_path):
+    left = Remains(np.eye(2, 3), np.zeros((2, 3)), np.array([7, 9], np.int32), BOX, 4, 0.1, np.ones(2))
+    for kept in (fault, pickle.loads(pickle.dumps(fault)).keep(left, tmp_path)):
+        copy = pickle.loads(pickle.dumps(kept, protocol))
+        assert (type(copy), str(copy), copy.args) == (type(fault), str(kept), kept.args)
+        assert copy.__dict__.keys() == kept.__dict__.keys()
+        assert {k: v for k, v in vars(copy).items() if k != "state"} == {
+            k: v for k, v in vars(kept).items() if k != "state"
+        }
+    assert copy.saved == tmp_path / f"fault-{fault.step}.npz"
+    assert isinstance(copy.state, Remains)
+    assert all(map(np.array_equal, copy.state[:3], left[:3]))
+    assert (copy.state.box.lengths, copy.state.step, copy.state.dt) == (BOX.lengths, 4, 0.1)

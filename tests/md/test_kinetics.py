@@ -63,6 +63,8 @@ def test_the_numbers_are_those_of_the_papers():
         lambda: kinetics.collision_rate(0.1, -1.0),
         lambda: kinetics.sonine_coefficient(0.0),
         lambda: kinetics.cooling_time(0.1, 1.0, 1.1),
+        lambda: kinetics.sphere_volume(1),
+        lambda: kinetics.sphere_volume(4),
     ],
 )
 def test_what_is_no_gas_is_refused(call):
@@ -80,6 +82,10 @@ def test_what_is_no_gas_is_refused(call):
         lambda: kinetics.sonine_coefficient(True),
         lambda: kinetics.cooling_time(0.1, 1.0, [0.9]),
         lambda: kinetics.mean_free_path(None),
+        lambda: kinetics.mean_free_path(0.2, np.zeros(3)),
+        lambda: kinetics.mean_free_path(0.2, "2"),
+        lambda: kinetics.sphere_volume(2.0),
+        lambda: kinetics.sphere_volume(None),
     ],
 )
 def test_what_is_no_number_is_refused(call):

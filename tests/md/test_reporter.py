@@ -1,6 +1,8 @@
 """What is called at intervals while a simulation runs."""
 
 import contextlib
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -127,3 +129,19 @@ def test_reporters_are_released_when_the_run_ends(fails):
     with pytest.raises(OSError, match="no room") if fails else contextlib.nullcontext():
         sim.run(4, reporters=[holding])
     assert not holding.held
+
+
+@pytest.mark.quick
+def test_an_interrupt_waits_for_the_reporter_at_work_and_for_no_other():
+    class Pressed(Told):
+        def report(self, simulation):
+            if simulation.step == 5:
+                os.kill(os.getpid(), signal.SIGINT)
+            super().report(simulation)
+
+    simulation, reporters = small(), [Told(5), Pressed(5), Told(5)]
+    with pytest.raises(KeyboardInterrupt):
+        simulation.run(10, reporters=reporters)
+    assert [[step for step, _ in one.steps] for one in reporters] == [[0, 5], [0, 5], [0]]
+    simulation.run(5, reporters=reporters)
+    assert [[step for step, _ in one.steps] for one in reporters] == [[0, 5, 10]] * 3

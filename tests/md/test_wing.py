@@ -244,7 +244,7 @@ def test_a_file_without_the_momentum_is_damaged(tmp_path):
         np.savez(
             tmp_path / "bad.npz", **without | ({} if given_ is None else {"surroundings_0_given": given_})
         )
-        with pytest.raises(md.CheckpointError, match=r"given = .*allowed: \(8,\) finite numbers"):
+        with pytest.raises(md.CheckpointError, match=r"given.* allowed: (\(8,\)|finite numbers)"):
             md.Simulation.load(tmp_path / "bad.npz")
 
 
@@ -324,7 +324,7 @@ class TestDistanceOf:
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101])
     def test_a_number_that_is_none(self, value):
-        with pytest.raises(ValueError, match=r"pos\[1\] = .*; allowed: finite numbers up to 1e\+100"):
+        with pytest.raises(ValueError, match=r"pos\[1, 0\] = .*; allowed: finite numbers .*up to 1e\+100"):
             wing().distance([[1.0, 2.0], [value, 2.0]])
 
     def test_arrays_that_lie_in_another_way(self):

@@ -125,6 +125,27 @@ class TestArrays:
             refused(lambda bounds=bounds: cells(endless, **bounds), ValueError, *parts)
         assert cells(np.broadcast_to(np.uint8(1), (2**10, 2)), low=0).shape == (2**10, 2)
 
+    @pytest.mark.parametrize(
+        ("dtype", "value", "told"),
+        [(float, np.nan, "nan"), (np.float16, np.inf, "inf"), (np.float32, -np.inf, "-inf")]
+        + [(np.longdouble, np.longdouble("1e400"), "inf")] * (np.finfo(np.longdouble).maxexp > 2**10),
+    )
+    def test_what_is_not_finite_is_refused_where_it_is_first(self, dtype, value, told):
+        given = np.ones((3, 2), dtype)
+        taken = "fiu", "real numbers", ("n", 2)
+        assert checks.array("x", given, *taken, finite=True) is given
+        given[1:, 1] = value
+        parts = (f"x[1, 1] = {told}; allowed: finite numbers; scale",)
+        refused(lambda: checks.array("x", given, *taken, finite=True, outside="scale"), ValueError, *parts)
+        bounds = {"low": -9, "high": 9, "finite": True}
+        parts = (f"x[1, 1] = {told}; allowed: finite numbers of at least -9, up to 9",)
+        refused(lambda: checks.array("x", given, *taken, **bounds), ValueError, *parts)
+
+    def test_a_narrow_float_is_compared_with_a_bound_as_it_is(self):
+        given = np.array([1.0, 1e-9], np.float32)  # the second lies just below
+        parts = ("x[1] = 9.99999", "allowed: values of at least 1e-09")
+        refused(lambda: checks.array("x", given, "f", "floats", ("n",), low=1e-9), ValueError, *parts)
+
     def test_lists_within_lists_of_themselves_are_refused(self):
         endless = []
         endless.append(endless)

@@ -25,7 +25,13 @@ ONE = [[0, 1, 2, 3]], [[0, 0, 0, 0]]  # Morton's tables in 2D
         (1, 2, (np.tile([0, 1], (MOST + 1, 1)),) * 2, 0, "65537 states; allowed: 1 to 65536; merge"),
         (2, 2, (np.array(ONE[0], float), ONE[1]), 0, "table `rank` of dtype float64; allowed: .*astype"),
         (2, 2, (ONE[0], np.array(ONE[1], float)), 0, "table `next` of dtype float64; allowed: .*astype"),
-        (2, 2, (ONE[0], [[0, 0, 0, -1]]), 0, r"-1 in `next`, a state outside 0\.\.0; allowed: the row"),
+        (
+            2,
+            2,
+            (ONE[0], [[0, 0, 0, -1]]),
+            0,
+            r"table `next`\[0, 3\] = -1; allowed: values of at least 0, up to 0; .* rows",
+        ),
         (2, 2, ONE, 1, "start = 1; allowed: an integer of at least 0, up to 0; a state is a row"),
     ],
 )
