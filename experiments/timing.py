@@ -55,7 +55,7 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
     OLD_FIELDS: ClassVar[dict[str, str | None]] = TimedSettings.OLD_FIELDS | {"warmup": None}
 
-    n: tuple[int, ...] = (2**20,)
+    n: tuple[int, ...] = (2**19,)
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
