@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ COPIES = 3  # of the arrays that there are at one time: as read, as a state, and
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
 BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
-    TypeError, AttributeError,
+    TypeError, AttributeError, SyntaxError, tokenize.TokenError,
 )  # fmt: skip
 MOST_STEPS = 2**62  # above those of any run
 CHOICES = (  # arguments of a simulation that a file has
@@ -246,7 +247,8 @@ def blamed_on(path: str | Path):
             "for; give another search, load(..., search='lbvh'), or load it on a larger machine"
         ) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-        raise CheckpointError(f"{path} makes no simulation: {error}") from error
+        remedy = "" if "allowed" in str(error) else "; allowed: what `save` writes; the file is damaged"
+        raise CheckpointError(f"{path} makes no simulation: {error}{remedy}") from error
 
 
 def described(choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,11 @@ class Reports:
         step = simulation.step
         if step != self._step:
             self._step, self._made = step, []
-        due = [r for r in reporters if step % interval_of(r) == 0 and not _among(r, self._made)]
+        due: list[Reporter] = []
+        for reporter in reporters:
+            made = _among(reporter, self._made) or _among(reporter, due)
+            if not made and step % interval_of(reporter) == 0:
+                due.append(reporter)
         if not due:
             return
         with held_back(presses=1) as pressed:

@@ -17,7 +17,7 @@ TICKS = "times sit on ticks of the scheduler"
 PHASES = "phases and whole steps disagree by more than 15 %"
 CLOCK = "the GPU's clock fell by more than 5 %"
 RECORDED = "samples hold compiling or recording"
-SMALL = "too small for its answer to carry over"
+SMALL = "too small for its answer to carry over (--quick, or it fits the last cache)"
 SERIAL = "measured before samples were taken in rounds of random order"
 
 MOST_OTHER = 0.15  # cores that other work may take of those this run needs

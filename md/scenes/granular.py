@@ -9,7 +9,7 @@ from md.box import Box
 from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
 from md.scenes.lattice import lattice_sites, require_room
-from md.scenes.maxwell import maxwell_velocities
+from md.scenes.maxwell import HOTTEST, maxwell_velocities
 from md.scenes.mixing import THINNEST, least_spacing, mixing_path, randomised
 from md.state import MAX_PARTICLES, State, sphere_volume
 
@@ -98,7 +98,10 @@ def granular_gas(
     """
     instance("box", box, Box, "an md.Box")
     filling_fraction = checked_filling(filling_fraction, box.dim)
-    temperature, seed = number("temperature", temperature, 0, unit="d^2 / time^2"), checked_seed(seed)
+    temperature, seed = (
+        number("temperature", temperature, 0, HOTTEST, unit="d^2 / time^2"),
+        checked_seed(seed),
+    )
     word("memory_order", memory_order, MEMORY_ORDERS)
     mixing, backend = mixing_path(mixing), checked(backend)
     expected = filling_fraction * box.volume / sphere_volume(box.dim)

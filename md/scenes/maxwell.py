@@ -8,6 +8,8 @@ from md.checks import instance, integer, number
 from md.scenes.lattice import require_room
 from md.state import MAX_PARTICLES
 
+HOTTEST = 1e150  # d^2 / time^2: squares of speeds, and their sums, are finite
+
 
 def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.random.Generator) -> np.ndarray:
     """Maxwell-distributed velocities with zero sum and exactly this temperature.
@@ -27,7 +29,7 @@ def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.rando
     """
     n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
     require_room(n)
-    temperature = number("temperature", temperature, 0, unit="d^2 / time^2")
+    temperature = number("temperature", temperature, 0, HOTTEST, unit="d^2 / time^2")
     instance(
         "generator", generator, np.random.Generator, "a numpy.random.Generator", "numpy.random.default_rng"
     )

@@ -324,11 +324,20 @@ class Array(Kind):
             return False
         if found.dtype.kind not in self.kinds:
             return None if found.size == 0 and found.dtype.kind == "f" else False
+        if holds_truth(value):  # numpy makes numbers of them beside numbers
+            return False
         return True if isinstance(value, (list, tuple, np.ndarray)) else None
 
     def plain(self, value: Any) -> np.ndarray:
         """As the base."""
         return np.asarray(value)
+
+
+def holds_truth(value: Any) -> bool:
+    """Whether nested lists hold a truth value."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_truth(entry) for entry in value)
+    return isinstance(value, (bool, np.bool_))
 
 
 class AnyPath(Kind):

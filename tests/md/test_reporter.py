@@ -145,3 +145,9 @@ def test_an_interrupt_waits_for_the_reporter_at_work_and_for_no_other():
     assert [[step for step, _ in one.steps] for one in reporters] == [[0, 5], [0, 5], [0]]
     simulation.run(5, reporters=reporters)
     assert [[step for step, _ in one.steps] for one in reporters] == [[0, 5, 10]] * 3
+
+
+def test_a_reporter_that_is_given_twice_reports_once():
+    told, sim = Told(2), small()
+    sim.run(4, reporters=[told, told])
+    assert [step for step, _ in told.steps] == [0, 2, 4]

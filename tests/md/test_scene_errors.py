@@ -211,3 +211,8 @@ class TestScenes:
     def test_velocities_of_a_negative_temperature(self):
         with refused(r"temperature = -1; allowed: a finite number of at least 0"):
             md.scenes.maxwell_velocities(3, 3, -1, np.random.default_rng(0))
+
+
+def test_a_temperature_whose_square_is_infinite_is_refused():
+    with pytest.raises(ValueError, match=r"temperature = 1e\+308; allowed: .* up to 1e\+150"):
+        md.scenes.granular_gas(0.1, md.Box((6, 6, 6)), temperature=1e308, backend="cpu")

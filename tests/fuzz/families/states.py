@@ -223,8 +223,9 @@ def taken(draw: Draw) -> Case:
 
     class Order(Array):
         def admits(self, value):
-            if isinstance(value, np.ndarray) and value.dtype.kind == "b":
-                return None
+            made = self._made(value)
+            if made is not None and made.dtype.kind == "b":
+                return None  # flags choose, as in numpy
             good = super().admits(value)
             if not good:
                 return good
@@ -234,7 +235,8 @@ def taken(draw: Draw) -> Case:
             return None if any(v < 0 for v in found) else True
 
     def check(found, plain):
-        at = [int(v) for v in np.asarray(plain["order"]).tolist()]
+        order = np.asarray(plain["order"])
+        at = np.flatnonzero(order).tolist() if order.dtype.kind == "b" else [int(v) for v in order.tolist()]
         same(found.pos, state.pos[at].reshape(-1, state.box.dim), "pos")
         same(found.id, state.id[at], "id")
 
