@@ -24,6 +24,7 @@ MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
 MOST_APART = 0.15  # phases from whole steps
 MOST_SLOWER = 0.05  # of a GPU's clock
+LONG_MS = 100.0  # of a sample whose load is told by itself
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
 _NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases compared
@@ -92,11 +93,19 @@ def _runs_of(table: pd.DataFrame) -> dict[str, int]:
 
 
 def is_busy(rows: pd.DataFrame) -> bool:
-    """Whether other work took cores that the run needed, or its threads waited for a core."""
+    """Whether other work took cores that the run needed, or its threads waited for a core.
+
+    The system's counters tick every 10 ms, so the load of short samples counts as the mean over all of them.
+    """
     weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
-    lacking = (_column(rows, "other_load_cores") - _column(rows, "spare_cores")).clip(lower=0)
-    waited = _mean(_column(rows, "waited_share"), weights)
-    return _mean(lacking, weights) > MOST_OTHER or waited > MOST_WAITED
+    lacking = _column(rows, "other_load_cores") - _column(rows, "spare_cores")
+    told = lacking.notna() & weights.notna()
+    lacking, weights = lacking[told], weights[told]
+    alone = pd.Series(range(len(rows)), index=rows.index)[told]
+    sums = (lacking * weights).groupby(alone.where(weights >= LONG_MS, -1)).sum().clip(lower=0)
+    share = sums.sum() / weights.sum() if weights.sum() > 0 else 0.0
+    waited = _mean(_column(rows, "waited_share"), rows.get("sample_ms", weights))
+    return bool(share > MOST_OTHER or waited > MOST_WAITED)
 
 
 def sits_on_ticks(rows: pd.DataFrame) -> bool:

@@ -24,7 +24,8 @@ class Load(NamedTuple):
     """Between two moments.
 
     Attributes:
-        other_load_cores: cores that other processes kept busy, on average, of those this process may use.
+        other_load_cores: cores that other processes kept busy, on average, of those this process may use; of
+            a short sample it may be below 0, for the system's counters tick every 10 ms.
         waited_share: the time that threads of this process were ready and had no core, over the wall time of
             all of them that ran.
         involuntary_switches: how often a thread of this process was made to give its core to another.
@@ -70,7 +71,7 @@ class HostLoad:
         own = last.own - first.own
         other = None
         if first.busy is not None:
-            other = min(max(last.busy - first.busy - own, 0.0) / wall, float(self.cores))
+            other = min((last.busy - first.busy - own) / wall, float(self.cores))
         waited = None if first.waited is None else (last.waited - first.waited) / max(own, wall)
         switches = None if first.switches is None else last.switches - first.switches
         return Load(other, waited, switches)
@@ -95,7 +96,7 @@ def _own_cores() -> tuple[int, ...]:
 def _own_seconds() -> float:
     """CPU time of this process and of its children that have ended."""
     told = os.times()
-    return told.user + told.system + told.children_user + told.children_system
+    return time.process_time() + told.children_user + told.children_system
 
 
 def _waited_seconds() -> float | None:

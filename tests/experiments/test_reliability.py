@@ -82,9 +82,18 @@ def test_load_counts_where_cores_are_lacking(other, spare, waited, expected):
 
 
 def test_cores_to_spare_in_one_sample_are_none_in_another():
-    rows = times([37.0, 37.0]).assign(spare_cores=4)
+    rows = times([370.0, 370.0]).assign(spare_cores=4)
     rows["other_load_cores"] = np.where(rows["ordering"] == "order 0", 0, 8)
     assert reliability.is_busy(rows)
+
+
+def test_the_ticks_of_counters_are_no_load():
+    rows = times([7.0] * 9, rounds=9).assign(spare_cores=0)
+    ticks = (
+        np.random.default_rng(2).integers(0, 3, len(rows)) * 10.0
+    )  # ms told as busy, of some 10 on average
+    assert not reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0))
+    assert reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0 + 0.5))
 
 
 def test_short_samples_weigh_little():
