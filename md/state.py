@@ -161,11 +161,12 @@ def _radii(radius, n: int) -> np.ndarray | None:
     if radius is None:
         return None
     radius = _floats("radius", radius, (n,), "one a particle, or None for a half")
-    good = (radius >= SMALLEST) & (radius <= LARGEST)
+    wide = radius.astype(np.float64)  # numpy compares a float32 with bounds of float32
+    good = (wide >= SMALLEST) & (wide <= LARGEST)
     if not good.all():
         i = int(good.argmin())
         raise ValueError(
-            f"radius[{i}] = {radius[i]}; allowed: {SMALLEST:g} to {LARGEST:g}, in d; take another d"
+            f"radius[{i}] = {wide[i]}; allowed: {SMALLEST:g} to {LARGEST:g}, in d; take another d"
         )
     return radius if n else None
 
