@@ -322,7 +322,7 @@ def loads(draw: Draw) -> Case:
         "law": Kind(lambda d: d.choice(LAWS)),
         "search": Either(Word(*md.search.SEARCHES), Is(md.search.Search, search)),
         "reorder": Maybe(Is(md.Reorder, reorder)),
-        "gravity": Maybe(Few(Number(), (2,))),
+        "gravity": Maybe(Few(Number(), (sim.state.box.dim,))),
         "fused": Flag(),
         "walls": Maybe(Is(md.laws.Walls, walls), 0.9),
         "integrator": Word("velocity_verlet"),
