@@ -222,8 +222,8 @@ class Saved(NamedTuple):
                 raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
             except BackendUnavailableError as error:
                 raise BackendUnavailableError(
-                    f"{path} was saved on another backend: {error}; load(..., backend='cpu') goes on here, "
-                    "where sums round differently"
+                    f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which "
+                    "goes on here, where sums round differently"
                 ) from error
         return chosen
 

@@ -116,13 +116,15 @@ class SpringDashpot:
             distance: (p,) in d.
 
         Returns:
-            (p,) in m d^2 / time^2.
+            (p,) in m d^2 / time^2; of narrower numbers than float32 in float64.
 
         Raises:
             TypeError: distances that make no array.
             ValueError: another shape, distances that are no numbers, or one below 0.
         """
         distance = array("distance", distance, "fiu", "real numbers", ("p",), low=0)
+        if distance.dtype not in (np.float32, np.float64):
+            distance = distance.astype(np.float64)
         return self.stiffness * np.square(np.maximum(self.diameter - distance, 0)) / (2 * self.diameter)
 
     def _frequency(self) -> float:

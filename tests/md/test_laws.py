@@ -456,3 +456,9 @@ def test_a_run_under_a_law_of_ones_own_is_loaded_with_it(tmp_path):
     again.run(2)
     run.run(2)
     assert np.array_equal(again.state.pos, run.state.pos)
+
+
+def test_a_potential_of_narrow_distances_is_found_in_double_precision():
+    law, narrow = md.laws.SpringDashpot(1000.0, 1.0), np.array([0.5, 0.9], np.float16)
+    assert np.array_equal(law.potential(narrow), law.potential(narrow.astype(float)))
+    assert law.potential(np.array([0, 1], np.uint8)).tolist() == [500.0, 0.0]
