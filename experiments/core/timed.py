@@ -1,4 +1,4 @@
-"""What the Config of an experiment starts from whose rows are times."""
+"""The base of the Config of every experiment that times."""
 
 from dataclasses import dataclass
 from typing import ClassVar

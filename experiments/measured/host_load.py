@@ -1,6 +1,6 @@
 """What else the machine did while a sample was taken: other processes' work, waiting for a core.
 
-Read from Linux's counters before and after; elsewhere what is not told is None.
+Read from Linux's counters before and after; None where the system has no such counter.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _own_seconds() -> float:
 
 
 def _waited_seconds() -> float | None:
-    """Time that threads of this process were ready to run and waited for a core; None if it is not told."""
+    """Time that threads of this process were ready and waited for a core; None without such a counter."""
     try:
         parts = [(thread / "schedstat").read_text().split() for thread in _THREADS.iterdir()]
     except OSError:  # no such system, or a thread that has ended meanwhile

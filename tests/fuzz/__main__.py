@@ -1,6 +1,7 @@
 """Try inputs: python -m tests.fuzz [family ...] --inputs 5000 --seed 1, or one again with --number 17."""
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -27,8 +28,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.number is not None:
         (name,) = given.family
-        known[name].prepare() if given.here else None
         with tempfile.TemporaryDirectory() as folder:
+            if given.here:
+                os.chdir(folder)  # inputs write files
+                known[name].prepare()
             task = Task(name, given.seed, given.number, 1)
             found = (
                 tried(known[name], given.seed, given.number)

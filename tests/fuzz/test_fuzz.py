@@ -54,7 +54,8 @@ def test_a_crash_is_told_with_its_signal_and_place(found):
     assert "planted.py" in kept.judged.more
 
 
-def test_an_input_is_drawn_again_by_its_number():
+def test_an_input_is_drawn_again_by_its_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # drawing writes files
     from tests.fuzz.drawing import Draw
 
     for family in families().values():
