@@ -7,7 +7,7 @@ import numpy as np
 from md import checks
 from md.backend import Backend
 from md.backend.base import Array
-from md.backend.sort import MAX_PARTS
+from md.backend.sorting.counting import MAX_PARTS
 from md.grid import Grid
 from md.state import Particles
 from sfc import Curve, covering

@@ -1,6 +1,6 @@
 // How the kernels of curvekeys.cu find the extent of the particles.
 
-#include "md/backend/keys.cuh"
+#include "md/backend/sorting/keys.cuh"
 
 #define PARTS 256  // of the particles, each found by a block
 #define FAR 7  // lengths out of the box; as in curvekeys.py

@@ -1,6 +1,6 @@
 // The tree of tree.py as kernels see it: a node's box in one row with where a walk goes from it.
 
-#include "md/backend/keys.cuh"
+#include "md/backend/sorting/keys.cuh"
 
 #define LEAVES 256  // of a block that merges boxes
 

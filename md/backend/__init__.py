@@ -6,9 +6,10 @@
 import warnings
 
 from md import checks
-from md.backend.base import LAYOUTS, NO_FAULT, Backend, BackendUnavailableError, DeviceMemoryError, Timings
+from md.backend.base import LAYOUTS, NO_FAULT, Backend, BackendUnavailableError, DeviceMemoryError
 from md.backend.cpu import Cpu
 from md.backend.cuda import Cuda, why_not
+from md.backend.timings import Timings
 
 __all__ = [
     "BACKENDS",

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 from numba import get_num_threads
 
-from md.backend import radix
-from md.backend.base import Backend, Timings
-from md.backend.sort import MAX_PARTS, counting_sort, fill
+from md.backend.base import Backend
+from md.backend.sorting import radix
+from md.backend.sorting.counting import MAX_PARTS, counting_sort, fill
+from md.backend.timings import Timings
 from md.backend.waiting import wait_passively
 
 wait_passively()  # before the first thread starts

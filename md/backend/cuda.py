@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.backend import radix
-from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError, Timings
-from md.backend.launcher import THREADS, Launcher, asked_by, functor_of
+from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError
+from md.backend.cuda_launcher import THREADS, Launcher, asked_by, functor_of
+from md.backend.sorting import radix
+from md.backend.timings import Timings
 
-SCAN_TILE = 8 * THREADS  # counts that a block of sort.cu's scan takes
+SCAN_TILE = 8 * THREADS  # counts that a block of counting.cu's scan takes
 RADIX_TILE = 2048  # keys that a block of radix.cu takes
 _launchers: dict[tuple, Launcher] = {}  # with all they have compiled, for every backend object of the process
 
@@ -175,7 +176,7 @@ class Cuda(Backend):
         n, bins = len(keys), len(start) - 1
         piece, counts, told, place = scratch
         self.fill(piece, 0)
-        kernels = self.kernels("md.backend.sort")
+        kernels = self.kernels("md.backend.sorting.counting")
         kernels.count(n, keys, counts, place)
         kernels.scan(THREADS * (len(told) - 1), bins, counts, start, told)
         kernels.place(n, keys, start, place, order)
@@ -193,7 +194,10 @@ class Cuda(Backend):
     def radix_sort(self, keys, bits, order, scratch) -> None:
         """Digit by digit: counted in tiles, scanned, placed."""
         n, (more, (counts, start), told) = len(keys), scratch
-        radixes, kernels = self.kernels("md.backend.radix"), self.kernels("md.backend.sort")
+        radixes, kernels = (
+            self.kernels("md.backend.sorting.radix"),
+            self.kernels("md.backend.sorting.counting"),
+        )
         wide, passes, own = keys.dtype.itemsize == 8, radix.passes_of(bits), (keys, order)
         ways = [more[0], own] * (passes // 2)  # where each pass writes: the last to the keys' own place
         if passes % 2:

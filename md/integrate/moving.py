@@ -8,8 +8,8 @@ import numpy as np
 from numba import types
 
 from md.backend.base import Array
-from md.backend.bounds import folded, in_box, is_finite, well_inside
 from md.backend.prelude import add_scaled, finish, store
+from md.backend.wrapping import folded, in_box, is_finite, well_inside
 from md.outside import outside, radius_of
 from sfc.compile import implement, inlined
 

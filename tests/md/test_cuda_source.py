@@ -12,7 +12,7 @@ import pytest
 import md
 import sfc.device
 from md.backend.base import LAYOUTS
-from md.backend.source import (
+from md.backend.cuda_source import (
     C_TYPES,
     ROOT,
     STORE,
@@ -38,7 +38,7 @@ from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
 KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
-SORTS = "md.backend.sort", "md.backend.radix"  # in steps on a device, in one on the CPU
+SORTS = "md.backend.sorting.counting", "md.backend.sorting.radix"  # in steps on a device, in one on the CPU
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 

@@ -8,8 +8,8 @@ import pytest
 
 import md
 from md.backend import Cpu
-from md.backend.launcher import Launcher
-from md.backend.source import blocks, file_of
+from md.backend.cuda_launcher import Launcher
+from md.backend.cuda_source import blocks, file_of
 from md.grid import Grid
 from md.laws.measure import Measure
 from md.laws.pair import kernel_law

@@ -155,12 +155,12 @@ def test_blocks_of_many_threads_take_the_same_steps(device, gas, precision, monk
 
         return launch
 
-    compiled = md.backend.launcher.Launcher._compile
-    monkeypatch.setattr(md.backend.launcher.Launcher, "_compile", watched)
+    compiled = md.backend.cuda_launcher.Launcher._compile
+    monkeypatch.setattr(md.backend.cuda_launcher.Launcher, "_compile", watched)
     monkeypatch.setattr(md.backend.cuda, "_launchers", {})
     ends = []
     for enough in (len(gas) + 1, len(gas)):
-        monkeypatch.setattr(md.backend.launcher, "ENOUGH", enough)
+        monkeypatch.setattr(md.backend.cuda_launcher, "ENOUGH", enough)
         run = md.Simulation(
             gas,
             md.scenes.SHARED_LAW,

@@ -30,7 +30,12 @@ warned = [str(t.message) for t in warned]
 print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.found), warned]))
 """
 FORCES = {"naive": [-25.0, 25.0], "linked": [-25.0, 25.0]}
-KERNELS = ["md.backend.sort.fill", "md.search.linked.force", "md.search.linked.link", "md.search.naive.force"]
+KERNELS = [
+    "md.backend.sorting.counting.fill",
+    "md.search.linked.force",
+    "md.search.linked.link",
+    "md.search.naive.force",
+]
 ONE = {"naive": [-25.0, 25.0]}, ["md.search.naive.force"]  # search alone: its forces and its kernel
 
 
@@ -179,7 +184,7 @@ def test_damaged_kernels_are_compiled_again(checkout):
     for name, damaged in damages.items():
         (path,) = checkout.cache.rglob(f"{name}/*.kernel")
         path.write_bytes(damaged(path.read_bytes()))
-    assert checkout.run() == (FORCES, sorted(damages), ["md.backend.sort.fill"], [])
+    assert checkout.run() == (FORCES, sorted(damages), ["md.backend.sorting.counting.fill"], [])
     assert checkout.run() == (FORCES, [], KERNELS, [])
 
 

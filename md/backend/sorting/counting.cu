@@ -1,4 +1,4 @@
-// The stable counting sort in steps: count, scan, place, settle; sort.py does the same on the CPU in one. Atomics hand out
+// The stable counting sort in steps: count, scan, place, settle; counting.py does the same on the CPU in one. Atomics hand out
 // the places within a bin in any order; `settle` puts them back in order.
 
 extern "C" __global__ void count(int n, const int* keys, int* counts, int* place) {

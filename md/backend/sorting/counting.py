@@ -1,4 +1,4 @@
-"""The stable counting sort on the CPU, and filling; sort.cu sorts on a device in steps."""
+"""The stable counting sort on the CPU, and filling; counting.cu sorts on a device in steps."""
 
 import numba
 

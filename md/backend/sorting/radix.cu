@@ -1,4 +1,4 @@
-// One pass of the stable radix sort in steps: count the digits of each tile, scan (sort.cu), place; radix.py does the
+// One pass of the stable radix sort in steps: count the digits of each tile, scan (counting.cu), place; radix.py does the
 // same on the CPU. A tile is a block's stretch of keys, and a warp's stretch of it is taken 32 keys at a time, in order. It is
 // sorted in shared memory first, so that keys of one digit are written side by side.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import BackendUnavailableError
-from md.backend.source import (
+from md.backend.cuda_source import (
     C_TYPES,
     STORE,
     Struct,
