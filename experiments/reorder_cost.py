@@ -27,9 +27,9 @@ import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, working_set
-from md.grid import Grid
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from md.scenes import SHARED_LAW
-from md.state import Particles
 
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")

@@ -33,7 +33,7 @@ from experiments.core.baselines import again, aged, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
-from md.state import Particles
+from md.particles.arrays import Particles
 
 PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"

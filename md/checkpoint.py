@@ -28,12 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from md.backend import BackendUnavailableError
-from md.box import Box
 from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
 from md.choices import made, told
 from md.integrate import integrator
-from md.state import State
+from md.particles.box import Box
+from md.particles.state import State
 from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2

@@ -12,7 +12,7 @@ import numpy as np
 import sfc
 from md.backend import Backend
 from md.backend.base import Array
-from md.grid import Grid
+from md.particles.cell_grid import Grid
 from sfc import Curve
 from sfc.compile import kernel
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from md import checks
-from md.box import FARTHEST, Box
+from md.particles.box import FARTHEST, Box
 from md.whole import write_whole
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from md.box import Box
+from md.particles.box import Box
 
 FEWEST_ULP = 32  # a step's rounding, up to half a unit, is then 1.6 % of the step
 

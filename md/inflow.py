@@ -11,10 +11,10 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.checks import integer, number, numbers, refuse_value
-from md.grid import Grid
 from md.laws.walls import RADIUS
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from md.search.strategy import Search
-from md.state import Particles
 from md.surrounding import Bound, Surrounding
 from sfc.compile import callee, kernel
 

@@ -8,8 +8,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.laws import PairLaw
 from md.outside import Outside
+from md.particles.arrays import Particles
 from md.search.strategy import Search
-from md.state import Particles
 
 
 class Inside(NamedTuple):

@@ -3,7 +3,7 @@
 import math
 
 from md import checks
-from md.state import sphere_volume
+from md.particles.state import sphere_volume
 
 
 def contact_correlation(filling_fraction: float, dim: int = 3) -> float:

@@ -13,10 +13,10 @@ from md.integrate import Integrator
 from md.interrupt import held_back
 from md.laws import PairLaw
 from md.lookout import Lookout
+from md.particles.arrays import Particles
 from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search
-from md.state import Particles
 from md.surrounding import Bound
 
 MOST_INTERVALS = 10  # between two looks, where a plan goes on

@@ -12,10 +12,10 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import load, store
 from md.checks import numbers
-from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.walls import RADIUS, ShakenWalls, Walls
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from sfc.compile import inlined, kernel, overload
 
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from md.backend import Backend
+from md.particles.arrays import Particles
 from md.search.strategy import Plan, Search
-from md.state import Particles
 
 MOST_RECORDS = 100
 

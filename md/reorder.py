@@ -9,12 +9,12 @@ import numpy as np
 
 from md import checks
 from md.backend import Backend, Cpu, Timings
-from md.cellsort import CellSort
-from md.grid import Grid
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
+from md.particles.cell_sort import CellSort
 from md.schedule import Schedule
 from md.search.strategy import Search
 from md.shadow import Shadow
-from md.state import Particles
 from md.watching import Run, Watching
 from sfc import Curve
 

@@ -15,7 +15,6 @@ from md import checks
 from md.backend import Backend, Timings
 from md.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.faults import post_mortem_folder
-from md.grid import Grid
 from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
@@ -24,11 +23,13 @@ from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
 from md.outside import Outside
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
+from md.particles.state import State
 from md.reorder import NotYetReordered, Reorder
 from md.reporter import Reporter, Reports, checked, next_report, released
 from md.search import Search, search
 from md.start import begin
-from md.state import Particles, State
 from md.surrounding import Surrounding, memories, remember
 from md.together import check_classes, check_given, check_together, time_step
 from md.trajectory import append_frame

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from md import checks
-from md.grid import Grid
+from md.particles.cell_grid import Grid
 from md.tuning import Tuner
 
 USUAL = 0.3  # in d, where the box has room for it

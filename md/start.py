@@ -6,9 +6,9 @@ import numpy as np
 
 from md.backend import Backend
 from md.faults import OverlappingStart
-from md.grid import Grid
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from md.search import Reflexive, Scattered, Search
-from md.state import Particles
 from md.treesearch import TreeSearch
 from md.watch import Watch
 

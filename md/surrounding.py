@@ -17,9 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Array, Backend
-from md.grid import Grid
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from md.search.strategy import Search
-from md.state import Particles
 
 
 class Bound:

@@ -14,9 +14,9 @@ from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.laws.pair import require_law
 from md.laws.walls import Walls
+from md.particles.state import State
 from md.reorder import Reorder
 from md.search import Search, search
-from md.state import State
 from md.surrounding import Surrounding
 
 STEPS_PER_CONTACT = 50

@@ -29,7 +29,7 @@ import numpy as np
 
 from md.checks import flag, instance, integer
 from md.checks import path as as_path
-from md.state import State
+from md.particles.state import State
 from md.whole import Claim, claim_of, claimed, replacing
 
 MOST_STEPS = 2**63 - 1

@@ -19,7 +19,7 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.curvekeys import CurveKeys
-from md.grid import Grid
+from md.particles.cell_grid import Grid
 from sfc import Curve
 from sfc.compile import callee, inlined, kernel, overload
 

@@ -21,7 +21,8 @@ from md.integrate import Integrator
 from md.laws import PairLaw
 from md.laws.walls import RADIUS
 from md.outside import Outside
-from md.state import Particles, pair_distances, pair_sizes
+from md.particles.arrays import Particles
+from md.particles.state import pair_distances, pair_sizes
 from sfc.compile import kernel
 
 GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third

@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from md.backend import Backend, Timings
-from md.grid import Grid
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 
 
 class Run(NamedTuple):

@@ -76,7 +76,7 @@ MUTATIONS = [
     ),
     Mutation(
         "ids stay where they are when particles move",
-        "md/state.py",
+        "md/particles/state.py",
         "new_id[i] = id[j]",
         "new_id[i] = id[i]",
         "tests/md/test_reorder.py::test_every_particle_keeps_its_place_speed_and_id",

@@ -16,7 +16,7 @@ import numpy as np
 import md
 import sfc
 from experiments.core.baselines import BASELINES
-from md.state import sphere_volume
+from md.particles.state import sphere_volume
 
 GASES = ("granular", "ideal")
 UNORDERED = BASELINES

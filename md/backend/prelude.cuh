@@ -1,4 +1,4 @@
-// The box and its cells, for kernels that take a `Grid grid`: the struct is made from md.grid's record. The functions
+// The box and its cells, for kernels that take a `Grid grid`: the struct is made from md.particles.cell_grid's record. The functions
 // mirror those of the same names in prelude.py.
 
 // a - b between the nearest periodic images, for positions inside the box.

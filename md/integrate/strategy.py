@@ -17,12 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Array, Backend
-from md.grid import Grid
 from md.integrate import leapfrog
 from md.integrate.moving import KickDrift
 from md.outside import Outside
 from md.pace import Pace
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 
 
 class Integrator(ABC):

@@ -6,13 +6,13 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.grid import Grid
 from md.integrate import leapfrog
 from md.integrate.moving import KickDrift
 from md.integrate.strategy import Integrator
 from md.outside import Outside
 from md.pace import Pace
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 
 
 class VelocityVerlet(Integrator):

@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from md.box import Box
 from md.checks import integer, integers, number, word
 from md.laws.contact import SHORTEST
 from md.laws.pair import PairLaw
+from md.particles.box import Box
 
 RADIUS = 0.5  # of a sphere, in d, where it has none of its own
 FARTHEST = 1e150  # amplitude in d, and frequency; their product is a number

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from md import checks
-from md.box import Box
 from md.observe.sums import MOST_BINS
-from md.state import sphere_volume
+from md.particles.box import Box
+from md.particles.state import sphere_volume
 
 
 @dataclass(frozen=True)

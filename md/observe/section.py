@@ -8,7 +8,7 @@ import numpy as np
 
 from md import checks
 from md.laws.walls import RADIUS
-from md.state import State
+from md.particles.state import State
 
 
 class Section(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 
 from md import checks
 from md.laws import SpringDashpot
-from md.state import State, pair_distances, pair_sizes
+from md.particles.state import State, pair_distances, pair_sizes
 
 
 def kinetic_energy(state: State) -> float:

@@ -2,9 +2,9 @@
 
 import math
 
+from md.particles.state import State, sphere_volume
 from md.scenes.granular import SHARED_TEMPERATURE, box_for, checked_filling, granular_gas
 from md.scenes.mixing import THINNEST, mixing_path
-from md.state import State, sphere_volume
 
 
 def cooling_gas(

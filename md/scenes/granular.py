@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from md.backend import checked
-from md.box import Box
 from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
+from md.particles.box import Box
+from md.particles.state import MAX_PARTICLES, State, sphere_volume
 from md.scenes.lattice import lattice_sites, require_room
 from md.scenes.maxwell import HOTTEST, maxwell_velocities
 from md.scenes.mixing import THINNEST, least_spacing, mixing_path, randomised
-from md.state import MAX_PARTICLES, State, sphere_volume
 
 MEMORY_ORDERS = ("lattice", "shuffled")
 MAX_FILLING = {2: 0.8, 3: 0.6}  # by dim

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from md.box import Box
 from md.checks import instance, integer, room
-from md.state import MAX_PARTICLES
+from md.particles.box import Box
+from md.particles.state import MAX_PARTICLES
 
 # Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
 # body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its long

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from md.checks import instance, integer, number
+from md.particles.state import MAX_PARTICLES
 from md.scenes.lattice import require_room
-from md.state import MAX_PARTICLES
 
 HOTTEST = 1e150  # d^2 / time^2: squares of speeds, and their sums, are finite
 

@@ -17,15 +17,15 @@ import math
 import numpy as np
 
 from md.backend import get
-from md.box import Box
 from md.checks import number
 from md.laws import SpringDashpot
+from md.particles.box import Box
+from md.particles.state import State, sphere_volume
 from md.reorder import Reorder
 from md.scenes.maxwell import maxwell_velocities
 from md.schedule import Every
 from md.search import Linked
 from md.simulation import Simulation
-from md.state import State, sphere_volume
 
 # Filling fractions by dim: up to which a run of a lattice spacing is enough, and up to which random packings
 # relax soon.

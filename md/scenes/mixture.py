@@ -6,9 +6,9 @@ import numpy as np
 
 from md.checks import instance, number
 from md.laws import SpringDashpot
+from md.particles.state import LARGEST, State
 from md.scenes.granular import checked_seed
 from md.simulation import Simulation
-from md.state import LARGEST, State
 
 
 def with_large_spheres(
@@ -30,7 +30,7 @@ def with_large_spheres(
     Raises:
         TypeError: an argument of another class.
         ValueError: a value outside its range, spheres that have radii already, or some too large for the box
-            (`md.grid.Grid`).
+            (`md.particles.cell_grid.Grid`).
     """
     instance("state", state, State, "an md.State")
     share = number("share of large spheres", share, above=0, high=1)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from md.box import Box
 from md.checks import sequence
+from md.particles.box import Box
+from md.particles.state import State
 from md.scenes.granular import SHARED_TEMPERATURE, granular_gas
-from md.state import State
 
 THESIS_LENGTHS = (512.0, 512.0, 10.0)
 

@@ -3,7 +3,7 @@
 Contract. A search is bound to particles, a grid and a backend. `build` brings its structure up to date
 with the positions; `force` folds a pair law (`md.laws.pair`) over the partners of every particle. Its
 kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, out)` beside whatever `build`
-needs. `work` is `md.state.Particles.work`, in whose order the kernel takes the particles (`in_turn`); a
+needs. `work` is `ParticleArrays.work`, in whose order the kernel takes the particles (`in_turn`); a
 search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
 number comes before `n`. On a device `build` and `force` are launches alone, that wait for nothing and
 allocate nothing, so that steps can be recorded (`md.pieces`); where `build` cannot be, `records` is False,
@@ -22,13 +22,13 @@ import numpy as np
 import sfc
 from md import checks
 from md.backend.base import Array, Backend
-from md.grid import Grid
 from md.laws import PairLaw
 from md.laws.collect import Collect
 from md.laws.pair import kernel_law
 from md.laws.sized import of_sizes
 from md.pace import Pace, unguarded
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from sfc.cache import AccessStream
 
 MANY_STEPS = 2**30

@@ -24,8 +24,8 @@ from md.backend.prelude import (
     store,
     sub,
 )
-from md.cellsort import CellSort
 from md.laws.pair import initial, interact, result
+from md.particles.cell_sort import CellSort
 from md.search.strategy import Search
 from sfc import Curve
 from sfc.compile import inlined, kernel

@@ -30,14 +30,14 @@ from md.backend.prelude import (
     store,
     sub,
 )
-from md.cellsort import CellSort
 from md.faults import ListOverflow
-from md.grid import Grid
 from md.laws.pair import initial, interact, result
 from md.pace import Pace
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
+from md.particles.cell_sort import CellSort
 from md.search.strategy import Plan, Search
 from md.skin import Skin, checked
-from md.state import Particles
 from sfc import Curve
 from sfc.compile import kernel
 

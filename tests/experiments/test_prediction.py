@@ -323,7 +323,7 @@ class TestReorderCost:
 
     def test_an_order_that_is_wrong_is_not_timed(self, monkeypatch):
         rows = reorder_cost.measure(one(reorder_cost, n=(512,)))
-        monkeypatch.setattr("md.cellsort.CellSort.apply", lambda self, particles: None)
+        monkeypatch.setattr("md.particles.cell_sort.CellSort.apply", lambda self, particles: None)
         with pytest.raises(ValueError, match="came out of order under 'hilbert'; not recorded"):
             next(rows)
 

@@ -20,7 +20,7 @@ class Lone:
         self.fastest, self.gone = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
-        self.grid = md.grid.Grid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
+        self.grid = md.particles.cell_grid.Grid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
         self.law = md.laws.SpringDashpot(0.0, 0.0)
         self.pos = device.upload_rows(np.array([[1.0, 1, 1]], np.float32))
         self.work = device.empty(0, np.int32)
@@ -66,7 +66,7 @@ def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
 def test_no_particle_goes_farther_than_is_counted_though_its_position_is_rounded(device, speed):
     box, reach = md.Box((512.0, 5, 5)), 0.01
     lone = Lone(device, reach=reach, slack=np.sqrt(3) * np.finfo(np.float32).eps * 512)
-    lone.grid = md.grid.Grid(box, 1.0, np.float32, device)
+    lone.grid = md.particles.cell_grid.Grid(box, 1.0, np.float32, device)
     lone.pos = device.upload_rows(np.array([[300.1, 1, 1]], np.float32))
     start = float(device.download(lone.pos)[0, 0])
     for k in range(2000):

@@ -23,7 +23,6 @@ from md.backend.cuda_source import (
     parameters,
     struct_of_dtype,
 )
-from md.grid import record_dtype
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.collect import Collect
@@ -32,6 +31,7 @@ from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.sized import Sized
 from md.outside import record_dtype as outside_dtype
+from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
 from md.shadow import Unsorted
 from tests.nvrtc import compile_cubin

@@ -290,7 +290,7 @@ class TestBackend:
     def test_more_cells_or_particles_than_int32_counts(self, monkeypatch):
         with refused(r"27000000000 cells of side 1.0 .*allowed: up to 2147482624 .*smaller box"):
             md.Simulation(md.State(AT, REST, md.Box((3000, 3000, 3000))), LAW, backend="cpu")
-        monkeypatch.setattr(md.state, "MAX_PARTICLES", 1)
+        monkeypatch.setattr(md.particles.state, "MAX_PARTICLES", 1)
         with refused(r"2 particles; allowed: up to 1 \(int32 slots\)"):
             md.State(AT, REST, BOX)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.grid import MAX_CELLS, Grid, _cells_along
+from md.particles.cell_grid import MAX_CELLS, Grid, _cells_along
 
 LAW = md.laws.SpringDashpot(1e4, 5.0)
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")

@@ -10,9 +10,9 @@ import md
 from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
 from md.backend.cuda_source import blocks, file_of
-from md.grid import Grid
 from md.laws.measure import Measure
 from md.laws.pair import kernel_law
+from md.particles.cell_grid import Grid
 from tests.nvrtc import compile_cubin
 
 LAWS = [

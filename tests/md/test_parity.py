@@ -5,8 +5,8 @@ import pytest
 
 import md
 from md.backend import Cpu, Cuda
-from md.grid import Grid
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 
 pytestmark = pytest.mark.gpu
 
@@ -137,9 +137,9 @@ def test_the_device_says_what_it_is(device):
 
 def test_a_call_with_another_number_of_arguments_is_refused(device):
     with pytest.raises(TypeError, match=r"md\.state\.gather takes 10 arguments, not 1"):
-        device.kernels("md.state").gather(1)
+        device.kernels("md.particles.arrays").gather(1)
     with pytest.raises(AttributeError, match=r"no kernel 'scatter' in md\.state\.cu; known: gather"):
-        device.kernels("md.state").scatter(1)
+        device.kernels("md.particles.arrays").scatter(1)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

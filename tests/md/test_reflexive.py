@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import md
 from md import choices, walks
-from md.grid import Grid
+from md.particles.cell_grid import Grid
 from md.search.reflexive import CHOICES, Reflexive
 from md.tree import Tree
 from tests import tiers

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import md
 import sfc
 from md.curvekeys import bits_for
-from md.grid import Grid
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from md.tree import Tree
 
 pytestmark = pytest.mark.split

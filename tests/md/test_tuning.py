@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.grid import Grid
+from md.particles.cell_grid import Grid
 from md.skin import SETTLE, TRIAL, Skin
 from md.tuning import RATIO, Tuner
 

@@ -13,7 +13,7 @@ from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
-from md.box import Box
+from md.particles.box import Box
 from sfc.compile import kernel
 
 MAX_CELLS = 2**31 - 1024  # cell numbers are int32, with room to round a launch up

@@ -8,8 +8,8 @@ from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.sorting.counting import MAX_PARTS
-from md.grid import Grid
-from md.state import Particles
+from md.particles.arrays import Particles
+from md.particles.cell_grid import Grid
 from sfc import Curve, covering
 
 RANKING = 24  # bytes of the host that finding the rank of a cell takes

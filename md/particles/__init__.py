@@ -1,0 +1,1 @@
+"""Particles: box, state, device arrays, cell grid and sorting by cell."""
