@@ -145,7 +145,7 @@ def time_step(
         law: between two particles.
         walls: None for none.
         narrowest: least diameter of a particle, in d: as the square root of it goes the contact time of two
-            (`md.laws.sized`), but for what dashpots add.
+            (`md.laws.polydisperse`), but for what dashpots add.
         surroundings: what else they touch.
 
     Raises:

@@ -24,7 +24,7 @@ class Mutation(NamedTuple):
 MUTATIONS = [
     Mutation(
         "the damping's sign",
-        "md/laws/contact.py",
+        "md/laws/spring_dashpot.py",
         "- p.damping * approach / r2",
         "+ p.damping * approach / r2",
         "tests/md/test_physics.py::TestRestitution::test_is_met_to_1e_3_at_500_steps_a_contact",

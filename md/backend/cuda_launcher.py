@@ -142,7 +142,7 @@ def functor_of(law: Any) -> Path:
     if not path.exists():
         raise BackendUnavailableError(
             f"law {kind.__qualname__} runs on the CPU only: {path.name} is not beside {path.stem}.py; write "
-            f"its function `interact` there, as md/laws/contact.cuh does, or use backend='cpu'"
+            f"its function `interact` there, as md/laws/spring_dashpot.cuh does, or use backend='cpu'"
         )
     module = vars(sys.modules[kind.__module__]).values()
     own = {kind, *(one for one in module if isinstance(one, type) and one.__module__ == kind.__module__)}

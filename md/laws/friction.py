@@ -1,6 +1,6 @@
 """The linear spring-dashpot contact with friction along the surface, for spheres that do not spin.
 
-Normal force as in `md.laws.contact`. Against it the tangential force on i,
+Normal force as in `md.laws.spring_dashpot`. Against it the tangential force on i,
 
     -min(gamma |v_t|, f max(F_n, 0)) v_t / |v_t|,    v_t = (v_i - v_j) - ((v_i - v_j) . n) n,
 
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 from md.backend.prelude import add_scaled, dot, load, sub
 from md.checks import number
-from md.laws import contact
-from md.laws.contact import EFFECTIVE_MASS, STRONGEST, SpringDashpot, push, stored
+from md.laws import spring_dashpot
 from md.laws.pair import pair_function
+from md.laws.spring_dashpot import EFFECTIVE_MASS, STRONGEST, SpringDashpot, push, stored
 
-FIELDS = (*contact.FIELDS, "friction", "tangential_damping")  # that kernels get
+FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # that kernels get
 
 
 @dataclass(frozen=True, kw_only=True)

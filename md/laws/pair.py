@@ -113,7 +113,7 @@ class PairLaw(Protocol):
     method gives the function `potential` to `pair_function` too, and has it in its `.cuh`: `md.observe` sums
     the energy on the device that owns the particles.
 
-    All of it is about two particles whose radii are a half; what follows for others, `md.laws.sized` says.
+    All of it is about two particles whose radii are a half; `md.laws.polydisperse` says what follows for others.
 
     Attributes:
         cutoff: no interaction at this distance or beyond, in d.

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from md.checks import integer, integers, number, word
-from md.laws.contact import SHORTEST
 from md.laws.pair import PairLaw
+from md.laws.spring_dashpot import SHORTEST
 from md.particles.box import Box
 
 RADIUS = 0.5  # of a sphere, in d, where it has none of its own

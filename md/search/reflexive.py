@@ -17,7 +17,7 @@ from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.listing import Listing
 from md.laws.pair import is_reciprocal, kernel_law
-from md.laws.sized import of_sizes
+from md.laws.polydisperse import of_sizes
 from md.reactions import far_of, gather_part, push_part, sum_parts
 from md.shadow import Unsorted
 from md.tree import Tree

@@ -25,7 +25,7 @@ from md.backend.base import Array, Backend
 from md.laws import PairLaw
 from md.laws.collect import Collect
 from md.laws.pair import kernel_law
-from md.laws.sized import of_sizes
+from md.laws.polydisperse import of_sizes
 from md.pace import Pace, unguarded
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid

@@ -29,7 +29,7 @@ from md.laws.collect import Collect
 from md.laws.listing import Listing
 from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
-from md.laws.sized import Sized
+from md.laws.polydisperse import Sized
 from md.outside import record_dtype as outside_dtype
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
@@ -51,6 +51,14 @@ FUNCTORS = {
     "unsorted": file_of("md.shadow", ".cuh"),
     "counts": STORE,
 }
+LAW_MODULES = {
+    "spring_dashpot": "md.laws.spring_dashpot",
+    "friction": "md.laws.friction",
+    "polydisperse": "md.laws.polydisperse",
+    "collect": "md.laws.collect",
+    "measure": "md.laws.measure",
+    "listing": "md.laws.listing",
+}
 PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes
 
 
@@ -63,7 +71,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     """The source as the loader assembles it, with the structs it would make from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
-        "contact": numbers_of(SPRING, c),
+        "spring_dashpot": numbers_of(SPRING, c),
         "friction": numbers_of(FRICTION, c),
         "collect": (
             (c, "reach2", 0),
@@ -80,7 +88,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("int*", "touching", 0),
             ("int*", "begun", 0),
         ),
-        "sized": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
+        "polydisperse": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
         "store": ((f"{c}*", "data", 0),),
         "fused": (
             (f"{c}*", "pos", 0),
@@ -105,8 +113,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     fields["driven"] = (*fields["fused"], *outside)
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors, pair = {}, [], None
-    if law in ("measure", "sized"):
-        asked = FRICTION if law == "sized" and out == "fused" else SPRING
+    if law in ("measure", "polydisperse"):
+        asked = FRICTION if law == "polydisperse" and out == "fused" else SPRING
         structs["Pair"] = Struct(numbers_of(asked, c))
         pair = file_of(type(asked).__module__, ".cuh")
     if "Grid" in wanted:
@@ -119,7 +127,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
-        functors.append(file_of(f"md.laws.{law}", ".cuh"))
+        functors.append(file_of(LAW_MODULES[law], ".cuh"))
     if "Out" in wanted:
         structs["Out"] = Struct(fields[out])
         functors.append(FUNCTORS[out])
@@ -143,7 +151,11 @@ def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     """The laws and outputs that meet in a kernel that takes them."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     outs = PUSHED if "Out" in wanted else ("store",)
-    cases = list(product(("contact", "friction", "sized") if "Law" in wanted else ("contact",), outs))
+    cases = list(
+        product(
+            ("spring_dashpot", "friction", "polydisperse") if "Law" in wanted else ("spring_dashpot",), outs
+        )
+    )
     if {"Law", "Out"} <= wanted:  # those that only look move nothing, and push nobody
         cases += [("collect", "counts"), ("measure", "store"), ("measure", "unsorted")]
     if kernel.startswith("gather"):
@@ -162,7 +174,7 @@ def test_there_are_cuda_kernels_for_every_search():
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
     """In 2D and in 3D with the first law and output; in one of them with each other law, and each output."""
     for k, (law, out) in enumerate(variants(stem, kernel)):
-        is_other = law not in ("contact", "collect", "listing") and out not in ("store", "counts")
+        is_other = law not in ("spring_dashpot", "collect", "listing") and out not in ("store", "counts")
         if k and (is_other or k % 2 != dim % 2):
             continue
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
@@ -229,7 +241,7 @@ def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):
     stem = "md.search.linked"
     text = file_of(stem, ".cu").read_text()
     line = next(k for k, line in enumerate(text.splitlines(), 1) if "finish(" in line)
-    whole = source_of(stem, "force", 3, np.float32, "aos4", "contact", "store")
+    whole = source_of(stem, "force", 3, np.float32, "aos4", "spring_dashpot", "store")
     broken = whole.replace("    finish(out, grid", "    wrong(out, grid")
     with pytest.raises(AssertionError, match=rf"md/search/linked\.cu\({line}\)"):
         compile_cubin(broken)
@@ -243,16 +255,16 @@ def test_leaving_kernels_out_keeps_every_line_where_it_was():
 
 
 def test_an_edited_header_is_in_the_source(monkeypatch):
-    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", "store")
+    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store")
     read = Path.read_text
     monkeypatch.setattr(
         Path,
         "read_text",
         lambda p, *a, **k: read(p, *a, **k) + ("// edited\n" if p.name == "rows.cuh" else ""),
     )
-    assert source_of("md.search.naive", "force", 3, np.float32, "aos4", "contact", "store") == before.replace(
-        '#line 1 "md/backend/prelude.cuh"', '// edited\n#line 1 "md/backend/prelude.cuh"'
-    )
+    assert source_of(
+        "md.search.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store"
+    ) == before.replace('#line 1 "md/backend/prelude.cuh"', '// edited\n#line 1 "md/backend/prelude.cuh"')
 
 
 @pytest.mark.parametrize(
@@ -268,5 +280,5 @@ def test_a_constant_of_both_backends_is_the_same(module, name, header):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
-        "md.search.naive", "force", 2, np.float32, layout, "contact", "store"
+        "md.search.naive", "force", 2, np.float32, layout, "spring_dashpot", "store"
     )

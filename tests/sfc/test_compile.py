@@ -138,7 +138,9 @@ LOAD = "(array[i, 0], array[i, 1], array[i, 2])"
 @pytest.mark.parametrize(
     ("file", "old", "new", "force"),
     [
-        pytest.param("md/laws/contact.py", LAW, LAW.replace("p.spring", "3 * p.spring"), 75.0, id="a law"),
+        pytest.param(
+            "md/laws/spring_dashpot.py", LAW, LAW.replace("p.spring", "3 * p.spring"), 75.0, id="a law"
+        ),
         pytest.param("md/backend/prelude.py", LOAD, LOAD.replace("0]", "0] / 1.5"), 50.0, id="an accessor"),
     ],
 )
@@ -150,7 +152,7 @@ def test_an_edit_that_a_kernel_reaches_acts_at_once(checkout, file, old, new, fo
 
 
 def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
-    law = "md/laws/contact.py"
+    law = "md/laws/spring_dashpot.py"
     checkout.edit(law, LAW, LAW.replace("p.spring", "MANY * p.spring"))
     checkout.edit(
         law,

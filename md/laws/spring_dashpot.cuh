@@ -1,4 +1,4 @@
-// The linear spring-dashpot contact; see contact.py. The loader makes `struct Law` from the numbers that kernels get of
+// The linear spring-dashpot contact; see spring_dashpot.py. The loader makes `struct Law` from the numbers that kernels get of
 // the law.
 
 #include "md/laws/pair.cuh"
