@@ -14,7 +14,7 @@ from md.checks import integer, number, numbers, refuse_value
 from md.laws.walls import RADIUS
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
-from md.search.strategy import Search
+from md.search.base import Search
 from md.surrounding import Bound, Surrounding
 from sfc.compile import callee, kernel
 

@@ -9,7 +9,7 @@ from md.backend.base import Array
 from md.laws import PairLaw
 from md.outside import Outside
 from md.particles.arrays import Particles
-from md.search.strategy import Search
+from md.search.base import Search
 
 
 class Inside(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from md.backend import Backend
 from md.particles.arrays import Particles
-from md.search.strategy import Plan, Search
+from md.search.base import Plan, Search
 
 MOST_RECORDS = 100
 

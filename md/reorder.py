@@ -13,8 +13,8 @@ from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.cell_sort import CellSort
 from md.schedule import Schedule
-from md.search.strategy import Search
-from md.shadow import Shadow
+from md.search.base import Search
+from md.search.sorted_copy import Shadow
 from md.watching import Run, Watching
 from sfc import Curve
 

@@ -65,7 +65,7 @@ class Simulation:
 
     Attributes:
         backend: the `md.backend.Backend` on which all this lives.
-        search: at work; under a reorder of mode "shadow" a `md.shadow.Shadow` of it.
+        search: at work; under a reorder of mode "shadow" a `md.search.sorted_copy.Shadow` of it.
         surroundings: those at work, in the order in which they were given.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 

@@ -19,7 +19,7 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
-from md.search.strategy import Search
+from md.search.base import Search
 
 
 class Bound:

@@ -8,7 +8,7 @@ import numpy as np
 
 from md.backend.base import Array
 from md.curvekeys import halving
-from md.search.strategy import Plan, Search
+from md.search.base import Plan, Search
 from md.tree import Tree
 from sfc.cache import AccessStream
 

@@ -23,7 +23,7 @@ from md.laws.walls import RADIUS
 from md.outline import distances, from_outline, packed
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
-from md.search.strategy import Search
+from md.search.base import Search
 from md.surrounding import Bound, Surrounding
 from sfc.compile import callee, kernel
 

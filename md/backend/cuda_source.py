@@ -2,7 +2,7 @@
 
 Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of this
 case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the argument
-that is to be passed, the prelude, the functors (`spring_dashpot.cuh` of the law; `store.cuh`, `shadow.cuh` or
+that is to be passed, the prelude, the functors (`spring_dashpot.cuh` of the law; `store.cuh`, `sorted_copy.cuh` or
 `integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
 headers that one of these includes, by their paths beside it or from the root, stand where it does so. Where
 the law asks another, as `pair_tally.cuh` does, the other's functor comes before it, with `Pair` in place of

@@ -26,7 +26,7 @@ class KickDrift(NamedTuple):
         clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
             to one more where the step was taken.
         turn: 0 and 1 in turn.
-        fastest, gone, halted, reach, slack: of `md.pace.Pace`.
+        fastest, gone, halted, reach, slack: of `md.search.displacement_guard.Pace`.
         outside, now: `record` and `now` of `md.outside.Outside`; None where nothing acts from outside.
         radius: of the particles, (0,) where all are a half; None likewise.
     """

@@ -10,9 +10,9 @@ from md.integrate import leapfrog
 from md.integrate.moving import KickDrift
 from md.integrate.strategy import Integrator
 from md.outside import Outside
-from md.pace import Pace
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
+from md.search.displacement_guard import Pace
 
 
 class VelocityVerlet(Integrator):

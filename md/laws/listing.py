@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from md.backend.base import Array
-from md.laws.collect import none_yet
 from md.laws.pair import pair_function
+from md.search.partners import none_yet
 
 
 class Listing(NamedTuple):

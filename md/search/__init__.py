@@ -1,13 +1,13 @@
 """Neighbour searches. A new one is its own file (pair) and one line here."""
 
 from md import checks
+from md.search.base import Plan, Search
 from md.search.coherent import Coherent
 from md.search.lbvh import Lbvh
 from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.reflexive import Reflexive
 from md.search.scattered import Scattered
-from md.search.strategy import Plan, Search
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet
 

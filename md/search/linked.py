@@ -20,7 +20,7 @@ from md.backend.prelude import (
     neighbour_rows,
 )
 from md.laws.pair import initial, interact, result
-from md.search.strategy import Search
+from md.search.base import Search
 from sfc.compile import kernel
 
 

@@ -4,7 +4,7 @@ import numba
 
 from md.backend.prelude import displacement, dot, finish, in_turn, load
 from md.laws.pair import initial, interact, result
-from md.search.strategy import Search
+from md.search.base import Search
 from sfc.compile import kernel
 
 

@@ -19,7 +19,7 @@ from md.laws.listing import Listing
 from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.polydisperse import of_sizes
 from md.reactions import far_of, gather_part, push_part, sum_parts
-from md.shadow import Unsorted
+from md.search.sorted_copy import Unsorted
 from md.tree import Tree
 from md.treesearch import TreeSearch
 from sfc import Curve

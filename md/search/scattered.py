@@ -20,7 +20,7 @@ from md.backend.prelude import (
 )
 from md.laws.pair import initial, interact, result
 from md.particles.cell_sort import CellSort
-from md.search.strategy import Search
+from md.search.base import Search
 from sfc import Curve
 from sfc.compile import kernel
 

@@ -32,12 +32,12 @@ from md.backend.prelude import (
 )
 from md.faults import ListOverflow
 from md.laws.pair import initial, interact, result
-from md.pace import Pace
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.cell_sort import CellSort
-from md.search.strategy import Plan, Search
-from md.skin import Skin, checked
+from md.search.base import Plan, Search
+from md.search.displacement_guard import Pace
+from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 

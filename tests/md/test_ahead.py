@@ -6,7 +6,7 @@ import pytest
 import md
 from md.integrate.moving import KickDrift
 from md.laws.pair import kernel_law
-from md.pace import Pace
+from md.search.displacement_guard import Pace
 
 NO_FAULT = np.uint64(2**64 - 1)
 

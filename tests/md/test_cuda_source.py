@@ -25,7 +25,6 @@ from md.backend.cuda_source import (
 )
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
-from md.laws.collect import Collect
 from md.laws.listing import Listing
 from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
@@ -33,7 +32,8 @@ from md.laws.polydisperse import Sized
 from md.outside import record_dtype as outside_dtype
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
-from md.shadow import Unsorted
+from md.search.partners import Collect
+from md.search.sorted_copy import Unsorted
 from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
@@ -48,14 +48,14 @@ FUNCTORS = {
     "store": STORE,
     "fused": file_of("md.integrate.moving", ".cuh"),
     "driven": file_of("md.integrate.moving", ".cuh"),
-    "unsorted": file_of("md.shadow", ".cuh"),
+    "unsorted": file_of("md.search.sorted_copy", ".cuh"),
     "counts": STORE,
 }
 LAW_MODULES = {
     "spring_dashpot": "md.laws.spring_dashpot",
     "friction": "md.laws.friction",
     "polydisperse": "md.laws.polydisperse",
-    "collect": "md.laws.collect",
+    "collect": "md.search.partners",
     "measure": "md.laws.measure",
     "listing": "md.laws.listing",
 }

@@ -5,7 +5,7 @@ import pytest
 
 import md
 from md.particles.cell_grid import Grid
-from md.skin import SETTLE, TRIAL, Skin
+from md.search.skin import SETTLE, TRIAL, Skin
 from md.tuning import RATIO, Tuner
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
@@ -95,8 +95,8 @@ def test_no_skin_is_tried_that_the_box_is_too_narrow_for():
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
-    monkeypatch.setattr(md.skin, "SETTLE", 3)
-    monkeypatch.setattr(md.skin, "TRIAL", 10)
+    monkeypatch.setattr(md.search.skin, "SETTLE", 3)
+    monkeypatch.setattr(md.search.skin, "TRIAL", 10)
     state = md.scenes.shared_gas(1000, 0.3)
     options = {"dt": DT, "backend": backend, "fused": fused}
     tuned = md.Simulation(state, LAW, search=md.search.Verlet(skin="auto"), **options)

@@ -14,7 +14,7 @@ import numpy as np
 from md.backend.base import Array
 from md.backend.prelude import finish, store
 from md.laws import PairLaw
-from md.search.strategy import Search
+from md.search.base import Search
 from sfc.cache import AccessStream
 from sfc.compile import implement, inlined
 

@@ -23,12 +23,12 @@ import sfc
 from md import checks
 from md.backend.base import Array, Backend
 from md.laws import PairLaw
-from md.laws.collect import Collect
 from md.laws.pair import kernel_law
 from md.laws.polydisperse import of_sizes
-from md.pace import Pace, unguarded
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
+from md.search.displacement_guard import Pace, unguarded
+from md.search.partners import Collect
 from sfc.cache import AccessStream
 
 MANY_STEPS = 2**30
@@ -146,7 +146,7 @@ class Search(ABC):
             dt: length of a fused step in time units.
 
         Returns:
-            Fused steps that were halted (`md.pace`) up to then.
+            Fused steps that were halted (`md.search.displacement_guard`) up to then.
         """
         return 0
 
