@@ -9,7 +9,7 @@ from md.faults import OverlappingStart
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search import Reflexive, Scattered, Search
-from md.treesearch import TreeSearch
+from md.search.bvh.base import TreeSearch
 from md.watch import Watch
 
 # A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.

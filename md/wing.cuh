@@ -1,6 +1,6 @@
 // How a disc meets a wing; see wing.py.
 
-#include "md/tree.cuh"
+#include "md/search/bvh/tree.cuh"
 
 #define COLUMNS 8  // of a segment: start, end, outward normal, how the outline turns at the start, length^2
 #define CHUNK 8    // segments in a row that have a box together; this and the next as in outline.py

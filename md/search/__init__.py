@@ -2,11 +2,11 @@
 
 from md import checks
 from md.search.base import Plan, Search
+from md.search.bvh.lbvh import Lbvh
+from md.search.bvh.reflexive import Reflexive
 from md.search.coherent import Coherent
-from md.search.lbvh import Lbvh
 from md.search.linked import Linked
 from md.search.naive import Naive
-from md.search.reflexive import Reflexive
 from md.search.scattered import Scattered
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet

@@ -119,7 +119,7 @@ class Search(ABC):
 
     @property
     def boxes(self) -> tuple[Array, Array, Array] | None:
-        """Nodes and ways of a tree of boxes (`md.tree`), and the slot of each leaf, (0,) for its number.
+        """Nodes and ways of a tree of boxes (`md.search.bvh.tree`), and the slot of each leaf, (0,) for its number.
 
         As the last fold found them; None where there is none.
         """

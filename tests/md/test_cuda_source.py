@@ -25,13 +25,13 @@ from md.backend.cuda_source import (
 )
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
-from md.laws.listing import Listing
 from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import Sized
 from md.outside import record_dtype as outside_dtype
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
+from md.search.bvh.contact_list import Listing
 from md.search.partners import Collect
 from md.search.sorted_copy import Unsorted
 from tests.nvrtc import compile_cubin
@@ -57,7 +57,7 @@ LAW_MODULES = {
     "polydisperse": "md.laws.polydisperse",
     "collect": "md.search.partners",
     "measure": "md.laws.measure",
-    "listing": "md.laws.listing",
+    "listing": "md.search.bvh.contact_list",
 }
 PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes
 
@@ -122,7 +122,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Reach" in wanted:
-        names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.lbvh" else [])
+        names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
     structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
     if "Law" in wanted:
@@ -270,7 +270,7 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
 @pytest.mark.parametrize(
     ("module", "name", "header"),
     [(md.outline, "CHUNK", "wing"), (md.outline, "COLUMNS", "wing"), (md.outline, "SURELY", "wing"),
-     (md.curvekeys, "FAR", "curvekeys"), (md.curvekeys, "PARTS", "curvekeys")],
+     (md.search.bvh.curve_keys, "FAR", "curvekeys"), (md.search.bvh.curve_keys, "PARTS", "curvekeys")],
 )  # fmt: skip
 def test_a_constant_of_both_backends_is_the_same(module, name, header):
     text = (ROOT / "md" / f"{header}.cuh").read_text()

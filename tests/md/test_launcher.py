@@ -95,7 +95,7 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
     reach = np.zeros(1, np.dtype([(name, np.float32) for name in ("reach", "reach2", "leaf2")], align=True))
     nodes = on_device(np.zeros((4 * n - 2, 4), np.float32), 64)
     grid = Grid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
-    launcher = Launcher("md.search.reflexive", law, "aos4", compiled)
+    launcher = Launcher("md.search.bvh.reflexive", law, "aos4", compiled)
     tree = words, nodes, words, reach, grid, kernel_law(law, np.float32)
     getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)
     assert calls == [((-(-n // block),), (block,), shared)]

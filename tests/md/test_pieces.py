@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.search.reflexive import Reflexive
+from md.search.bvh.reflexive import Reflexive
 from tests.md.test_search import LAW
 
 pytestmark = pytest.mark.gpu

@@ -5,7 +5,7 @@ import pytest
 
 import md
 from md.laws.pair import kernel_law
-from md.search.reflexive import Reflexive
+from md.search.bvh.reflexive import Reflexive
 from tests import tiers
 from tests.md.test_cuda_on_host import printed_around
 from tests.md.test_cuda_source import source_of
@@ -101,7 +101,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
-    source = source_of("md.search.reflexive", kernel, dim, real, layout, "contact", "store")
+    source = source_of("md.search.bvh.reflexive", kernel, dim, real, layout, "contact", "store")
     program = WALK.replace("CALL", {"gather": GATHER, "resolve": RESOLVE}.get(kernel.split("_")[0], PUSH))
     told = {"KERNEL": kernel, "PATH": str(folder / "case.bin"), "PER_ROW": str(rows[0].size // n)}
     told |= {"ORDER": "order.data()" if data == "unsorted" else "nullptr", "COUNT": str(n)}
@@ -136,7 +136,7 @@ def test_a_kernel_of_a_device_finds_the_forces_of_naive(kernel, dim, real, layou
 
 
 def test_lanes_of_a_warp_with_the_same_row_sum_up_and_one_of_them_has_it(tmp_path):
-    source = source_of("md.search.reflexive", "sum_none", 3, np.float64, "aos", "contact", "store")
+    source = source_of("md.search.bvh.reflexive", "sum_none", 3, np.float64, "aos", "contact", "store")
     found = printed_around(tmp_path, source, WARP)
     expected = []
     for kind in (1, 2, 3, 5, 11, 31, 32):

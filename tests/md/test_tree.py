@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import md
 import sfc
-from md.curvekeys import bits_for
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
-from md.tree import Tree
+from md.search.bvh.curve_keys import bits_for
+from md.search.bvh.tree import Tree
 
 pytestmark = pytest.mark.split
 

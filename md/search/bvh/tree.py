@@ -18,8 +18,8 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.curvekeys import CurveKeys
 from md.particles.cell_grid import Grid
+from md.search.bvh.curve_keys import CurveKeys
 from sfc import Curve
 from sfc.compile import callee, inlined, kernel, overload
 
@@ -41,7 +41,7 @@ class Tree:
             is Morton's.
 
     Attributes:
-        keys: `md.curvekeys.CurveKeys`, sorted; its `order` is the slot in which the particle of each leaf was
+        keys: `md.search.bvh.curve_keys.CurveKeys`, sorted; its `order` is the slot in which the particle of each leaf was
             when the tree was built.
         other_end: (n - 1,) int32 the leaf at the other end of the range of inner node i, of which i is one.
         way: (2 (2n - 1),) int32 of each node, in turn: where a walk goes that enters it, which of an inner

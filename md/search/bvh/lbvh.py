@@ -1,6 +1,6 @@
 """A walk through a tree of boxes for every particle: those whose box is out of reach are passed by.
 
-The particles are sorted along a curve, of which `md.tree` makes the tree.
+The particles are sorted along a curve, of which `md.search.bvh.tree` makes the tree.
 """
 
 import numba
@@ -10,9 +10,9 @@ from md import checks
 from md.backend.base import Array
 from md.backend.prelude import finish, load
 from md.laws.pair import result
-from md.tree import Tree
-from md.treesearch import TreeSearch
-from md.walks import look_around
+from md.search.bvh.base import TreeSearch
+from md.search.bvh.traversal import look_around
+from md.search.bvh.tree import Tree
 from sfc import Curve
 from sfc.compile import inlined, kernel
 

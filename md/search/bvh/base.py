@@ -1,4 +1,4 @@
-"""What searches on a tree (`md.tree`) have in common: its age."""
+"""What searches on a tree (`md.search.bvh.tree`) have in common: its age."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from abc import abstractmethod
 import numpy as np
 
 from md.backend.base import Array
-from md.curvekeys import halving
 from md.search.base import Plan, Search
-from md.tree import Tree
+from md.search.bvh.curve_keys import halving
+from md.search.bvh.tree import Tree
 from sfc.cache import AccessStream
 
 

@@ -1,4 +1,4 @@
-// Images of a position at periodic sides, for a walk through boxes that may reach out of the box; see images.py.
+// Images of a position at periodic sides, for a walk through boxes that may reach out of the box; see periodic_images.py.
 
 // Whether a position has anything in reach of that image of it: of the digits of `image` 1 is up a length, 2 down.
 __device__ __forceinline__ bool is_needed(const Grid& grid, const Vec& r, int image, const Vec& low, const Vec& high,

@@ -1,4 +1,4 @@
-"""Walks through a tree (`md.tree`) for one of its leaves: without a stack, or with one.
+"""Walks through a tree (`md.search.bvh.tree`) for one of its leaves: without a stack, or with one.
 
 A walk folds a pair law over the leaves in reach of the leaf's particle and of its images at periodic sides.
 Where each pair is to be met once it sees those alone that come `after` its own; else `after` is -1.
@@ -12,9 +12,9 @@ and its number. `sums` is None, or (n, dim): what the partners get, by their lea
 import numpy as np
 
 from md.backend.prelude import displacement, dot, load, sub, zero
-from md.images import image_of, is_nearest, is_needed, needs_images
 from md.laws.pair import initial, interact
-from md.tree import gap2
+from md.search.bvh.periodic_images import image_of, is_nearest, is_needed, needs_images
+from md.search.bvh.tree import gap2
 from sfc.compile import callee, inlined
 
 ROOM = 96  # entries of a stack in a thread: a tree of keys of 63 bits and places of 31 has 95 levels

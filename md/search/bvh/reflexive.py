@@ -15,13 +15,13 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.laws import PairLaw
-from md.laws.listing import Listing
 from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.polydisperse import of_sizes
-from md.reactions import far_of, gather_part, push_part, sum_parts
+from md.search.bvh.base import TreeSearch
+from md.search.bvh.contact_list import Listing
+from md.search.bvh.pair_forces import far_of, gather_part, push_part, sum_parts
+from md.search.bvh.tree import Tree
 from md.search.sorted_copy import Unsorted
-from md.tree import Tree
-from md.treesearch import TreeSearch
 from sfc import Curve
 from sfc.cache import AccessStream
 from sfc.compile import kernel

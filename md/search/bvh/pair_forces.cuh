@@ -1,6 +1,6 @@
-// What leaves of a tree do with whom their walks meet: gather, or push both of each pair; see reactions.py.
+// What leaves of a tree do with whom their walks meet: gather, or push both of each pair; see pair_forces.py.
 
-#include "md/walks.cuh"
+#include "md/search/bvh/traversal.cuh"
 
 #if defined(HAS_REACH)
 __device__ __forceinline__ Far far_of(const Reach& reach) { return {reach.reach, reach.reach2, reach.leaf2}; }

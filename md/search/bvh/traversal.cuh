@@ -1,10 +1,10 @@
-// Walks through a tree for one of its leaves; see walks.py, and tree.py for how nodes are numbered.
+// Walks through a tree for one of its leaves; see traversal.py, and tree.py for how nodes are numbered.
 
 #if defined(HAS_LAW)
-#include "md/images.cuh"
-#include "md/tree.cuh"
+#include "md/search/bvh/periodic_images.cuh"
+#include "md/search/bvh/tree.cuh"
 
-#define ROOM 96  // entries of a stack in a thread; as in walks.py
+#define ROOM 96  // entries of a stack in a thread; as in traversal.py
 
 // What is walked through, and who reads what.
 struct World {

@@ -1,9 +1,9 @@
-// How the kernels of curvekeys.cu find the extent of the particles.
+// How the kernels of curve_keys.cu find the extent of the particles.
 
 #include "md/backend/sorting/keys.cuh"
 
 #define PARTS 256  // of the particles, each found by a block
-#define FAR 7  // lengths out of the box; as in curvekeys.py
+#define FAR 7  // lengths out of the box; as in curve_keys.py
 
 // The least and the greatest of a block's values; in thread 0.
 __device__ __forceinline__ void spread_of_block(real& low, real& high) {

@@ -1,7 +1,7 @@
-// Walks through a tree with and without a stack, meeting each pair once or twice; see reflexive.py, walks.cuh and
-// reactions.cuh. `sums`, `parts` and but for shared stacks `entries` are the CPU's.
+// Walks through a tree with and without a stack, meeting each pair once or twice; see reflexive.py, traversal.cuh and
+// pair_forces.cuh. `sums`, `parts` and but for shared stacks `entries` are the CPU's.
 
-#include "md/reactions.cuh"
+#include "md/search/bvh/pair_forces.cuh"
 
 extern "C" __global__ void gather_none(int n, int parts, int entries, int later, const real* pos, const real* vel,
                                        const int* order, const real* nodes, const int* way, Reach reach, Grid grid,

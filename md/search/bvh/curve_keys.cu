@@ -1,4 +1,4 @@
-// Sort keys along a curve; see curvekeys.py.
+// Sort keys along a curve; see curve_keys.py.
 
 extern "C" __global__ void extent_of_parts(int threads, int n, const real* pos, real* extents) {
     Vec low = load(pos, n, work_item() % n), high = low;

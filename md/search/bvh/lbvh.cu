@@ -1,6 +1,6 @@
-// A walk through a tree of boxes for each particle; see lbvh.py, walks.cuh, and tree.py for how nodes are numbered.
+// A walk through a tree of boxes for each particle; see lbvh.py, traversal.cuh, and tree.py for how nodes are numbered.
 
-#include "md/walks.cuh"
+#include "md/search/bvh/traversal.cuh"
 
 // As far_of in lbvh.py.
 __device__ __forceinline__ Far far_of(const real* radius, const Reach& reach, int i) {

@@ -1,16 +1,16 @@
-"""What leaves of a tree do with whom their walks (`md.walks`) meet: gather, or push both of each pair.
+"""What leaves of a tree do with whom their walks (`md.search.bvh.traversal`) meet: gather, or push both of each pair.
 
 A part is some of the leaves in turn. Who pushes both adds to sums of its part's own, for two parts may meet
-one leaf; the device's kernels add with atomics instead (`reactions.cuh`). `rows`, `tree` and `far` are those
-of `md.walks`. `lists` is None, or how many each leaf met, the room of a list, and the partners
-(`md.laws.listing`).
+one leaf; the device's kernels add with atomics instead (`pair_forces.cuh`). `rows`, `tree` and `far` are those
+of `md.search.bvh.traversal`. `lists` is None, or how many each leaf met, the room of a list, and the partners
+(`md.search.bvh.contact_list`).
 """
 
 import numpy as np
 
 from md.backend.prelude import displacement, dot, finish, load, sub, zero
 from md.laws.pair import initial, interact, result
-from md.walks import look_around
+from md.search.bvh.traversal import look_around
 from sfc.compile import callee, inlined
 
 
