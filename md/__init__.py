@@ -9,7 +9,6 @@ them.
 from md import backend, laws, observe, scenes, search
 from md.airfoil import Airfoil, naca, read_airfoil
 from md.backend import BackendUnavailableError
-from md.checkpoint import Checkpoint, CheckpointError
 from md.faults import (
     EnergyExploded,
     ListOverflow,
@@ -20,13 +19,14 @@ from md.faults import (
 )
 from md.frozen import FrozenPrecision
 from md.inflow import Inflow
+from md.io.checkpoint import Checkpoint, CheckpointError
+from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
 from md.particles.box import Box
 from md.particles.state import State
 from md.reorder import NotYetReordered, Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
-from md.trajectory import Trajectory
 from md.wing import Wing
 
 __all__ = [

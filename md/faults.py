@@ -7,8 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from md import checks
+from md.io.atomic_write import write_whole
 from md.particles.box import FARTHEST, Box
-from md.whole import write_whole
 
 
 class Remains(NamedTuple):

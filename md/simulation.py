@@ -13,10 +13,11 @@ from tqdm import tqdm
 from md import backend as backends
 from md import checks
 from md.backend import Backend, Timings
-from md.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.faults import post_mortem_folder
 from md.inside import Inside
 from md.integrate import Integrator, integrator
+from md.io.checkpoint import MOST_STEPS, Saved, blamed_on, described
+from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
 from md.laws.walls import Walls
@@ -32,7 +33,6 @@ from md.search import Search, search
 from md.start import begin
 from md.surrounding import Surrounding, memories, remember
 from md.together import check_classes, check_given, check_together, time_step
-from md.trajectory import append_frame
 from md.watch import Watch
 from sfc.cache import AccessStream
 
@@ -276,7 +276,7 @@ class Simulation:
         return self.search.accesses()
 
     def write(self, path: str | Path) -> None:
-        """Append the particles as they are to a trajectory, which OVITO and freud open (`md.trajectory`).
+        """Append the particles as they are to a trajectory, which OVITO and freud open (`md.io.trajectory`).
 
         Args:
             path: of the file, usually `.gsd`; begun if it is not there.
@@ -288,7 +288,7 @@ class Simulation:
         append_frame(path, self.state, self.step)
 
     def save(self, path: str | Path) -> None:
-        """Save all that a run needs to go on, to the last bit (`md.checkpoint`).
+        """Save all that a run needs to go on, to the last bit (`md.io.checkpoint`).
 
         The run that goes on from here and the one that `load` makes are the same, where the search repeats on
         the backend (`Search.repeats_on`) and nothing goes by the times of steps (`Decayed`, a skin "auto").

@@ -29,7 +29,7 @@ import pandas as pd
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
 from md.interrupt import held_back
-from md.whole import write_whole
+from md.io.atomic_write import write_whole
 from sfc import checks
 
 JOURNAL = "rows.jsonl"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from md.checks import path as as_path
-from md.whole import write_whole
+from md.io.atomic_write import write_whole
 from sfc import checks
 
 if TYPE_CHECKING:

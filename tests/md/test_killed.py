@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import md
-from md.checkpoint import Saved
+from md.io.checkpoint import Saved
 from tests import tiers
 from tests.md.lives import RUNS, live, repeats
 from tests.processes import all_heard, started

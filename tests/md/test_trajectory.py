@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md.trajectory import append_frame
+from md.io.trajectory import append_frame
 from tests import tiers
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import md
-from md import whole
-from md.trajectory import TrajectoryError, append_frame
+from md.io import atomic_write as whole
+from md.io.trajectory import TrajectoryError, append_frame
 from tests.md.test_trajectory import Now, cloud, frames
 from tests.processes import started
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from md import whole
-from md.checkpoint import Saved
-from md.whole import claimed, write_whole
+from md.io import atomic_write as whole
+from md.io.atomic_write import claimed, write_whole
+from md.io.checkpoint import Saved
 from tests.md.test_checkpoint_file import simulated
 from tests.processes import all_heard, started
 

@@ -32,9 +32,9 @@ from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
 from md.choices import made, told
 from md.integrate import integrator
+from md.io.atomic_write import write_whole
 from md.particles.box import Box
 from md.particles.state import State
-from md.whole import write_whole
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
 LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing

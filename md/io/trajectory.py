@@ -29,8 +29,8 @@ import numpy as np
 
 from md.checks import flag, instance, integer
 from md.checks import path as as_path
+from md.io.atomic_write import Claim, claim_of, claimed, replacing
 from md.particles.state import State
-from md.whole import Claim, claim_of, claimed, replacing
 
 MOST_STEPS = 2**63 - 1
 GROUPS = ("particles", "bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")  # of the schema
