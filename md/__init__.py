@@ -7,8 +7,10 @@ them.
 """
 
 from md import backend, laws, observe, scenes, search
-from md.airfoil import Airfoil, naca, read_airfoil
 from md.backend import BackendUnavailableError
+from md.boundaries.airfoil import Airfoil, naca, read_airfoil
+from md.boundaries.inflow import Inflow
+from md.boundaries.wing import Wing
 from md.faults import (
     EnergyExploded,
     ListOverflow,
@@ -18,7 +20,6 @@ from md.faults import (
     SimulationFault,
 )
 from md.frozen import FrozenPrecision
-from md.inflow import Inflow
 from md.io.checkpoint import Checkpoint, CheckpointError
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
@@ -27,7 +28,6 @@ from md.particles.state import State
 from md.reorder import NotYetReordered, Reorder
 from md.schedule import Decayed, Every, Moved, Never
 from md.simulation import Simulation
-from md.wing import Wing
 
 __all__ = [
     "Airfoil",

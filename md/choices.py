@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from md.airfoil import Airfoil
 from md.backend import Cpu, Cuda
-from md.inflow import Inflow
+from md.boundaries.airfoil import Airfoil
+from md.boundaries.inflow import Inflow
+from md.boundaries.wing import Wing
 from md.integrate import INTEGRATORS
 from md.laws import LAWS, WALLS
 from md.reorder import Reorder
 from md.schedule import SCHEDULES
 from md.search import SEARCHES
-from md.wing import Wing
 from sfc import Curve
 
 SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of the parameter

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from md.backend import Backend
 from md.backend.base import Array
+from md.boundaries.external_field import Outside
 from md.laws import PairLaw
-from md.outside import Outside
 from md.particles.arrays import Particles
 from md.search.base import Search
 

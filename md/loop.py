@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from md.backend import Backend, Timings
 from md.backend.base import Array
+from md.boundaries.base import Bound
 from md.integrate import Integrator
 from md.interrupt import held_back
 from md.laws import PairLaw
@@ -17,7 +18,6 @@ from md.particles.arrays import Particles
 from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search
-from md.surrounding import Bound
 
 MOST_INTERVALS = 10  # between two looks, where a plan goes on
 

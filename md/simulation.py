@@ -13,6 +13,9 @@ from tqdm import tqdm
 from md import backend as backends
 from md import checks
 from md.backend import Backend, Timings
+from md.boundaries.base import Surrounding, memories, remember
+from md.boundaries.external_field import Outside
+from md.boundaries.walls import Walls
 from md.faults import post_mortem_folder
 from md.inside import Inside
 from md.integrate import Integrator, integrator
@@ -20,10 +23,8 @@ from md.io.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
-from md.laws.walls import Walls
 from md.lookout import Lookout
 from md.loop import Loop
-from md.outside import Outside
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.state import State
@@ -31,7 +32,6 @@ from md.reorder import NotYetReordered, Reorder
 from md.reporter import Reporter, Reports, checked, next_report, released
 from md.search import Search, search
 from md.start import begin
-from md.surrounding import Surrounding, memories, remember
 from md.together import check_classes, check_given, check_together, time_step
 from md.watch import Watch
 from sfc.cache import AccessStream

@@ -10,14 +10,14 @@ import numpy as np
 
 from md import backend as backends
 from md import checks
+from md.boundaries.base import Surrounding
+from md.boundaries.walls import Walls
 from md.integrate import Integrator, integrator
 from md.laws import PairLaw
 from md.laws.pair import require_law
-from md.laws.walls import Walls
 from md.particles.state import State
 from md.reorder import Reorder
 from md.search import Search, search
-from md.surrounding import Surrounding
 
 STEPS_PER_CONTACT = 50
 

@@ -15,12 +15,12 @@ import numba
 import numpy as np
 
 from md.backend import Backend
+from md.boundaries.external_field import Outside
+from md.boundaries.walls import RADIUS
 from md.faults import EnergyExploded, OverlappingStart, Remains
 from md.frozen import warn_if_frozen
 from md.integrate import Integrator
 from md.laws import PairLaw
-from md.laws.walls import RADIUS
-from md.outside import Outside
 from md.particles.arrays import Particles
 from md.particles.state import pair_distances, pair_sizes
 from sfc.compile import kernel

@@ -62,14 +62,14 @@ MUTATIONS = [
     ),
     Mutation(
         "shaken walls are a quarter of a cycle late",
-        "md/outside.py",
+        "md/boundaries/external_field.py",
         "now[0] = -acceleration * math.cos(angle)",
         "now[0] = -acceleration * math.sin(angle)",
         "tests/md/test_walls.py::test_what_flies_free_stays_behind_in_a_container_that_is_shaken",
     ),
     Mutation(
         "the stream's random numbers are not restored from a checkpoint",
-        "md/inflow.py",
+        "md/boundaries/inflow.py",
         "        self._counts[:1] = self._backend.upload(found)\n",
         "",
         "tests/md/test_inflow.py::test_a_run_with_an_inflow_goes_on_as_it_did",

@@ -37,7 +37,7 @@ __device__ __forceinline__ long long count_step(long long* clock, long long turn
 }
 
 #if defined(HAS_OUTSIDE)
-#include "md/outside.cuh"
+#include "md/boundaries/external_field.cuh"
 #endif
 
 #if defined(FUSED)

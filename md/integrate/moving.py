@@ -10,7 +10,7 @@ from numba import types
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, finish, store
 from md.backend.wrapping import folded, in_box, is_finite, well_inside
-from md.outside import outside, radius_of
+from md.boundaries.external_field import outside, radius_of
 from sfc.compile import implement, inlined
 
 
@@ -27,7 +27,7 @@ class KickDrift(NamedTuple):
             to one more where the step was taken.
         turn: 0 and 1 in turn.
         fastest, gone, halted, reach, slack: of `md.search.displacement_guard.Pace`.
-        outside, now: `record` and `now` of `md.outside.Outside`; None where nothing acts from outside.
+        outside, now: `record` and `now` of `md.boundaries.external_field.Outside`; None where nothing acts from outside.
         radius: of the particles, (0,) where all are a half; None likewise.
     """
 

@@ -17,9 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Array, Backend
+from md.boundaries.external_field import Outside
 from md.integrate import leapfrog
 from md.integrate.moving import KickDrift
-from md.outside import Outside
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search.displacement_guard import Pace
@@ -101,7 +101,7 @@ class Integrator(ABC):
         self._outside.push(force)
 
     def see_velocities(self, step: int) -> None:
-        """Take note that before a step velocities were changed by another (`md.surrounding.Bound.renews`)."""
+        """Take note that before a step velocities were changed by another (`md.boundaries.base.Bound.renews`)."""
         return
 
     def prepare(self, step: int, fault: Array) -> None:

@@ -5,10 +5,10 @@ For the author of a law: `pair_function`, and the functions on vectors that a ke
 """
 
 from md.backend.prelude import add_scaled, dot, load, sub, zero
+from md.boundaries.walls import ShakenWalls, Walls
 from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw, pair_function
 from md.laws.spring_dashpot import SpringDashpot
-from md.laws.walls import ShakenWalls, Walls
 
 __all__ = [
     "LAWS",

@@ -1,7 +1,7 @@
 // Energies and powers of all particles; see balance.py.
 
 #include "md/backend/warp.cuh"
-#include "md/outside.cuh"
+#include "md/boundaries/external_field.cuh"
 
 extern "C" __global__ void flows(int n, const real* pos, const real* vel, const real* vel_now, const real* lost,
                                  const real* radius, Grid grid, Outside field, const double* now, int parts, double* sums) {

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from md.airfoil import Airfoil, naca
+from md.boundaries.airfoil import Airfoil, naca
+from md.boundaries.walls import RADIUS
+from md.boundaries.wing import Wing
 from md.checks import instance, integer, numbers
 from md.laws import SpringDashpot, Walls
-from md.laws.walls import RADIUS
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State
 from md.scenes.granular import checked_seed, granular_gas
 from md.scenes.lattice import require_room
-from md.wing import Wing
 
 SOURCE_RADIUS, SOURCE_PARTICLES = 0.002, 2**21
 SOURCE_BLOCK = (-4.0, -1.25, -1.0, 1.0)  # where the discs are: left, right, down, up

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from md.airfoil import Airfoil, naca
+from md.boundaries.airfoil import Airfoil, naca
 
 SQUARE = [(0, -0.5), (1, -0.5), (1, 0.5), (0, 0.5)]
 SECTIONS = ["0012", "2412", "4415", "0006", "6321", "9940"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from md.airfoil import Airfoil, naca, read_airfoil
+from md.boundaries.airfoil import Airfoil, naca, read_airfoil
 
 
 def refused(message: str, error: type[Exception] = ValueError):

@@ -23,12 +23,12 @@ from md.backend.cuda_source import (
     parameters,
     struct_of_dtype,
 )
+from md.boundaries.external_field import record_dtype as outside_dtype
 from md.integrate.moving import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import Sized
-from md.outside import record_dtype as outside_dtype
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
 from md.search.bvh.contact_list import Listing
@@ -269,7 +269,7 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "name", "header"),
-    [(md.outline, "CHUNK", "wing"), (md.outline, "COLUMNS", "wing"), (md.outline, "SURELY", "wing"),
+    [(md.boundaries.polygon, "CHUNK", "wing"), (md.boundaries.polygon, "COLUMNS", "wing"), (md.boundaries.polygon, "SURELY", "wing"),
      (md.search.bvh.curve_keys, "FAR", "curvekeys"), (md.search.bvh.curve_keys, "PARTS", "curvekeys")],
 )  # fmt: skip
 def test_a_constant_of_both_backends_is_the_same(module, name, header):

@@ -1,4 +1,4 @@
-// What acts on a particle from outside; see outside.py. The loader makes `struct Outside` from the record.
+// What acts on a particle from outside; see external_field.py. The loader makes `struct Outside` from the record.
 
 #if defined(HAS_OUTSIDE)
 // Of a particle, where `radius` may be null.

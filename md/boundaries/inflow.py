@@ -10,12 +10,12 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
+from md.boundaries.base import Bound, Surrounding
+from md.boundaries.walls import RADIUS
 from md.checks import integer, number, numbers, refuse_value
-from md.laws.walls import RADIUS
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search.base import Search
-from md.surrounding import Bound, Surrounding
 from sfc.compile import callee, kernel
 
 MOST_SEEDS = 2**63

@@ -3,7 +3,7 @@
 #include "md/search/bvh/tree.cuh"
 
 #define COLUMNS 8  // of a segment: start, end, outward normal, how the outline turns at the start, length^2
-#define CHUNK 8    // segments in a row that have a box together; this and the next as in outline.py
+#define CHUNK 8    // segments in a row that have a box together; this and the next as in polygon.py
 #define SURELY (real)1e-5
 #define ACROSS 8   // parts of a segment's box, together a warp
 #define UP 4

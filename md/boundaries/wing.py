@@ -15,16 +15,16 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from md.airfoil import LONGEST, Airfoil, placement
 from md.backend import Backend
 from md.backend.base import Array
+from md.boundaries.airfoil import LONGEST, Airfoil, placement
+from md.boundaries.base import Bound, Surrounding
+from md.boundaries.polygon import distances, from_outline, packed
+from md.boundaries.walls import RADIUS
 from md.checks import array, instance, number, refuse_value
-from md.laws.walls import RADIUS
-from md.outline import distances, from_outline, packed
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search.base import Search
-from md.surrounding import Bound, Surrounding
 from sfc.compile import callee, kernel
 
 LANES = 32  # parts of a segment's box, each of which a thread of a device walks for

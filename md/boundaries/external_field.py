@@ -11,9 +11,9 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import load, store
+from md.boundaries.walls import RADIUS, ShakenWalls, Walls
 from md.checks import numbers
 from md.laws import PairLaw
-from md.laws.walls import RADIUS, ShakenWalls, Walls
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from sfc.compile import inlined, kernel, overload
@@ -45,7 +45,7 @@ class Outside:
         grid: of the particles.
         dt: time step in time units.
         backend: where the particles live.
-        others: whether there is more that may give energy (`md.surrounding`).
+        others: whether there is more that may give energy (`md.boundaries.base`).
 
     Attributes:
         acts: whether there is anything.

@@ -1,4 +1,4 @@
-// What acts on a particle from outside; see outside.py.
+// What acts on a particle from outside; see external_field.py.
 
 extern "C" __global__ void swing(int n, const long long* clock, long long turn, double step, const double* elapsed, double dt,
                                  double frequency, double acceleration, double speed, double* now) {

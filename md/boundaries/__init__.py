@@ -1,0 +1,1 @@
+"""Boundaries: walls, gravity, wing and inflow."""
