@@ -5,8 +5,7 @@ import pytest
 
 import md
 from md.particles.cell_grid import Grid
-from md.search.skin import SETTLE, TRIAL, Skin
-from md.tuning import RATIO, Tuner
+from md.search.skin import RATIO, SETTLE, TRIAL, Skin, Tuner
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 
