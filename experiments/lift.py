@@ -25,7 +25,8 @@ import md
 from experiments.core import Settings, main, save_table, style, values
 from experiments.core.drawing.flow import Flow
 from experiments.core.film import WITHOUT, can_film, film
-from md.laws import SpringDashpot, Walls
+from md.boundaries import Walls
+from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
 SPEED = 1.0  # of the stream, in d per time unit

@@ -20,7 +20,8 @@ import md
 from experiments.core import Settings, main, save_table, style
 from experiments.core.drawing.discs import Discs
 from experiments.core.film import WITHOUT, can_film, film
-from md.laws import ShakenWalls, SpringDashpot
+from md.boundaries import ShakenWalls
+from md.laws import SpringDashpot
 from md.observe.profile import MOST_BINS
 from md.simulation import PRECISIONS
 

@@ -48,7 +48,8 @@ from experiments.core.settings import UsageError
 from experiments.measured.checked import check_forces
 from experiments.measured.pace import phases_of
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
-from md.laws import ShakenWalls, SpringDashpot
+from md.boundaries import ShakenWalls
+from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
 THESIS = pd.DataFrame(  # Table 6.1: time without reorder over time with

@@ -8,9 +8,8 @@ them.
 
 from md import backend, laws, observe, scenes, search
 from md.backend import BackendUnavailableError
+from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca, read_airfoil
-from md.boundaries.inflow import Inflow
-from md.boundaries.wing import Wing
 from md.faults import (
     EnergyExploded,
     ListOverflow,
@@ -50,10 +49,12 @@ __all__ = [
     "ParticleEscaped",
     "Profile",
     "Reorder",
+    "ShakenWalls",
     "Simulation",
     "SimulationFault",
     "State",
     "Trajectory",
+    "Walls",
     "Wing",
     "backend",
     "laws",

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from md.backend import Cpu, Cuda
+from md.boundaries import WALLS
 from md.boundaries.airfoil import Airfoil
 from md.boundaries.inflow import Inflow
 from md.boundaries.wing import Wing
 from md.integrate import INTEGRATORS
-from md.laws import LAWS, WALLS
+from md.laws import LAWS
 from md.reorder import Reorder
 from md.schedule import SCHEDULES
 from md.search import SEARCHES

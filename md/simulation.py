@@ -48,7 +48,7 @@ class Simulation:
         law: pair law, such as `md.laws.SpringDashpot`, or one of your own (`md.laws.pair_function`).
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
-        walls: `md.laws.Walls` or `md.laws.ShakenWalls`, at the ends of the axes that are neither periodic nor
+        walls: `md.Walls` or `md.ShakenWalls`, at the ends of the axes that are neither periodic nor
             open if they do not say; None for none: a particle that comes to such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
         dt: time step in time units; None for a fiftieth of the contact time, that of the smallest spheres.

@@ -53,7 +53,7 @@ def check_given(given: Mapping[str, Any], dim: int) -> None:
 
 
 def _walls(walls: Any) -> Walls | None:
-    allowed = "md.laws.Walls, md.laws.ShakenWalls or None"
+    allowed = "md.Walls, md.ShakenWalls or None"
     return checks.instance("walls", walls, (Walls, type(None)), allowed)
 
 

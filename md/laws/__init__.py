@@ -5,19 +5,15 @@ For the author of a law: `pair_function`, and the functions on vectors that a ke
 """
 
 from md.backend.prelude import add_scaled, dot, load, sub, zero
-from md.boundaries.walls import ShakenWalls, Walls
 from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw, pair_function
 from md.laws.spring_dashpot import SpringDashpot
 
 __all__ = [
     "LAWS",
-    "WALLS",
     "FrictionalSpringDashpot",
     "PairLaw",
-    "ShakenWalls",
     "SpringDashpot",
-    "Walls",
     "add_scaled",
     "dot",
     "load",
@@ -30,4 +26,3 @@ LAWS: dict[str, type] = {  # frozen dataclasses
     "spring_dashpot": SpringDashpot,
     "frictional_spring_dashpot": FrictionalSpringDashpot,
 }
-WALLS: dict[str, type] = {"walls": Walls, "shaken_walls": ShakenWalls}

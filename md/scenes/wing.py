@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from md.boundaries import Walls
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.walls import RADIUS
 from md.boundaries.wing import Wing
 from md.checks import instance, integer, numbers
-from md.laws import SpringDashpot, Walls
+from md.laws import SpringDashpot
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State
 from md.scenes.granular import checked_seed, granular_gas

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import md
-from md.laws import FrictionalSpringDashpot, ShakenWalls, SpringDashpot, Walls
+from md.boundaries import ShakenWalls, Walls
+from md.laws import FrictionalSpringDashpot, SpringDashpot
 
 LAW = SpringDashpot.from_restitution(0.8, contact_time=2e-3)
 BOX = md.Box((6.0, 6.0, 5.0), (True, True, False))

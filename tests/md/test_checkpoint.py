@@ -127,7 +127,7 @@ def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_
         md.laws.FrictionalSpringDashpot.from_restitution(0.8, 0.02, friction=0.3, tangential_restitution=0.7),
         search=search,
         integrator=integrator,
-        walls=md.laws.ShakenWalls(amplitude=0.4, frequency=5.0, restitution=0.9, wall_damping="absolute"),
+        walls=md.ShakenWalls(amplitude=0.4, frequency=5.0, restitution=0.9, wall_damping="absolute"),
         gravity=(0.0, 0.5, -2.0),
         fused=fused,
         backend=backend,
@@ -225,7 +225,7 @@ def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_anew(backen
     """Shaken hot and then left alone it has more than at the start; left alone, it is watched again."""
     box = md.Box((6.0, 6.0, 6.0), (True, True, False))
     cold = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
-    still, shaken = md.laws.Walls(), md.laws.ShakenWalls(amplitude=0.5, frequency=10.0)
+    still, shaken = md.Walls(), md.ShakenWalls(amplitude=0.5, frequency=10.0)
     law = md.laws.SpringDashpot.from_restitution(0.9, 1e-2)
     simulation = md.Simulation(cold, law, walls=still, backend=backend)
     simulation.run(10)

@@ -462,7 +462,7 @@ def test_numbers_of_numpy_in_any_choice_are_saved_and_read(kind, tmp_path):
     simulation = md.Simulation(
         md.State([[1.0, 8.0]], [[0.0, 0.0]], box),
         md.laws.SpringDashpot(kind(100), kind(1)),
-        walls=md.laws.Walls(restitution=kind(0.5), contact_time=kind(0.25), sides=(np.int8(1),)),
+        walls=md.Walls(restitution=kind(0.5), contact_time=kind(0.25), sides=(np.int8(1),)),
         surroundings=(wing, inflow),
         backend="cpu",
     )

@@ -8,8 +8,9 @@ import pytest
 import md
 import sfc
 from md import choices
+from md.boundaries import WALLS
 from md.integrate import INTEGRATORS
-from md.laws import LAWS, WALLS
+from md.laws import LAWS
 from md.laws.pair import kernel_law
 from md.schedule import SCHEDULES
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
@@ -160,7 +161,7 @@ WRONG = {
     "law": (5, None, "x", md.laws.SpringDashpot),
     "search": (5, None, md.search.Linked),
     "integrator": (5, None, object()),
-    "walls": (5, "x", md.laws.Walls),
+    "walls": (5, "x", md.Walls),
     "gravity": (5, "down", (1, 2, "x")),
     "reorder": (5, "hilbert", md.Reorder),
     "fused": (1, None, "no"),

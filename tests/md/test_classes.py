@@ -71,7 +71,7 @@ def test_classes_in_place_of_objects():
     for name, kind in (
         ("search", Verlet),
         ("reorder", md.Reorder),
-        ("walls", md.laws.Walls),
+        ("walls", md.Walls),
         ("state", md.State),
     ):
         with refused(name):

@@ -47,7 +47,7 @@ class TestContactsBegun:
         assert found == expected
 
     def test_of_a_gas_in_two_dimensions_and_shaken_walls(self, backend):
-        walls = md.laws.ShakenWalls(amplitude=0.5, frequency=5.0, restitution=0.9, contact_time=0.02)
+        walls = md.ShakenWalls(amplitude=0.5, frequency=5.0, restitution=0.9, contact_time=0.02)
         sites, _ = md.scenes.lattice_sites(box := md.Box((15.0, 13.0), (True, False)), 120)
         inside = (sites[:, 1] > 0.5) & (sites[:, 1] < 12.5)
         vel = md.scenes.maxwell_velocities(inside.sum(), 2, 16.0, np.random.default_rng(1))

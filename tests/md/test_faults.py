@@ -69,7 +69,7 @@ class TestOverlappingStart:
         "driven",
         [
             {"gravity": (0.0, 0.0, -1e-9)},
-            {"walls": md.laws.ShakenWalls(amplitude=0.1, frequency=1.0), "gravity": (0.0, 0.0, -1.0)},
+            {"walls": md.ShakenWalls(amplitude=0.1, frequency=1.0), "gravity": (0.0, 0.0, -1.0)},
         ],
     )
     def test_is_refused_where_something_drives_the_gas_too(self, driven, backend):
@@ -84,7 +84,7 @@ class TestOverlappingStart:
         box = md.Box(BOX.lengths, (True, True, False))
         for z, told in ((0.2, "0.2"), (6.9, "0.1")):
             state = md.State([[1, 1, 3], [1, 1, z]], np.zeros((2, 3)), box, id=[2, 8])
-            simulation = md.Simulation(state, LAW, walls=md.laws.Walls(), backend=backend)
+            simulation = md.Simulation(state, LAW, walls=md.Walls(), backend=backend)
             expected = rf"particle 8 is deep in a wall, at {told} d, .*allowed: 0\.25 d"
             with pytest.raises(md.OverlappingStart, match=expected) as caught:
                 simulation.run(1)
@@ -185,7 +185,7 @@ class TestEnergy:
 
     @pytest.mark.parametrize("z", [0.3, 0.45])
     def test_of_a_start_in_a_wall_is_that_of_its_spring_too(self, z, backend):
-        box, walls = md.Box(BOX.lengths, (True, True, False)), md.laws.Walls()
+        box, walls = md.Box(BOX.lengths, (True, True, False)), md.Walls()
         state = md.State([[1, 1, z]], np.zeros((1, 3)), box)
         simulation = md.Simulation(state, LAW, walls=walls, backend=backend)
         simulation.run(100)

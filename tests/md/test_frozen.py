@@ -113,7 +113,7 @@ def test_a_driven_gas_is_looked_at_too(driven, backend):
     box = md.Box(BOX.lengths, (True, True, False))
     state = md.State([[1, 1, 1], [1, 100, 1]], [[1e-3, 0, 0], [0, 0, 0]], box)
     if "walls" in driven:
-        driven = {"walls": md.laws.ShakenWalls(amplitude=1e-9, frequency=1e-3, contact_time=1.0)}
+        driven = {"walls": md.ShakenWalls(amplitude=1e-9, frequency=1e-3, contact_time=1.0)}
     simulation = md.Simulation(state, IDEAL, dt=DT, precision="float32", backend=backend, **driven)
     assert steps_warned(lambda: simulation.run(1)) == [1]
 

@@ -35,7 +35,7 @@ def crowd(dim: int, periodic: tuple[bool, ...], n: int = 150) -> md.State:
 
 
 def simulated(state, backend, law=LAW, **options) -> md.Simulation:
-    walls = None if all(state.box.periodic) else md.laws.Walls()
+    walls = None if all(state.box.periodic) else md.Walls()
     options = {"walls": walls, "allow_overlap": True, "dt": DT} | options
     return md.Simulation(state, law, backend=backend, **options)
 

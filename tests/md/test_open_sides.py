@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md.laws import SpringDashpot, Walls
+from md.boundaries import Walls
+from md.laws import SpringDashpot
 from md.observe import Profile, look
 from tests import tiers
 from tests.md.test_search import largest_difference

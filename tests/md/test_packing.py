@@ -183,7 +183,7 @@ class TestShakenBox:
     def test_is_held_by_its_walls_when_shaken(self, backend):
         state = scenes.shaken_box(0.3, (10, 10, 8), temperature=100.0, seed=1, backend=backend)
         law = md.laws.SpringDashpot.from_restitution(0.8, contact_time=2e-3)
-        walls = md.laws.ShakenWalls(amplitude=1.8, frequency=5, restitution=0.9)
+        walls = md.ShakenWalls(amplitude=1.8, frequency=5, restitution=0.9)
         simulation = md.Simulation(state, law, walls=walls, backend=backend)
         simulation.run(500)
         assert to_walls(simulation.state).min() > 0.3

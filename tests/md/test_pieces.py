@@ -8,14 +8,14 @@ from md.search.bvh.reflexive import Reflexive
 from tests.md.test_search import LAW
 
 pytestmark = pytest.mark.gpu
-SHAKEN = md.laws.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
+SHAKEN = md.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
 BOX = md.Box((24.0, 18.0), (False, True))
 TUNNEL = md.Box((60.0, 40.0), periodic=(True, False))
 CASES = {
     "walls that shake": {"integrator": "velocity_verlet", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
     "half a step ahead": {"integrator": "position_verlet", "walls": SHAKEN},
     "a step that is found": {"integrator": "adaptive_euler", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
-    "relaxed": {"integrator": "steepest_descent", "walls": md.laws.Walls(contact_time=0.02)},
+    "relaxed": {"integrator": "steepest_descent", "walls": md.Walls(contact_time=0.02)},
 }
 REORDERS = {mode: md.Reorder("hilbert", md.Every(30), mode=mode) for mode in ("data", "threads", "shadow")}
 
@@ -88,7 +88,7 @@ def test_round_a_wing_in_a_stream(search, integrator, device):
     wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
     start = md.scenes.wing_tunnel(0.2, TUNNEL, wing, (20.0, 0.0), 1.0, backend="cpu")
     stream = md.Inflow(velocity=(20.0, 0.0), temperature=1.0)
-    walls = md.laws.Walls(contact_time=0.02)
+    walls = md.Walls(contact_time=0.02)
     runs = both(device, start, search, surroundings=[wing, stream], walls=walls, integrator=integrator)
     assert_same(*runs)
     assert runs[0].surroundings[1].renewed == runs[1].surroundings[1].renewed > 0

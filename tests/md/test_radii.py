@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import md
-from md.laws import FrictionalSpringDashpot, ShakenWalls, SpringDashpot, Walls
+from md.boundaries import ShakenWalls, Walls
+from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.reorder import MODES
 from tests import tiers
 from tests.md.test_search import largest_difference, separations

@@ -165,7 +165,7 @@ class TestStart:
     def test_so_are_those_in_walls(self, height, deep, backend):
         box = md.Box((8.0, 8.0), (True, False))
         state = md.State([[4.0, height], [4.0, 5.0]], np.zeros((2, 2)), box, radius=[2.0, 0.5])
-        run = simulated(state, "linked", backend, walls=md.laws.Walls(), allow_overlap=False)
+        run = simulated(state, "linked", backend, walls=md.Walls(), allow_overlap=False)
         if not deep:
             run.run(1)
             return
@@ -231,7 +231,7 @@ class TestEnergy:
     def test_is_balanced_between_walls(self, backend):
         state = loose(4, periodic=(True, True, False))
         balance = md.observe.EnergyBalance()
-        walls = md.laws.Walls(restitution=0.9, contact_time=0.01)
+        walls = md.Walls(restitution=0.9, contact_time=0.01)
         run = simulated(state, "linked", backend, SpringDashpot(1e4, 20.0), dt=1e-4, walls=walls)
         run.run(1000, reporters=[balance])
         table = balance.table()

@@ -11,7 +11,7 @@ from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, no
 pytestmark = pytest.mark.split  # parts for two in either case
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 BOX = md.Box((48.0, 36.0), (False, True))
-WALLS = md.laws.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
+WALLS = md.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
 SEARCHES = {name: name for name in md.search.SEARCHES} | {
     "each pair twice": Reflexive("hilbert", "none", met="twice", atomics="none"),
     "ropes": Reflexive(stack="none", data="shadow", rebuild_every=4),
@@ -20,8 +20,8 @@ SEARCHES = {name: name for name in md.search.SEARCHES} | {
 INTEGRATORS = {
     "velocity_verlet": {"walls": WALLS},
     "position_verlet": {"walls": WALLS},
-    "adaptive_euler": {"walls": md.laws.Walls(contact_time=0.02), "gravity": (-3.0, 0.0)},
-    "steepest_descent": {"walls": md.laws.Walls(contact_time=0.02)},
+    "adaptive_euler": {"walls": md.Walls(contact_time=0.02), "gravity": (-3.0, 0.0)},
+    "steepest_descent": {"walls": md.Walls(contact_time=0.02)},
 }
 
 
@@ -90,7 +90,7 @@ def round_a_wing(search):
         start = md.scenes.wing_tunnel(0.2, tunnel, wing, (20.0, 0.0), 1.0, backend="cpu")
         met = {
             "surroundings": [wing, md.Inflow(velocity=(20.0, 0.0), temperature=1.0)],
-            "walls": md.laws.Walls(contact_time=0.02),
+            "walls": md.Walls(contact_time=0.02),
         }
         run = taken(start, 240, search=search, dt=4e-4, **met)
         given = run.surroundings[0].momentum

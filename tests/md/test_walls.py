@@ -7,7 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import md
-from md.laws import ShakenWalls, SpringDashpot, Walls
+from md.boundaries import ShakenWalls, Walls
+from md.laws import SpringDashpot
 from tests import tiers
 
 LAW = SpringDashpot.from_restitution(0.8, contact_time=1e-2)

@@ -139,13 +139,13 @@ def walls(draw: Draw) -> Case:
         "sides": Maybe(Few(Integer(0, 2, (0, 2)), None, lambda d: d.some((0, 1, 2)))),
     }
     if draw.chance(0.5):
-        return made_case(draw, "Walls", md.laws.Walls, {}, optional=optional, check=walls_check)
+        return made_case(draw, "Walls", md.Walls, {}, optional=optional, check=walls_check)
     kinds: dict[str, Kind] = {"amplitude": Number(0), "frequency": Number(0, usual=(0.0, 50.0))}
     optional |= {"axis": Integer(-3, 2, (-3, 2)), "wall_damping": Word("relative", "absolute")}
-    return made_case(draw, "ShakenWalls", md.laws.ShakenWalls, kinds, optional=optional, check=walls_check)
+    return made_case(draw, "ShakenWalls", md.ShakenWalls, kinds, optional=optional, check=walls_check)
 
 
-def walls_check(found: md.laws.Walls, plain: dict) -> None:
+def walls_check(found: md.Walls, plain: dict) -> None:
     """They keep what was given, and the closed form holds."""
     kept()(found, plain)
     law = md.laws.SpringDashpot(1e4, 5.0)
@@ -158,7 +158,7 @@ def walls_check(found: md.laws.Walls, plain: dict) -> None:
 
 def motions(draw: Draw) -> Case:
     """Where shaken walls are."""
-    shaken = md.laws.ShakenWalls(amplitude=1.5, frequency=3.0)
+    shaken = md.ShakenWalls(amplitude=1.5, frequency=3.0)
     name = draw.choice(("displacement", "velocity"))
 
     def check(found, plain):

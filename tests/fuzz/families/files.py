@@ -33,7 +33,7 @@ def saved() -> list[tuple[md.Simulation, bytes]]:
             {},
             {"reorder": md.Reorder("hilbert", md.Moved(0.3, 2), mode="threads"), "search": "scattered"},
             {
-                "walls": md.laws.Walls(contact_time=0.05),
+                "walls": md.Walls(contact_time=0.05),
                 "gravity": (0.0, -1.0),
                 "search": md.search.Lbvh(rebuild_every=2),
             },
@@ -213,7 +213,7 @@ def crafted(draw: Draw) -> Case:
 def trajectories(draw: Draw) -> Case:
     """Trajectories appended to, some of them damaged before."""
     start = usual_state(draw, kinds="pw")
-    walls = None if all(start.box.periodic) else md.laws.Walls(contact_time=0.05)
+    walls = None if all(start.box.periodic) else md.Walls(contact_time=0.05)
     path = Path("run.gsd")
     path.unlink(missing_ok=True)
     for left in Path().glob("run.before-*"):

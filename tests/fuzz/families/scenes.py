@@ -352,7 +352,7 @@ def stream(draw: Draw) -> Case:
     kinds: dict[str, Kind] = {
         "surroundings": Few(Is((md.Wing, md.Inflow), lambda _: wing), None, lambda _: around)
     }
-    walls = None if box.periodic[1] else md.laws.Walls(contact_time=0.03)
+    walls = None if box.periodic[1] else md.Walls(contact_time=0.03)
 
     def run(surroundings, search):
         sim = md.Simulation(

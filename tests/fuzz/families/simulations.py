@@ -98,11 +98,11 @@ def reorder(draw: Draw) -> md.Reorder:
     )
 
 
-def walls(draw: Draw) -> md.laws.Walls:
+def walls(draw: Draw) -> md.Walls:
     """Walls."""
     if draw.chance(0.3):
-        return md.laws.ShakenWalls(amplitude=0.01, frequency=1.0, restitution=0.8, contact_time=0.02)
-    return md.laws.Walls(restitution=0.9, contact_time=draw.choice((None, 0.02)))
+        return md.ShakenWalls(amplitude=0.01, frequency=1.0, restitution=0.8, contact_time=0.02)
+    return md.Walls(restitution=0.9, contact_time=draw.choice((None, 0.02)))
 
 
 def arguments(draw: Draw) -> tuple[dict[str, Kind], dict[str, Kind]]:
@@ -115,7 +115,7 @@ def arguments(draw: Draw) -> tuple[dict[str, Kind], dict[str, Kind]]:
         "backend": Either(OnCpu("cpu"), Is(md.backend.Backend, lambda _: md.backend.get("cpu"))),
         "allow_overlap": Flag(),
         "dt": Maybe(Number(above=0, usual=(1e-4, 2e-3)), 0.0 if law.stiffness == 0 else 0.3),
-        "walls": Maybe(Is(md.laws.Walls, walls), 0.3 if not all(start.box.periodic) else 0.95),
+        "walls": Maybe(Is(md.Walls, walls), 0.3 if not all(start.box.periodic) else 0.95),
     }
     kinds["allow_overlap"].valid = lambda _: True  # type: ignore[method-assign]
     optional: dict[str, Kind] = {
@@ -324,7 +324,7 @@ def loads(draw: Draw) -> Case:
         "reorder": Maybe(Is(md.Reorder, reorder)),
         "gravity": Maybe(Few(Number(), (sim.state.box.dim,))),
         "fused": Flag(),
-        "walls": Maybe(Is(md.laws.Walls, walls), 0.9),
+        "walls": Maybe(Is(md.Walls, walls), 0.9),
         "integrator": Word("velocity_verlet"),
     }
     optional = {name: optional[name] for name in draw.some(list(optional))}
