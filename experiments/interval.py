@@ -31,8 +31,8 @@ from experiments.core.baselines import again, is_again, reordered_every
 from experiments.measured.checked import check_forces
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.laws import SpringDashpot
+from md.reorder.triggers import Run, Watching
 from md.simulation import PRECISIONS
-from md.watching import Run, Watching
 
 CONTACT = 25.0  # steps
 FLAT = 1.01  # times within this of the least count as least

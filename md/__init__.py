@@ -24,8 +24,8 @@ from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
 from md.particles.box import Box
 from md.particles.state import State
-from md.reorder import NotYetReordered, Reorder
-from md.schedule import Decayed, Every, Moved, Never
+from md.reorder import Decayed, NotYetReordered, Reorder
+from md.reorder.triggers import Every, Moved, Never
 from md.simulation import Simulation
 
 __all__ = [

@@ -20,8 +20,7 @@ from md.boundaries.inflow import Inflow
 from md.boundaries.wing import Wing
 from md.integrate import INTEGRATORS
 from md.laws import LAWS
-from md.reorder import Reorder
-from md.schedule import SCHEDULES
+from md.reorder import SCHEDULES, Reorder
 from md.search import SEARCHES
 from sfc import Curve
 

@@ -22,8 +22,8 @@ from md.laws import SpringDashpot
 from md.particles.box import Box
 from md.particles.state import State, sphere_volume
 from md.reorder import Reorder
+from md.reorder.triggers import Every
 from md.scenes.maxwell import maxwell_velocities
-from md.schedule import Every
 from md.search import Linked
 from md.simulation import Simulation
 

@@ -12,7 +12,7 @@ from md.boundaries import WALLS
 from md.integrate import INTEGRATORS
 from md.laws import LAWS
 from md.laws.pair import kernel_law
-from md.schedule import SCHEDULES
+from md.reorder import SCHEDULES
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
@@ -38,7 +38,7 @@ class Own(md.search.Scattered):
     name = "own"
 
 
-class Often(md.schedule.Watching):
+class Often(md.reorder.triggers.Watching):
     """A schedule of somebody's own that watches."""
 
     def _is_due(self, step):

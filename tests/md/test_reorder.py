@@ -229,7 +229,7 @@ class TestAtOnce:
         assert np.array_equal(simulation.state.id, before)  # it is stable
 
     def test_is_seen_by_the_schedule(self, backend):
-        class Due(md.schedule.Watching):
+        class Due(md.reorder.triggers.Watching):
             def _is_due(self, step):
                 return step >= self._last + 5
 

@@ -7,8 +7,8 @@ import pytest
 
 import md
 from md.backend import Timings
-from md.foresight import Foresight
-from md.watching import Run
+from md.reorder.adaptive import Foresight
+from md.reorder.triggers import Run
 
 LENGTHS = md.backend.Backend.piece_lengths
 LAW = md.laws.SpringDashpot(0.0, 0.0)

@@ -12,10 +12,9 @@ from md.backend import Backend, Cpu, Timings
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.cell_sort import CellSort
-from md.schedule import Schedule
+from md.reorder.triggers import Run, Schedule, Watching
 from md.search.base import Search
 from md.search.sorted_copy import Shadow
-from md.watching import Run, Watching
 from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
