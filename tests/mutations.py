@@ -83,7 +83,7 @@ MUTATIONS = [
     ),
     Mutation(
         "no fault is raised where a particle leaves the box",
-        "md/integrate/moving.py",
+        "md/integrate/fused.py",
         "            out.fault[0] = min(out.fault[0], word << np.uint64(32) | np.uint64(out.id[i]))\n",
         "",
         "tests/md/test_simulation.py::TestFaults::test_a_run_ends_soon_after_a_fault",

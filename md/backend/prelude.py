@@ -129,7 +129,7 @@ def finish(out, grid, i, ri, vi, acc):
     """What becomes of the result of particle i: written to row i of an array `out`.
 
     An `out` of a NamedTuple class may do more: its code stands where the class is defined
-    (`md.integrate.moving.KickDrift`).
+    (`md.integrate.fused.KickDrift`).
 
     Args:
         out: (n, dim) array for vectors, (n,) for numbers; or an object of such a class.

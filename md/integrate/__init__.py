@@ -1,9 +1,9 @@
 """Moving the particles by one step. A new integrator is its own file (pair) and one line here."""
 
 from md import checks
+from md.integrate.base import Integrator
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
-from md.integrate.strategy import Integrator
 from md.integrate.verlet import PositionVerlet, VelocityVerlet
 
 INTEGRATORS: dict[str, type[Integrator]] = {

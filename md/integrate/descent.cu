@@ -1,6 +1,6 @@
 // Relaxation along the force; see descent.py.
 
-#include "md/integrate/moving.cuh"
+#include "md/integrate/fused.cuh"
 
 extern "C" __global__ void descend(int n, real* pos, const int* id, const real* force, real rate, long long* clock,
                                    long long turn, Grid grid, unsigned long long* fault) {

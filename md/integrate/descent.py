@@ -6,8 +6,8 @@ import numba
 
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, load
-from md.integrate.moving import Placing, place
-from md.integrate.strategy import Integrator
+from md.integrate.base import Integrator
+from md.integrate.fused import Placing, place
 from sfc.compile import kernel
 
 

@@ -1,7 +1,7 @@
 // Euler's scheme with a step that the fastest particle sets; see euler.py.
 
 #include "md/backend/warp.cuh"
-#include "md/integrate/moving.cuh"
+#include "md/integrate/fused.cuh"
 
 extern "C" __global__ void fastest(int n, const real* vel, long long turn, Grid grid, double* most) {
     int i = work_item();

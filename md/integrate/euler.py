@@ -12,8 +12,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, dot, load, store
 from md.boundaries.external_field import Outside, outside, radius_of
-from md.integrate.moving import Placing, place
-from md.integrate.strategy import Integrator
+from md.integrate.base import Integrator
+from md.integrate.fused import Placing, place
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from sfc.compile import kernel

@@ -1,6 +1,6 @@
 // Kick and drift, the halves of a step; see leapfrog.py.
 
-#include "md/integrate/moving.cuh"
+#include "md/integrate/fused.cuh"
 
 extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id, const real* force, real kick,
                                       real drift, long long* clock, long long turn, Grid grid,

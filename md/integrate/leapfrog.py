@@ -3,7 +3,7 @@
 import numba
 
 from md.backend.prelude import add_scaled, load, store
-from md.integrate.moving import Placing, place
+from md.integrate.fused import Placing, place
 from sfc.compile import kernel
 
 

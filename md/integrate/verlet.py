@@ -8,8 +8,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.boundaries.external_field import Outside
 from md.integrate import leapfrog
-from md.integrate.moving import KickDrift
-from md.integrate.strategy import Integrator
+from md.integrate.base import Integrator
+from md.integrate.fused import KickDrift
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search.displacement_guard import Pace

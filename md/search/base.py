@@ -56,7 +56,7 @@ class Search(ABC):
         sorts_data: whether `build` moves the particles, so that neither a separate reorder nor a work order
             makes sense.
         repeats_on: backends on which the same run gives the same bits.
-        fuses: whether its force kernel can take the integrator's step (`md.integrate.moving`): it has the
+        fuses: whether its force kernel can take the integrator's step (`md.integrate.fused`): it has the
             whole force on a particle at once, in the particle's own slot.
         records: whether steps that are not fused can be recorded too (`md.pieces`).
     """
@@ -169,7 +169,7 @@ class Search(ABC):
         Args:
             law: the law.
             out: (n, dim) array of the backend, filled: the force on each particle, in memory order; or
-                another output that `finish` takes (`md.integrate.moving.KickDrift`).
+                another output that `finish` takes (`md.integrate.fused.KickDrift`).
         """
         law = of_sizes(law, self._radius)
         self._fold(law, kernel_law(law, self.grid.precision), out)

@@ -18,7 +18,7 @@ from md.backend.base import Array
 class Pace(NamedTuple):
     """What a fused step is told of the structure it works on.
 
-    A step reads entry `turn` of `fastest` and `gone` (`turn` of `md.integrate.moving.KickDrift`) and writes
+    A step reads entry `turn` of `fastest` and `gone` (`turn` of `md.integrate.fused.KickDrift`) and writes
     the other.
 
     Attributes:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.integrate.moving import KickDrift
+from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.search.displacement_guard import Pace
 

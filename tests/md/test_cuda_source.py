@@ -24,7 +24,7 @@ from md.backend.cuda_source import (
     struct_of_dtype,
 )
 from md.boundaries.external_field import record_dtype as outside_dtype
-from md.integrate.moving import KickDrift
+from md.integrate.fused import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
@@ -46,8 +46,8 @@ FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.
 SPRING = SpringDashpot(1.0, 1.0)
 FUNCTORS = {
     "store": STORE,
-    "fused": file_of("md.integrate.moving", ".cuh"),
-    "driven": file_of("md.integrate.moving", ".cuh"),
+    "fused": file_of("md.integrate.fused", ".cuh"),
+    "driven": file_of("md.integrate.fused", ".cuh"),
     "unsorted": file_of("md.search.sorted_copy", ".cuh"),
     "counts": STORE,
 }

@@ -146,7 +146,7 @@ class Reflexive(TreeSearch):
         Args:
             law: the law. One that is not reciprocal meets each pair from either side in any case.
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
-                `fuses` another output that `finish` takes (`md.integrate.moving.KickDrift`).
+                `fuses` another output that `finish` takes (`md.integrate.fused.KickDrift`).
         """
         law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
         parameters = kernel_law(law, self.grid.precision)

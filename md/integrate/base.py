@@ -19,7 +19,7 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.boundaries.external_field import Outside
 from md.integrate import leapfrog
-from md.integrate.moving import KickDrift
+from md.integrate.fused import KickDrift
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.search.displacement_guard import Pace

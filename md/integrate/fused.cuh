@@ -1,4 +1,4 @@
-// Kick, drift, and the fault word; see moving.py. Part of a search's kernel where a step is fused into it.
+// Kick, drift, and the fault word; see fused.py. Part of a search's kernel where a step is fused into it.
 
 __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id, long long step,
                                       unsigned long long* fault) {
