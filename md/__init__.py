@@ -18,7 +18,6 @@ from md.faults import (
     ParticleEscaped,
     SimulationFault,
 )
-from md.frozen import FrozenPrecision
 from md.io.checkpoint import Checkpoint, CheckpointError
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
@@ -27,6 +26,7 @@ from md.particles.state import State
 from md.reorder import Decayed, NotYetReordered, Reorder
 from md.reorder.triggers import Every, Moved, Never
 from md.simulation import Simulation
+from md.simulation.energy_monitor import FrozenPrecision
 
 __all__ = [
     "Airfoil",

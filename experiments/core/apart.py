@@ -14,7 +14,7 @@ import sfc
 from experiments.core.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
 from experiments.core.settings import Settings
 from md import BackendUnavailableError, SimulationFault
-from md.interrupt import held_back
+from md.simulation.interrupt import held_back
 
 Round = tuple[list[dict], int | None]
 # Errors of `measure` that the terminal tells by their message alone.

@@ -20,7 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from md.interrupt import held_back
+from md.simulation.interrupt import held_back
 
 GRACE = 6.0  # s, from SIGTERM to SIGKILL, for a worker that removes its temporary folders
 PROGRAM_GRACE = 2  # s, from SIGTERM to SIGKILL, for a program; a worker ends its programs within its own

@@ -28,8 +28,8 @@ import pandas as pd
 
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
-from md.interrupt import held_back
 from md.io.atomic_write import write_whole
+from md.simulation.interrupt import held_back
 from sfc import checks
 
 JOURNAL = "rows.jsonl"

@@ -9,7 +9,7 @@ from experiments.core.executor import Executor, Measure, runs_apart
 from experiments.core.lifetime import Terminated
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
-from md.interrupt import held_back
+from md.simulation.interrupt import held_back
 
 
 def sweep(

@@ -3,7 +3,7 @@
 Contract. A surrounding is bound to particles, a grid and a search, and has its say twice in each step: `push`
 adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Both are
 launches that wait for nothing and allocate nothing, the same at each step but the first, so that steps can be
-recorded (`md.pieces`). Steps with
+recorded (`md.simulation.graph_capture`). Steps with
 surroundings are not fused.
 """
 

@@ -36,7 +36,7 @@ class Integrator(ABC):
         prepares: whether it has something to do before the force is asked for.
         pushes: whether `advance` adds itself what acts from outside, so that `push` need not before it.
         counts: whether the last kernel of `advance` has a device count the step (`_now`), and all is done by
-            launches that wait for nothing and allocate nothing, so that steps can be recorded (`md.pieces`).
+            launches that wait for nothing and allocate nothing, so that steps can be recorded (`md.simulation.graph_capture`).
         lead: how far the positions at which it asks for the force are ahead, in steps.
     """
 

@@ -1,7 +1,7 @@
 """Checkpoints: all that a run needs to go on, to the last bit, in one file that runs no code.
 
 What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
-it is; `config` is JSON, with the choices of the simulation (`md.choices`), box, step and energy of the start;
+it is; `config` is JSON, with the choices of the simulation (`md.simulation.config`), box, step and energy of the start;
 `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
 `velocity_verlet` stands half a step behind), and in a file of version 3 there may be `radius` too;
 `reorder_*` is the memory of the reorder and its schedule, `integrator_*` that of the integrator,
@@ -30,11 +30,11 @@ import numpy as np
 from md.backend import BackendUnavailableError
 from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
-from md.choices import made, told
 from md.integrate import integrator
 from md.io.atomic_write import write_whole
 from md.particles.box import Box
 from md.particles.state import State
+from md.simulation.config import made, told
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
 LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
@@ -88,10 +88,10 @@ class Saved(NamedTuple):
     """What a checkpoint holds.
 
     Attributes:
-        choices: plain data for each argument of `Simulation` that is kept, by `md.choices.told`.
+        choices: plain data for each argument of `Simulation` that is kept, by `md.simulation.config.told`.
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
-        start_energy: of `md.watch.Watch`.
+        start_energy: of `md.simulation.energy_monitor.Watch`.
         memory: of the integrator, of the reorder and of the surroundings, by these words.
     """
 

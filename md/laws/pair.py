@@ -108,7 +108,7 @@ def pair_size(radius, i, j):
 class PairLaw(Protocol):
     """What a simulation needs to know of a law.
 
-    A law that nothing drives may have two attributes more, for `md.watch`: `potential(distance)`, the energy
+    A law that nothing drives may have two attributes more, for `md.simulation.energy_monitor`: `potential(distance)`, the energy
     of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
     method gives the function `potential` to `pair_function` too, and has it in its `.cuh`: `md.observe` sums
     the energy on the device that owns the particles.

@@ -11,11 +11,11 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
-from md.inside import Inside
 from md.laws.virial import Virial
 from md.observe.sums import cells_along, cells_of
 from md.particles.box import Box
 from md.simulation import Simulation
+from md.simulation.device_view import Inside
 from sfc.compile import kernel
 
 MOST_CELLS = 2**24

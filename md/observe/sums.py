@@ -11,8 +11,8 @@ import numpy as np
 from md import checks
 from md.backend.base import Backend
 from md.backend.prelude import cell_number, home_cell, load
-from md.inside import Inside
 from md.laws.measure import Measure
+from md.simulation.device_view import Inside
 from sfc.compile import kernel
 
 MOST_BINS = 1000  # as in sums.cu

@@ -6,7 +6,7 @@ kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, 
 needs. `work` is `ParticleArrays.work`, in whose order the kernel takes the particles (`in_turn`); a
 search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
 number comes before `n`. On a device `build` and `force` are launches alone, that wait for nothing and
-allocate nothing, so that steps can be recorded (`md.pieces`); where `build` cannot be, `records` is False,
+allocate nothing, so that steps can be recorded (`md.simulation.graph_capture`); where `build` cannot be, `records` is False,
 and `renew` is what fused steps do instead. Every search yields the same pair set; they differ in what they
 read and where it lies.
 """
@@ -58,7 +58,7 @@ class Search(ABC):
         repeats_on: backends on which the same run gives the same bits.
         fuses: whether its force kernel can take the integrator's step (`md.integrate.fused`): it has the
             whole force on a particle at once, in the particle's own slot.
-        records: whether steps that are not fused can be recorded too (`md.pieces`).
+        records: whether steps that are not fused can be recorded too (`md.simulation.graph_capture`).
     """
 
     name: ClassVar[str]

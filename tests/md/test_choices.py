@@ -7,13 +7,13 @@ import pytest
 
 import md
 import sfc
-from md import choices
 from md.boundaries import WALLS
 from md.integrate import INTEGRATORS
 from md.laws import LAWS
 from md.laws.pair import kernel_law
 from md.reorder import SCHEDULES
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
+from md.simulation import config as choices
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import md
-from md import watch
 from md.faults import Remains
+from md.simulation import energy_monitor as watch
 from tests import tiers
 from tests.md.test_search import every_precision
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.frozen import least_stride
+from md.simulation.energy_monitor import least_stride
 from tests.md.alignment import Alignment
 
 IDEAL = md.laws.SpringDashpot(0.0, 0.0)

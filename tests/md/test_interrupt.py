@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import md
-from md.interrupt import held_back
+from md.simulation.interrupt import held_back
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md import choices
 from md.particles.cell_grid import Grid
 from md.search.bvh import traversal as walks
 from md.search.bvh.reflexive import CHOICES, Reflexive
 from md.search.bvh.tree import Tree
+from md.simulation import config as choices
 from tests import tiers
 from tests.md.test_search import LAW, dense_cloud, largest_difference, shuffled, simulated
 from tests.strategies import clouds

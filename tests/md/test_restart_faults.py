@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.watch import GROWTH
+from md.simulation.energy_monitor import GROWTH
 from tests.md.test_checkpoint import DT, LAW
 
 

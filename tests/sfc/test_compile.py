@@ -157,9 +157,9 @@ def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
     checkout.edit(
         law,
         "from sfc.compile import inlined\n",
-        "from md.interrupt import MANY\nfrom sfc.compile import inlined\n",
+        "from md.simulation.interrupt import MANY\nfrom sfc.compile import inlined\n",
     )
-    constants = checkout.folder / "md/interrupt.py"
+    constants = checkout.folder / "md/simulation/interrupt.py"
     text = constants.read_text()
     for factor in (2, 3):
         constants.write_text(f"{text}\nMANY = {factor}\n")

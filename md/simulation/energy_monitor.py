@@ -3,13 +3,16 @@
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
 to meeting without end. Where gravity or shaking drives the gas, there is no such bound. The same sum tells
-when the particles are too slow for their precision (`md.frozen`), driven or not and under any law.
+when the particles are too slow for their precision (`md.simulation.energy_monitor`), driven or not and under any law.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -18,12 +21,65 @@ from md.backend import Backend
 from md.boundaries.external_field import Outside
 from md.boundaries.walls import RADIUS
 from md.faults import EnergyExploded, OverlappingStart, Remains
-from md.frozen import warn_if_frozen
 from md.integrate import Integrator
 from md.laws import PairLaw
 from md.particles.arrays import Particles
+from md.particles.box import Box
+from md.particles.cell_grid import Grid
 from md.particles.state import pair_distances, pair_sizes
+from md.search import Reflexive, Scattered, Search
+from md.search.bvh.base import TreeSearch
 from sfc.compile import kernel
+
+FEWEST_ULP = 32  # a step's rounding, up to half a unit, is then 1.6 % of the step
+
+
+class FrozenPrecision(UserWarning):
+    """The typical particle moves by less than 32 units in the last place of the box's largest side a step.
+
+    The typical particle has the root mean square speed. The units are those of the run's precision, as
+    `numpy.spacing` has them at the side. A gas without any motion is at rest, not frozen.
+    """
+
+
+def least_stride(box: Box, precision: np.dtype) -> float:
+    """What the typical particle has to move by in a step, in d: 32 units in the last place of the side."""
+    return FEWEST_ULP * float(np.spacing(np.dtype(precision).type(max(box.lengths))))
+
+
+def warn_if_frozen(step: int, stride: float, box: Box, precision: np.dtype) -> bool:
+    """Warn with `FrozenPrecision` if the particles move by too little.
+
+    Args:
+        step: steps taken.
+        stride: of the typical particle, in d per step.
+        box: the box.
+        precision: numpy dtype of the positions.
+
+    Returns:
+        Whether it has.
+    """
+    precision, least = np.dtype(precision), least_stride(box, precision)
+    if not 0 < stride < least:
+        return False
+    finer = "precision='float64', " if precision == np.float32 else ""
+    warnings.warn(
+        f"step {step}: {precision} freezes the particles: the typical one moves by {stride:.3g} d a step in "
+        f"a box of side {max(box.lengths):g} d; allowed: at least {least:.3g} d, {FEWEST_ULP} units in the "
+        f"last place of the side; take {finer}a smaller box or a longer dt",
+        FrozenPrecision,
+        stacklevel=_levels_to_caller(),
+    )
+    return True
+
+
+def _levels_to_caller() -> int:
+    """How many calls lie between the function that asks and who called this package."""
+    package, level, frame = str(Path(__file__).parents[1]), 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    return level
+
 
 GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
 SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
@@ -184,3 +240,34 @@ def motion(n, vel, id, parts, energy, fastest):
     energy[0], fastest[0] = 0.0, most.max()
     for p in range(parts):
         energy[0] += sums[p]
+
+
+# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.
+CELLS_EACH, MOST_CELLS = 64, 2**20
+
+
+def begin(
+    watch: Watch, search: Search, particles: Particles, grid: Grid, backend: Backend, reach: float | None
+) -> OverlappingStart | None:
+    """Let a watch see the start, by a search of its own, so that the run's stays as it is.
+
+    Args:
+        watch: of the run.
+        search: the choice, not bound; one that would move the particles is not taken.
+        particles: of the run.
+        grid: of the run.
+        backend: of the run.
+        reach: of the law, in d; None where the pairs are not needed, for they may be many.
+
+    Returns:
+        What `Watch.begin` does.
+    """
+    if reach is None:
+        return watch.begin(np.empty((0, 2), np.int32))
+    finder = search
+    if search.sorts_data:
+        sparse = isinstance(search, TreeSearch) and grid.size > MOST_CELLS + CELLS_EACH * particles.n
+        finder = Reflexive(met="twice", atomics="none", data="unsorted") if sparse else Scattered()
+    finder = finder.bind(particles, grid, backend)
+    finder.build()
+    return watch.begin(finder.touching(reach))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from md import checks
-from md.interrupt import held_back
+from md.simulation.interrupt import held_back
 
 
 class Reporter(Protocol):

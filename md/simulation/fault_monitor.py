@@ -17,7 +17,7 @@ from md.backend import NO_FAULT, Backend, Timings
 from md.backend.base import Array
 from md.faults import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
 from md.search.base import Search
-from md.watch import Watch
+from md.simulation.energy_monitor import Watch
 
 STEPS = 2**31  # a word counts them up to here, and from 0 again
 

@@ -17,23 +17,22 @@ from md.boundaries.base import Surrounding, memories, remember
 from md.boundaries.external_field import Outside
 from md.boundaries.walls import Walls
 from md.faults import post_mortem_folder
-from md.inside import Inside
 from md.integrate import Integrator, integrator
 from md.io.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
-from md.lookout import Lookout
-from md.loop import Loop
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.state import State
 from md.reorder import NotYetReordered, Reorder
-from md.reporter import Reporter, Reports, checked, next_report, released
 from md.search import Search, search
-from md.start import begin
-from md.together import check_classes, check_given, check_together, time_step
-from md.watch import Watch
+from md.simulation.config import check_classes, check_given, check_together, time_step
+from md.simulation.device_view import Inside
+from md.simulation.energy_monitor import Watch, begin
+from md.simulation.fault_monitor import Lookout
+from md.simulation.reporter import Reporter, Reports, checked, next_report, released
+from md.simulation.step_loop import Loop
 from sfc.cache import AccessStream
 
 PRECISIONS = ("float32", "float64")
@@ -72,7 +71,7 @@ class Simulation:
     Raises:
         TypeError: an argument of another class than described, or a law whose class has no pair function.
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
-            choices that do not go together (`md.together`), more cells than there is memory for, or a folder
+            choices that do not go together (`md.simulation.config`), more cells than there is memory for, or a folder
             that cannot be made.
         BackendUnavailableError: CUDA asked for where there is none, or for a law without a `.cuh`.
     """
@@ -145,7 +144,7 @@ class Simulation:
             phases: time each phase of each step; the whole run is timed in any case, and so are, for a
                 schedule that goes by them, the phases, or on a device pieces of fused steps.
             progress: show a progress bar.
-            reporters: are called at steps that are multiples of their intervals (`md.reporter`), at step 0
+            reporters: are called at steps that are multiples of their intervals (`md.simulation.reporter`), at step 0
                 too; their time is not in `timings`. A report that Ctrl-C or another exception kept from being
                 made is made when the run goes on with the same object among its reporters.
 

@@ -11,13 +11,13 @@ from md.backend import Backend, Timings
 from md.backend.base import Array
 from md.boundaries.base import Bound
 from md.integrate import Integrator
-from md.interrupt import held_back
 from md.laws import PairLaw
-from md.lookout import Lookout
 from md.particles.arrays import Particles
-from md.pieces import Pieces
 from md.reorder import Reorder
 from md.search import Plan, Search
+from md.simulation.fault_monitor import Lookout
+from md.simulation.graph_capture import Pieces
+from md.simulation.interrupt import held_back
 
 MOST_INTERVALS = 10  # between two looks, where a plan goes on
 
