@@ -7,26 +7,28 @@ them.
 """
 
 from md import backend, laws, observe, scenes, search
-from md.backend import BackendUnavailableError
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca, read_airfoil
-from md.faults import (
+from md.errors import (
+    BackendUnavailableError,
+    CheckpointError,
     EnergyExploded,
+    FrozenPrecision,
     ListOverflow,
     NonFiniteState,
+    NotYetReordered,
     OverlappingStart,
     ParticleEscaped,
     SimulationFault,
 )
-from md.io.checkpoint import Checkpoint, CheckpointError
+from md.io.checkpoint import Checkpoint
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
 from md.particles.box import Box
 from md.particles.state import State
-from md.reorder import Decayed, NotYetReordered, Reorder
+from md.reorder import Decayed, Reorder
 from md.reorder.triggers import Every, Moved, Never
 from md.simulation import Simulation
-from md.simulation.energy_monitor import FrozenPrecision
 
 __all__ = [
     "Airfoil",

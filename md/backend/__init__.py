@@ -6,10 +6,11 @@
 import warnings
 
 from md import checks
-from md.backend.base import LAYOUTS, NO_FAULT, Backend, BackendUnavailableError, DeviceMemoryError
+from md.backend.base import LAYOUTS, NO_FAULT, Backend
 from md.backend.cpu import Cpu
 from md.backend.cuda import Cuda, why_not
 from md.backend.timings import Timings
+from md.errors import BackendUnavailableError, DeviceMemoryError
 
 __all__ = [
     "BACKENDS",

@@ -21,14 +21,6 @@ Array = Any  # a numpy array on the host, a cupy array on a device
 NO_FAULT = np.uint64(2**64 - 1)
 
 
-class BackendUnavailableError(RuntimeError):
-    """A backend that was asked for cannot run here; the message says why and what helps."""
-
-
-class DeviceMemoryError(MemoryError):
-    """A device has not enough free memory; the message says how much was asked for and how much is left."""
-
-
 class Backend(ABC):
     """Arrays, kernels and clocks of one kind of device.
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.backend.base import Backend, BackendUnavailableError, DeviceMemoryError
+from md.backend.base import Backend
 from md.backend.cuda_launcher import THREADS, Launcher, asked_by, functor_of
 from md.backend.sorting import radix
 from md.backend.timings import Timings
+from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts that a block of counting.cu's scan takes
 RADIX_TILE = 2048  # keys that a block of radix.cu takes

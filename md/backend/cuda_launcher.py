@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from md.backend.base import BackendUnavailableError
 from md.backend.cuda_source import (
     C_TYPES,
     STORE,
@@ -26,6 +25,7 @@ from md.backend.cuda_source import (
     struct_of_dtype,
     with_includes,
 )
+from md.errors import BackendUnavailableError
 
 THREADS = 256  # a block
 WIDE = 1024  # a block of a kernel marked so, where that leaves enough blocks to share out

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from md.backend import BackendUnavailableError
 from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
+from md.errors import BackendUnavailableError, CheckpointError
 from md.integrate import integrator
 from md.io.atomic_write import write_whole
 from md.particles.box import Box
@@ -55,10 +55,6 @@ CHOICES = (  # arguments of a simulation that a file has
     "precision", "fused", "allow_overlap",
 )  # fmt: skip
 FLAGS = ("fused", "allow_overlap")
-
-
-class CheckpointError(ValueError):
-    """A file that no simulation can go on from; the message says why, and what helps."""
 
 
 class Checkpoint:

@@ -1,7 +1,8 @@
 """Reordering particles in memory: along what, when, and what moves. A new trigger is one line here."""
 
+from md.errors import NotYetReordered
 from md.reorder.adaptive import Decayed
-from md.reorder.reorder import MODES, NotYetReordered, Reorder
+from md.reorder.reorder import MODES, Reorder
 from md.reorder.triggers import Every, Moved, Never, Schedule
 
 __all__ = [

@@ -22,10 +22,6 @@ ROUTES = ("device", "host")
 SCHEDULED = "a function of the step"
 
 
-class NotYetReordered(UserWarning):
-    """A simulation with a reorder that has not taken place yet was asked what its force kernel reads."""
-
-
 @dataclass
 class Reorder:
     """What order, when, what moves, and where the work is done.

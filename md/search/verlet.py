@@ -30,7 +30,7 @@ from md.backend.prelude import (
     store,
     sub,
 )
-from md.faults import ListOverflow
+from md.errors import ListOverflow
 from md.laws.pair import initial, interact, result
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid

@@ -3,7 +3,7 @@
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
 to meeting without end. Where gravity or shaking drives the gas, there is no such bound. The same sum tells
-when the particles are too slow for their precision (`md.simulation.energy_monitor`), driven or not and under any law.
+when the particles are too slow for their precision (`warn_if_frozen`), driven or not and under any law.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from md.backend import Backend
 from md.boundaries.external_field import Outside
 from md.boundaries.walls import RADIUS
-from md.faults import EnergyExploded, OverlappingStart, Remains
+from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
 from md.integrate import Integrator
 from md.laws import PairLaw
 from md.particles.arrays import Particles
@@ -32,14 +32,6 @@ from md.search.bvh.base import TreeSearch
 from sfc.compile import kernel
 
 FEWEST_ULP = 32  # a step's rounding, up to half a unit, is then 1.6 % of the step
-
-
-class FrozenPrecision(UserWarning):
-    """The typical particle moves by less than 32 units in the last place of the box's largest side a step.
-
-    The typical particle has the root mean square speed. The units are those of the run's precision, as
-    `numpy.spacing` has them at the side. A gas without any motion is at rest, not frozen.
-    """
 
 
 def least_stride(box: Box, precision: np.dtype) -> float:
@@ -198,11 +190,6 @@ class Watch:
         if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
             return None
         return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._dt)
-
-    def remains(self, step: int) -> Remains:
-        """Copies of the arrays as they lie now, on the host; `step` as in `Remains`."""
-        p, down = self._particles, self._backend.download
-        return Remains(down(p.pos), down(p.vel), down(p.id), p.box, step, self._dt, p.radii())
 
     def _measure(self) -> Callable[[], tuple[float, float, int]]:
         """Kinetic energy of all, and speed and id of the fastest, once asked for."""

@@ -13,13 +13,79 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from md import checks
 from md.backend import NO_FAULT, Backend, Timings
 from md.backend.base import Array
-from md.faults import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
+from md.errors import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
+from md.io.atomic_write import write_whole
+from md.particles.arrays import Particles
+from md.particles.box import FARTHEST, Box
 from md.search.base import Search
 from md.simulation.energy_monitor import Watch
 
 STEPS = 2**31  # a word counts them up to here, and from 0 again
+
+
+class Remains(NamedTuple):
+    """The arrays of a simulation that cannot go on, as they lay in memory.
+
+    Attributes:
+        pos: (n, dim) positions in d, each in the box: a particle that could not be placed stays where it was.
+        vel: (n, dim) velocities in d per time unit, finite or not; those of `velocity_verlet` stand half a
+            step behind the positions.
+        id: (n,) int32 names of the particles, in the same order.
+        box: the box.
+        step: steps given out when the fault was read; on a device some of them came after the fault.
+        dt: time step in time units.
+        radius: (n,) in d, in the same order; None where all are a half.
+    """
+
+    pos: np.ndarray
+    vel: np.ndarray
+    id: np.ndarray
+    box: Box
+    step: int
+    dt: float
+    radius: np.ndarray | None = None
+
+    def save(self, path: Path) -> None:
+        """Write the arrays exactly, for `numpy.load` without pickle.
+
+        The box is there as `lengths`, `periodic` and `open`, a `radius` only where particles differ. The file
+        takes its place in one move, once it is whole.
+
+        Raises:
+            OSError: a path that cannot be written.
+        """
+        arrays = self._asdict() | {
+            "lengths": self.box.lengths,
+            "periodic": self.box.periodic,
+            "open": self.box.open,
+        }
+        del arrays["box"]
+        if self.radius is None:
+            del arrays["radius"]
+        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+
+def post_mortem_folder(folder: str | Path | None) -> Path | None:
+    """The folder that faults are saved in, made if it is not there; None for none.
+
+    Raises:
+        TypeError: neither a path nor None.
+        ValueError: a folder that cannot be made.
+    """
+    if folder is None:
+        return None
+    folder = checks.path("post_mortem", folder, "take None for none")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise ValueError(
+            f"post_mortem = {str(folder)!r}: {told}; allowed: a folder that is there or can be made"
+        ) from error
+    return folder
 
 
 class Look(NamedTuple):
@@ -44,6 +110,7 @@ class Lookout:
     """What is seen of a run.
 
     Args:
+        particles: of the run.
         search: of the run.
         watch: of its energy.
         dt: time step in time units.
@@ -57,9 +124,17 @@ class Lookout:
     """
 
     def __init__(
-        self, search: Search, watch: Watch, dt: float, backend: Backend, timings: Timings, folder: Path | None
+        self,
+        particles: Particles,
+        search: Search,
+        watch: Watch,
+        dt: float,
+        backend: Backend,
+        timings: Timings,
+        folder: Path | None,
     ):
-        self._search, self._watch, self._dt, self._backend = search, watch, dt, backend
+        self._particles, self._search, self._watch = particles, search, watch
+        self._dt, self._backend = dt, backend
         self._timings, self._folder = timings, folder
         self.fault: Array = backend.upload(np.array([NO_FAULT]))
         self.failed: SimulationFault | None = None
@@ -119,7 +194,9 @@ class Lookout:
 
     def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
         """A fault with what is left of the run."""
-        return fault.keep(self._watch.remains(step), self._folder)
+        p, down = self._particles, self._backend.download
+        arrays = down(p.pos), down(p.vel), down(p.id)
+        return fault.keep(Remains(*arrays, p.box, step, self._dt, p.radii()), self._folder)
 
     def _raise(self, look: Look, step: int) -> None:
         word, exploded = int(look.word()[0]), look.exploded()
@@ -130,6 +207,6 @@ class Lookout:
         if word != NO_FAULT:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
             at = step - (step - at) % STEPS  # of the steps of which a word tells, the last
-            reported = (ParticleEscaped if escaped else NonFiniteState)(at, particle)
+            reported = ParticleEscaped(at, particle, FARTHEST) if escaped else NonFiniteState(at, particle)
         # The energy may have been the reason; and a device has gone on since it was looked.
         self.fail(self._watch.look(at, now=True)() or exploded or reported, step)

@@ -16,7 +16,7 @@ from md.backend import Backend, Timings
 from md.boundaries.base import Surrounding, memories, remember
 from md.boundaries.external_field import Outside
 from md.boundaries.walls import Walls
-from md.faults import post_mortem_folder
+from md.errors import NotYetReordered
 from md.integrate import Integrator, integrator
 from md.io.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.io.trajectory import append_frame
@@ -25,12 +25,12 @@ from md.laws.pair import kernel_law
 from md.particles.arrays import Particles
 from md.particles.cell_grid import Grid
 from md.particles.state import State
-from md.reorder import NotYetReordered, Reorder
+from md.reorder import Reorder
 from md.search import Search, search
 from md.simulation.config import check_classes, check_given, check_together, time_step
 from md.simulation.device_view import Inside
 from md.simulation.energy_monitor import Watch, begin
-from md.simulation.fault_monitor import Lookout
+from md.simulation.fault_monitor import Lookout, post_mortem_folder
 from md.simulation.reporter import Reporter, Reports, checked, next_report, released
 from md.simulation.step_loop import Loop
 from sfc.cache import AccessStream
@@ -60,7 +60,7 @@ class Simulation:
             pass over memory; the phase `force` then holds the integration too.
         allow_overlap: begin though centres are closer than the law's `closest_start`, half that to a wall.
         post_mortem: folder, made at once, in which a fault saves what is left as `fault-<step>.npz`
-            (`md.faults.Remains`); None keeps it in the error's `state` alone.
+            (`fault_monitor.Remains`); None keeps it in the error's `state` alone.
 
     Attributes:
         backend: the `md.backend.Backend` on which all this lives.
@@ -115,7 +115,7 @@ class Simulation:
         self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
         self.surroundings = tuple(s.bind(*where[:2], self.search, self.backend) for s in surroundings)
         kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
-        self._lookout = Lookout(self.search, self._watch, *kept)
+        self._lookout = Lookout(self._particles, self.search, self._watch, *kept)
         chain = self.search, self._integrator, self._reorder, self._lookout, fused, self.backend
         self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
         self._begun, self._reports = 0, Reports()

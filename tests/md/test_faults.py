@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import md
-from md.faults import Remains
 from md.simulation import energy_monitor as watch
+from md.simulation.fault_monitor import Remains
 from tests import tiers
 from tests.md.test_search import every_precision
 
@@ -260,7 +260,7 @@ def test_lists_that_need_more_places_than_there_can_be_are_a_named_fault(fused, 
 
 FAULTS = (
     md.NonFiniteState(3, 7),
-    md.ParticleEscaped(3, 7),
+    md.ParticleEscaped(3, 7, 1000.0),
     md.OverlappingStart(7, 9, 0.25, 2, 0.5, by_radius=True),
     md.OverlappingStart(7, None, 0.25, 2, 0.5),
     md.EnergyExploded(3, 7, 1.5, 9.0, 2.0, 0.1),

@@ -1,76 +1,10 @@
-"""What can go wrong while a simulation runs, each with step and particle; and what then is left of it."""
+"""Every error and warning of `md` that has a class of its own. Imports nothing of `md`."""
+
+from __future__ import annotations
 
 import copyreg
 from pathlib import Path
-from typing import NamedTuple, Self
-
-import numpy as np
-
-from md import checks
-from md.io.atomic_write import write_whole
-from md.particles.box import FARTHEST, Box
-
-
-class Remains(NamedTuple):
-    """The arrays of a simulation that cannot go on, as they lay in memory.
-
-    Attributes:
-        pos: (n, dim) positions in d, each in the box: a particle that could not be placed stays where it was.
-        vel: (n, dim) velocities in d per time unit, finite or not; those of `velocity_verlet` stand half a
-            step behind the positions.
-        id: (n,) int32 names of the particles, in the same order.
-        box: the box.
-        step: steps given out when the fault was read; on a device some of them came after the fault.
-        dt: time step in time units.
-        radius: (n,) in d, in the same order; None where all are a half.
-    """
-
-    pos: np.ndarray
-    vel: np.ndarray
-    id: np.ndarray
-    box: Box
-    step: int
-    dt: float
-    radius: np.ndarray | None = None
-
-    def save(self, path: Path) -> None:
-        """Write the arrays exactly, for `numpy.load` without pickle.
-
-        The box is there as `lengths`, `periodic` and `open`, a `radius` only where particles differ. The file
-        takes its place in one move, once it is whole.
-
-        Raises:
-            OSError: a path that cannot be written.
-        """
-        arrays = self._asdict() | {
-            "lengths": self.box.lengths,
-            "periodic": self.box.periodic,
-            "open": self.box.open,
-        }
-        del arrays["box"]
-        if self.radius is None:
-            del arrays["radius"]
-        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
-
-
-def post_mortem_folder(folder: str | Path | None) -> Path | None:
-    """The folder that faults are saved in, made if it is not there; None for none.
-
-    Raises:
-        TypeError: neither a path nor None.
-        ValueError: a folder that cannot be made.
-    """
-    if folder is None:
-        return None
-    folder = checks.path("post_mortem", folder, "take None for none")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise ValueError(
-            f"post_mortem = {str(folder)!r}: {told}; allowed: a folder that is there or can be made"
-        ) from error
-    return folder
+from typing import Any, Self
 
 
 class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, for what happened
@@ -79,7 +13,7 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
     Attributes:
         step: the step at which it happened, counted from the simulation's start.
         particle: id of a particle concerned, one of them where there are several.
-        state: `Remains`, the arrays as they lay when the fault was read; None where nothing was kept.
+        state: `md.simulation.fault_monitor.Remains`, the arrays as they lay when the fault was read; None where nothing was kept.
         saved: path of the file that holds them; None without one.
 
     A copy made by `pickle` has the same message and attributes.
@@ -88,14 +22,14 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
     def __init__(self, message: str, step: int, particle: int):
         super().__init__(message)
         self.step, self.particle = step, particle
-        self.state: Remains | None = None
+        self.state: Any = None
         self.saved: Path | None = None
 
     def __reduce__(self):
         # The constructors take other arguments than the message, which is what a base class would give them.
         return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)
 
-    def keep(self, remains: Remains, folder: Path | None = None) -> Self:
+    def keep(self, remains: Any, folder: Path | None = None) -> Self:
         """Take what is left along, and save it as `fault-<step>.npz` in a folder.
 
         A file that cannot be written is told in the message and hides no fault.
@@ -132,13 +66,17 @@ class ParticleEscaped(SimulationFault):
 
     That is more than a length past a side on a periodic axis in one step, and more than 1000 lengths beyond
     a side on an open one.
+
+    Args:
+        step, particle: as of `SimulationFault`.
+        farthest: how far it may go beyond an open side, in box lengths.
     """
 
-    def __init__(self, step: int, particle: int):
+    def __init__(self, step: int, particle: int, farthest: float):
         super().__init__(
             f"step {step}: particle {particle} is outside the box; allowed in a step: at most one box length "
             f"past a side on a periodic axis, and nothing past a side on a closed one; on an open axis up to "
-            f"{FARTHEST:g} box lengths past a side at any time; lower dt, make the axis periodic, or give it "
+            f"{farthest:g} box lengths past a side at any time; lower dt, make the axis periodic, or give it "
             "walls that are stiff enough (a shorter contact_time); a particle that flies on out of an open "
             "side ends the run there: make the box longer along that axis, or leave the particle out",
             step,
@@ -222,3 +160,27 @@ class ListOverflow(SimulationFault):
     def at(self, step: int) -> Self:
         """The same, where the step is known."""
         return type(self)(self.particle, self.needed, self.allowed, step)
+
+
+class FrozenPrecision(UserWarning):
+    """The typical particle moves by less than 32 units in the last place of the box's largest side a step.
+
+    The typical particle has the root mean square speed. The units are those of the run's precision, as
+    `numpy.spacing` has them at the side. A gas without any motion is at rest, not frozen.
+    """
+
+
+class NotYetReordered(UserWarning):
+    """A simulation with a reorder that has not taken place yet was asked what its force kernel reads."""
+
+
+class CheckpointError(ValueError):
+    """A file that no simulation can go on from; the message says why, and what helps."""
+
+
+class BackendUnavailableError(RuntimeError):
+    """A backend that was asked for cannot run here; the message says why and what helps."""
+
+
+class DeviceMemoryError(MemoryError):
+    """A device has not enough free memory; the message says how much was asked for and how much is left."""
