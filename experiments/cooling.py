@@ -20,7 +20,7 @@ import seaborn as sns
 
 import md
 from experiments.core import Settings, main, save_table, style
-from md import kinetics
+from md.observe import kinetic_theory as kinetics
 
 SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
 THERMALISING = 10  # collisions of a particle before the dashpots act

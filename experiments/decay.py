@@ -25,8 +25,8 @@ import sfc
 from experiments.core import Settings, main, save_table, style, values
 from experiments.prediction.geometry import GEOMETRIES, own_side
 from experiments.prediction.models import check_models, predicted
-from md import kinetics
 from md.laws import SpringDashpot
+from md.observe import kinetic_theory as kinetics
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
 HARD = 0.1  # contact time over the time between two collisions of a particle, at most

@@ -5,13 +5,13 @@
 functions of a state (`kinetic_energy` and so on, and `section`, for pictures) work on the host.
 """
 
-from md.observe.balance import EnergyBalance
+from md.observe.energy_balance import EnergyBalance
 from md.observe.field import Field, Fields, field, virial
-from md.observe.look import Observation, look
+from md.observe.observation import Observation, look
 from md.observe.observer import Observer
 from md.observe.profile import Profile, Profiled
+from md.observe.reference import contact_energy, kinetic_energy, momentum, temperature
 from md.observe.section import Section, section
-from md.observe.state import contact_energy, kinetic_energy, momentum, temperature
 
 __all__ = [
     "EnergyBalance",

@@ -11,8 +11,8 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
-from md.laws.virial import Virial
 from md.observe.sums import cells_along, cells_of
+from md.observe.virial import Virial
 from md.particles.box import Box
 from md.simulation import Simulation
 from md.simulation.device_view import Inside
@@ -33,7 +33,7 @@ class Field(NamedTuple):
         velocity: (..., dim) mean, in d per time unit; NaN in an empty cell.
         temperature: m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty cell. Of k particles it
             misses a share of 1 / k, which the cell's own mean takes along.
-        contact_pressure: of the pairs of particles (`md.laws.virial`), in m d^(2 - dim) / time^2.
+        contact_pressure: of the pairs of particles (`md.observe.virial`), in m d^(2 - dim) / time^2.
         pressure: that, and number density times temperature.
     """
 
@@ -70,7 +70,7 @@ def field(simulation: Simulation, cells: int | Sequence[int]) -> Field:
 
 
 def virial(simulation: Simulation) -> np.ndarray:
-    """What the contacts of each particle press with (`md.laws.virial`): (n,) float64 in order of id.
+    """What the contacts of each particle press with (`md.observe.virial`): (n,) float64 in order of id.
 
     In m d^2 / time^2; over dim times the area that a particle has (in 3D volume) it is the pressure on it.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from md import checks
-from md.observe.look import Observation, look
+from md.observe.observation import Observation, look
 from md.observe.profile import Profile, profiles_of
 from md.observe.sums import MOST_BINS, cells_of
 from md.simulation import Simulation

@@ -11,7 +11,7 @@ import numpy as np
 from md import checks
 from md.backend.base import Backend
 from md.backend.prelude import cell_number, home_cell, load
-from md.laws.measure import Measure
+from md.observe.pair_tally import Measure
 from md.simulation.device_view import Inside
 from sfc.compile import kernel
 

@@ -4,7 +4,7 @@ import math
 
 from md.particles.state import State, sphere_volume
 from md.scenes.granular import SHARED_TEMPERATURE, box_for, checked_filling, granular_gas
-from md.scenes.mixing import THINNEST, mixing_path
+from md.scenes.thermalize import THINNEST, mixing_path
 
 
 def cooling_gas(

@@ -11,7 +11,7 @@ from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State, sphere_volume
 from md.scenes.lattice import lattice_sites, require_room
 from md.scenes.maxwell import HOTTEST, maxwell_velocities
-from md.scenes.mixing import THINNEST, least_spacing, mixing_path, randomised
+from md.scenes.thermalize import THINNEST, least_spacing, mixing_path, randomised
 
 MEMORY_ORDERS = ("lattice", "shuffled")
 MAX_FILLING = {2: 0.8, 3: 0.6}  # by dim
@@ -85,7 +85,7 @@ def granular_gas(
         seed: of the velocities, of which sites stay empty, and of the shuffle.
         memory_order: "lattice" (site by site, axis 0 fastest) or "shuffled".
         mixing: mean path of the elastic run in units of the lattice spacing, four times that where it is
-            dense (`md.scenes.mixing`); 0 keeps the lattice.
+            dense (`md.scenes.thermalize`); 0 keeps the lattice.
         backend: where the elastic run is done. A seed names one state on each backend, not the same on both:
             the gas is chaotic, and they sum forces in different orders.
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import md
-from md.kinetics import collision_rate
-from md.observe import look
+from md.observe import observation as look
+from md.observe.kinetic_theory import collision_rate
 from tests.md.test_observe import begun, crowd, every_search, simulated
 
 ELASTIC = md.laws.SpringDashpot(stiffness=1e4, damping=0.0)

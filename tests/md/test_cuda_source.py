@@ -26,9 +26,9 @@ from md.backend.cuda_source import (
 from md.boundaries.external_field import record_dtype as outside_dtype
 from md.integrate.fused import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
-from md.laws.measure import Measured
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import Sized
+from md.observe.pair_tally import Measured
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
 from md.search.bvh.contact_list import Listing
@@ -56,7 +56,7 @@ LAW_MODULES = {
     "friction": "md.laws.friction",
     "polydisperse": "md.laws.polydisperse",
     "collect": "md.search.partners",
-    "measure": "md.laws.measure",
+    "measure": "md.observe.pair_tally",
     "listing": "md.search.bvh.contact_list",
 }
 PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from md import kinetics
+from md.observe import kinetic_theory as kinetics
 
 
 def test_the_contact_correlation_is_that_of_the_virial_series():

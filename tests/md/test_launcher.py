@@ -10,8 +10,8 @@ import md
 from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
 from md.backend.cuda_source import blocks, file_of
-from md.laws.measure import Measure
 from md.laws.pair import kernel_law
+from md.observe.pair_tally import Measure
 from md.particles.cell_grid import Grid
 from tests.nvrtc import compile_cubin
 
@@ -29,7 +29,7 @@ def on_device(array: np.ndarray, address: int) -> SimpleNamespace:
 
 
 def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
-    """The struct of `md.laws.measure`."""
+    """The struct of `md.observe.pair_tally`."""
 
     class Pair(ctypes.Structure):
         _fields_ = [(name, real) for name in pair]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import md
-from md.observe import Profile, look
+from md.observe import Profile
+from md.observe import observation as look
 from tests import tiers
 from tests.md.alignment import Alignment
 from tests.md.test_search import plain_pairs, separations

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import md
 from md.boundaries import Walls
 from md.laws import SpringDashpot
-from md.observe import Profile, look
+from md.observe import Profile
+from md.observe import observation as look
 from tests import tiers
 from tests.md.test_search import largest_difference
 

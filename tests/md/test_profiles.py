@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import md
-from md.observe import Observer, Profile, look
+from md.observe import Observer, Profile
+from md.observe import observation as look
 from tests import tiers
 from tests.md.test_observe import CASES, LAW, begun, crowd, plain, simulated
 

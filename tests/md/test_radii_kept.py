@@ -195,7 +195,7 @@ class TestEnergy:
         state = gas()
         run = simulated(state, "lbvh", backend)
         expected = self.stored(state)
-        seen = md.observe.look(run)
+        seen = md.observe.observation(run)
         assert seen.contact_energy_per_particle * len(state) == pytest.approx(expected, rel=1e-12)
         assert seen.touching_pairs == len(plain_pairs(state))
         plain = md.observe.contact_energy(run.state, run.pairs(), LAW) * len(state)
@@ -211,7 +211,7 @@ class TestEnergy:
         energies = []
         for _ in range(15):
             run.run(60, phases=False)
-            seen = md.observe.look(run)
+            seen = md.observe.observation(run)
             energies.append(seen.kinetic_energy_per_particle + seen.contact_energy_per_particle)
         assert max(energies) - min(energies) < 0.01 * energies[0]
         assert seen.contact_energy_per_particle > 0.01 * energies[0]
@@ -224,7 +224,7 @@ class TestEnergy:
         for _ in range(60):
             run.run(1)
             now = {tuple(row) for row in run.pairs().tolist()}
-            assert md.observe.look(run).contacts_begun == len(now - before)
+            assert md.observe.observation(run).contacts_begun == len(now - before)
             met, before = met + len(now - before), now
         assert met > 20
 
@@ -239,7 +239,7 @@ class TestEnergy:
         assert np.abs(table["energy_missing"]).max() < 0.01 * table["kinetic_energy"][0]
 
     def test_what_goes_by_one_diameter_is_not_told(self, backend):
-        seen = md.observe.look(simulated(gas(), "linked", backend), [md.Profile(0, 4)])
+        seen = md.observe.observation(simulated(gas(), "linked", backend), [md.Profile(0, 4)])
         assert np.isnan(seen.collision_rate_by_touching)
         assert np.isnan(seen.profiles[0].filling_fraction).all()
         assert seen.profiles[0].particles.sum() == len(gas())

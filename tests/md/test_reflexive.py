@@ -189,7 +189,7 @@ def test_the_cpu_repeats_bit_for_bit_and_keeps_the_momentum():
 def test_a_look_sees_pairs_from_both_sides(met, backend):
     for data in CHOICES["data"]:
         run = simulated(dense_cloud(3), chosen(met=met, data=data), backend, allow_overlap=True)
-        assert md.observe.look(run).touching_pairs == len(run.pairs()) > 100
+        assert md.observe.observation(run).touching_pairs == len(run.pairs()) > 100
 
 
 @pytest.mark.split

@@ -74,7 +74,7 @@ def of_many_sizes(search: str):
 
 def by_laws_that_ask_another():
     sized, run = taken(spheres(), search="naive"), taken(crowd(), search="naive")
-    contacts = md.observe.look(run).contact_energy_per_particle
+    contacts = md.observe.observation(run).contact_energy_per_particle
     return [sized.forces(), np.array([contacts]), md.observe.virial(run)]
 
 
@@ -105,7 +105,7 @@ def seen():
     balance = md.observe.EnergyBalance()
     run = md.Simulation(crowd(), LAW, backend="cpu", dt=1e-4, walls=WALLS, allow_overlap=True)
     run.run(12, reporters=[balance])
-    look = md.observe.look(run, [md.observe.Profile(0, 20)])
+    look = md.observe.observation(run, [md.observe.Profile(0, 20)])
     cells = md.observe.field(run, (8, 6))
     table = [np.asarray(column) for column in balance.table().values()]
     looked = [np.array([look.temperature, look.mean_speed]), look.momentum, look.profiles[0].temperature]

@@ -111,7 +111,7 @@ LOOP = "    for item in numba.prange(n):\n"
             ("md/simulation.py", "first, last, taken, ms = ", "one = 1\n        first, last, taken, ms = "),
             ("md/search/base.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
             ("md/search/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
-            ("md/observe/look.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
+            ("md/observe/observation.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
             ("md/scenes/maxwell.py", "import numpy as np\n", "import numpy as np\n\nMORE = 3\n"),
         ],
     ],

@@ -396,7 +396,12 @@ def looks(draw: Draw) -> Case:
                 require(seen.particles.sum() == n, "a particle in no slice")
 
         return made_case(
-            draw, "look", md.observe.look, {"simulation": simulation}, optional=optional, check=check_look
+            draw,
+            "look",
+            md.observe.observation,
+            {"simulation": simulation},
+            optional=optional,
+            check=check_look,
         )
     if kind == 1:
 
@@ -493,7 +498,7 @@ def prepare() -> None:
                 draw = Draw("prepare", 0, dim)
                 sim = a_simulation(draw, start=usual_state(draw, dim), search=name, precision=precision)
                 sim.run(2)
-                sim.pairs(), sim.forces(), md.observe.look(sim)
+                sim.pairs(), sim.forces(), md.observe.observation(sim)
 
 
 FAMILIES = [Family("simulations", one_of, 16, prepare)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from md import checks
 from md.laws import PairLaw
-from md.laws.measure import Measure
+from md.observe.pair_tally import Measure
 from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
 from md.observe.sums import MOST_BINS, binned, cells_along, total
 from md.simulation import Simulation
@@ -32,7 +32,7 @@ class Observation(NamedTuple):
         momentum: (dim,) total, in m d / time.
         mean_speed: <|v|> in d / time.
         touching_pairs: pairs closer than the law's cutoff, where radii differ in sums of two of them.
-        contacts_begun: those of them that were not, a step ago (`md.laws.measure`); 0 where that cannot be
+        contacts_begun: those of them that were not, a step ago (`md.observe.pair_tally`); 0 where that cannot be
             told: at step 0, and with an integrator whose `last_drift` is 0.
         collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN where they cannot be told. It
             has no bias, but the noise of what happens to begin in one step: average it over many looks.

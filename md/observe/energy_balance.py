@@ -10,7 +10,7 @@ import numpy as np
 from md import checks
 from md.boundaries.external_field import radius_of
 from md.laws import SpringDashpot
-from md.laws.measure import Measure
+from md.observe.pair_tally import Measure
 from md.observe.sums import total
 from md.simulation import Simulation
 from sfc.compile import kernel

@@ -1,4 +1,4 @@
-// Takes down what the touching partners of a particle amount to; see measure.py. The loader puts the law that is measured
+// Takes down what the touching partners of a particle amount to; see pair_tally.py. The loader puts the law that is measured
 // before this text and calls it `Pair`, if it tells an energy.
 
 #include "md/laws/pair.cuh"
