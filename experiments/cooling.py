@@ -20,7 +20,7 @@ import seaborn as sns
 
 import md
 from experiments.core import Settings, main, save_table, style
-from md.observe import kinetic_theory as kinetics
+from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
 THERMALISING = 10  # collisions of a particle before the dashpots act
@@ -67,20 +67,20 @@ QUICK = {
 def measure(case: Config) -> Iterator[dict]:
     """A row for each look at each gas: its temperature, beside what theory says of such a gas."""
     phi, e = case.filling_fraction, case.restitution
-    contact_time = case.softness / kinetics.collision_rate(phi, 1.0)
+    contact_time = case.softness / kinetic_theory.collision_rate(phi, 1.0)
     dt = contact_time / case.steps_per_contact
     law = md.laws.SpringDashpot.from_restitution(e, contact_time)
     stepped = _stepped_restitution(e, case.steps_per_contact)
     state = _thermalised(case, contact_time, dt)
     sim = _simulation(state, law, dt, case.backend)
     start = md.observe.temperature(state)
-    tau = kinetics.cooling_time(phi, start, stepped)
+    tau = kinetic_theory.cooling_time(phi, start, stepped)
     end = tau * (10 ** (case.decades / 2) - 1)
     times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
     for steps in np.unique(np.rint(times / dt).astype(np.int64)):
         sim.run(int(steps) - sim.step, phases=False)
         temperature = md.observe.temperature(sim.state)
-        rate = kinetics.collision_rate(phi, temperature)
+        rate = kinetic_theory.collision_rate(phi, temperature)
         yield {
             "time": sim.time,
             "temperature": temperature,
@@ -104,7 +104,9 @@ def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
     )
     law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
     sim = _simulation(state, law, dt, case.backend)
-    sim.run(math.ceil(THERMALISING / kinetics.collision_rate(case.filling_fraction, 1.0) / dt), phases=False)
+    sim.run(
+        math.ceil(THERMALISING / kinetic_theory.collision_rate(case.filling_fraction, 1.0) / dt), phases=False
+    )
     return sim.state
 
 

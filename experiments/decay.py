@@ -26,7 +26,7 @@ from experiments.core import Settings, main, save_table, style, values
 from experiments.prediction.geometry import GEOMETRIES, own_side
 from experiments.prediction.models import check_models, predicted
 from md.laws import SpringDashpot
-from md.observe import kinetic_theory as kinetics
+from md.observe import kinetic_theory
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
 HARD = 0.1  # contact time over the time between two collisions of a particle, at most
@@ -110,7 +110,7 @@ def measure(case: Config) -> Iterator[dict]:
     gas = geometry.gas(
         side, 1, case.filling_fraction, kind, case.speed**2 / geometry.dim, case.seed, case.backend
     )
-    free = 1 / kinetics.collision_rate(
+    free = 1 / kinetic_theory.collision_rate(
         geometry.own_fraction(case.filling_fraction), case.speed**2 / geometry.dim, geometry.dim
     )
     law, contact, parts = _law(case, free)

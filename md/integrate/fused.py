@@ -65,7 +65,7 @@ def place(out, grid, i, old, new):
 
     So every position in memory stays inside the box, and what runs before the fault is read finds its cell.
     The arrays come in one tuple, used last where the branches have met again: else Numba counts references
-    to them at every particle, at twice the cost of the step (`tests/md/test_verlet.py` looks for it).
+    to them at every particle, at twice the cost of the step (`tests/md/search/test_verlet.py` looks for it).
 
     Args:
         out: `KickDrift` or `Placing`.

@@ -25,11 +25,11 @@ def test_neither_a_number_nor_a_word_is_refused(value, error):
 
 
 OWN = {  # files with such lines, and how many
-    "box.py": 1,  # one flag for all axes or one for each
+    "particles/box.py": 1,  # one flag for all axes or one for each
     "laws/pair.py": 1,  # annotations of a law's fields, which are classes and no values
     "observe/sums.py": 1,  # one integer for all axes or one for each, before the axes are known
-    "state.py": 1,  # flags or indices
-    "watching.py": 1,  # what a checkpoint holds
+    "particles/state.py": 1,  # flags or indices
+    "reorder/triggers.py": 1,  # what a checkpoint holds
 }
 
 

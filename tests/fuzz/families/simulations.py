@@ -398,7 +398,7 @@ def looks(draw: Draw) -> Case:
         return made_case(
             draw,
             "look",
-            md.observe.observation,
+            md.observe.look,
             {"simulation": simulation},
             optional=optional,
             check=check_look,
@@ -498,7 +498,7 @@ def prepare() -> None:
                 draw = Draw("prepare", 0, dim)
                 sim = a_simulation(draw, start=usual_state(draw, dim), search=name, precision=precision)
                 sim.run(2)
-                sim.pairs(), sim.forces(), md.observe.observation(sim)
+                sim.pairs(), sim.forces(), md.observe.look(sim)
 
 
 FAMILIES = [Family("simulations", one_of, 16, prepare)]

@@ -1,0 +1,179 @@
+"""What only a device does, by its CUDA source compiled for the host: guarding, lists cut short, sums."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.md.backend.test_cuda_source import source_of
+
+HEADER = Path(__file__).parents[2] / "cuda_on_host.h"
+GRID = """
+template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz) {
+    Grid grid{};
+    float length[] = {x, y, z};
+    int cells[] = {nx, ny, nz};
+    for (int k = 0; k < 3; ++k) {
+        grid.length[k] = grid.image[k] = grid.highest[k] = length[k];
+        grid.half[k] = length[k] / 2;
+        grid.cells[k] = cells[k];
+        grid.per_side[k] = cells[k] / length[k];
+        grid.periodic[k] = 1;
+    }
+    return grid;
+}
+"""
+FLIGHT = """
+int main() {
+    for (float speed : {1.8e-3f, 1e-2f, 9.2e-2f, 0.73f}) {
+        float pos[4] = {300.1f, 1, 1, 0}, vel[4] = {speed, 0, 0, 0}, start = pos[0], last = 0;
+        int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
+        unsigned long long fault = ~0ull, fastest[2] = {0, 0};
+        long long clock[2] = {0, 0};
+        float gone[2], to_pos[4], to_vel[4];
+        memset(gone, 0xff, sizeof gone);
+        Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
+        Law law{};
+        law.diameter = 1;
+        Out out{to_pos, to_vel, &id, 0.01f, 0.01f, &fault, clock, 0, fastest, gone, &halted, 0.15f, SLACK};
+        for (; !halted && step < 100000; ++step) {
+            out.turn = step % 2;
+            last = pos[0];
+            force(1, pos, vel, nullptr, nullptr, partners, grid, law, out);
+            memcpy(pos, to_pos, sizeof pos);
+            memcpy(vel, to_vel, sizeof vel);
+        }
+        // `last` is where the step was halted: the one before it was taken a stride earlier.
+        printf("%d %lld %d %.9g %.9g\\n", step, clock[step % 2], last == pos[0], last - start, speed * 0.01f);
+    }
+}
+"""
+CROWD = """
+int main() {
+    const int n = 40;
+    std::vector<float> pos(4 * n), anchor(4 * n);
+    for (int i = 0; i < n; ++i) {
+        for (int k = 0; k < 3; ++k) pos[4 * i + k] = 5.3f + 0.01f * ((i * 7 + k * 13) % 40);
+    }
+    Grid grid = box<Grid>(12, 12, 12, 9, 9, 9);  // they stand in one cell
+    int cell = cell_number(grid, home_cell(grid, load(pos.data(), n, 0)));
+    std::vector<int> start(9 * 9 * 9 + 1, 0);
+    for (int c = cell + 1; c <= 9 * 9 * 9; ++c) start[c] = n;
+    for (int room : {16 * n, 40 * n}) {
+        std::vector<int> partners(room, 0);
+        long long needed = 0;
+        float gone[2];
+        memset(gone, 0xff, sizeof gone);
+        int open = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            blockIdx.x = i;
+            enlist(n, pos.data(), start.data(), nullptr, grid, 1.69f, anchor.data(), nullptr, nullptr,
+                   partners.data(), room, &needed, gone, 1);
+        }
+        const int4* last = (const int4*)partners.data() + room / 4 - n;
+        for (int i = 0; i < n; ++i) open += last[i].w < 0;
+        printf("%lld %d %d %d\\n", needed, room, open, (bool)std::isinf(gone[0]) + (bool)std::isinf(gone[1]));
+    }
+}
+"""
+TALLY = """
+int main() {
+    const int n = 1000, threads = 7;
+    std::vector<float> pos(4 * n), vel(4 * n);
+    std::vector<double> sums(5 * 3 * 6, 0), plain(5 * 3 * 6, 0);
+    Grid grid = box<Grid>(10, 6, 4, 5, 1, 3);
+    for (int i = 0; i < n; ++i) {
+        for (int k = 0; k < 3; ++k) {
+            pos[4 * i + k] = grid.length[k] * ((i * (7 + 2 * k) % 31) / 31.f);
+            vel[4 * i + k] = (i * (3 + k)) % 17 - 8.3f;
+        }
+        if (i < 300) memcpy(&pos[4 * i], &pos[0], 16);  // many in one bin
+        double *bin = &plain[6 * cell_number(grid, home_cell(grid, load(pos.data(), n, i)))], v2 = 0;
+        for (int k = 0; k < 3; ++k) {
+            v2 += (double)vel[4 * i + k] * vel[4 * i + k];
+            bin[3 + k] += vel[4 * i + k];
+        }
+        bin[0] += 1;
+        bin[1] += sqrt(v2);
+        bin[2] += v2;
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+        blockIdx.x = i;
+        tally(threads, n, pos.data(), vel.data(), grid, 1, sums.data());
+    }
+    for (size_t k = 0; k < sums.size(); ++k) printf("%.17g %.17g\\n", sums[k], plain[k]);
+}
+"""
+ADD_UP = """
+int main() {
+    const int n = 1000, threads = 7;
+    std::vector<double> energy(n);
+    std::vector<int> touching(n), begun(n);
+    double sums[3] = {0, 0, 0};
+    for (int i = 0; i < n; ++i) {
+        energy[i] = 0.25 * i;
+        touching[i] = i % 12;
+        begun[i] = i % 13 == 0;
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+        blockIdx.x = i;
+        add_up(threads, n, energy.data(), touching.data(), begun.data(), 1, sums);
+    }
+    printf("%.17g %.17g %.17g\\n", sums[0], sums[1], sums[2]);
+}
+"""
+
+
+def printed(
+    tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.verlet"
+) -> list[list[float]]:
+    """What a program around a kernel prints, a row of numbers each line."""
+    return printed_around(tmp_path, source_of(stem, kernel, 3, np.float32, "aos4", "contact", out), program)
+
+
+def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float]]:
+    """The same around the source of a kernel."""
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no C++ compiler (g++ or clang++) is installed")
+    path = tmp_path / "case.cpp"
+    needs = GRID if "box<Grid>" in program else ""
+    path.write_text(f'#include "{HEADER}"\n{source}\n{needs}\n{program}')
+    subprocess.run(
+        [compiler, "-std=c++17", "-O1", "-w", "-pthread", "-o", tmp_path / "case", path], check=True
+    )
+    done = subprocess.run([tmp_path / "case"], check=True, capture_output=True, text=True)
+    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def test_no_step_is_taken_once_the_fastest_can_have_gone_too_far_though_positions_are_rounded(tmp_path):
+    slack = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
+    rows = printed(tmp_path, "force", FLIGHT.replace("SLACK", f"{slack:.9g}f"), out="fused")
+    assert len(rows) == 4
+    for steps, clock, stood, gone, stride in rows:
+        assert clock == steps - 1  # the last was halted
+        assert stood
+        assert 0.03 < gone < 0.15 + stride * 1.05
+        assert steps > 0.9 * 0.15 / (stride + slack)
+
+
+def test_a_list_cut_short_ends_where_its_room_ends(tmp_path):
+    short, enough = printed(tmp_path, "enlist", CROWD, out="store")
+    assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
+    assert enough == [40 * 40, 40 * 40, 0, 0]
+
+
+def test_threads_that_take_many_particles_sum_all_of_them_in_their_bins(tmp_path):
+    rows = np.array(printed(tmp_path, "tally", TALLY, out="store", stem="md.observe.sums"))
+    assert rows[::6, 1].sum() == 1000
+    assert rows[0, 1] > 300
+    assert np.allclose(rows[:, 0], rows[:, 1], rtol=1e-13)
+
+
+def test_threads_that_take_many_particles_add_up_all_of_them(tmp_path):
+    ((energy, touching, begun),) = printed(tmp_path, "add_up", ADD_UP, out="store", stem="md.observe.sums")
+    assert energy == 0.25 * 999 * 500
+    assert touching == sum(i % 12 for i in range(1000))
+    assert begun == 77

@@ -1,0 +1,172 @@
+"""The file of a trajectory: one run at a time appends to it, links are kept, and damage is named."""
+
+import os
+import signal
+
+import gsd.hoomd
+import numpy as np
+import pytest
+
+import md
+from md.io import atomic_write as whole
+from md.io.trajectory import TrajectoryError, append_frame
+from tests.md.io.test_trajectory import Now, cloud, frames
+from tests.processes import started
+
+
+def write_on(path, told) -> None:
+    """Append a frame as a run does, tell it, and stay until the process is killed."""
+    trajectory = md.Trajectory(path, 5, append=True)
+    trajectory.report(Now(cloud(seed=5), 20))
+    told.send("written")
+    signal.pause()
+    del trajectory
+
+
+def gsd_frame(step: int) -> gsd.hoomd.Frame:
+    """A frame with nothing but a step, all else as in the first."""
+    frame = gsd.hoomd.Frame()
+    frame.configuration.step, frame.particles.N = step, 40
+    return frame
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A trajectory of two frames."""
+    for step in (0, 10):
+        append_frame(tmp_path / "run.gsd", cloud(seed=step), step)
+    return tmp_path / "run.gsd"
+
+
+class TestTwoRuns:
+    def test_the_second_is_refused_while_the_first_writes(self, path):
+        process, heard = started(write_on, path)
+        assert heard.recv() == "written"
+        before = path.read_bytes()
+        for refused in (
+            lambda: append_frame(path, cloud(seed=6), 30),
+            lambda: md.Trajectory(path, 5, append=True).report(Now(cloud(seed=6), 15)),
+        ):
+            with pytest.raises(BlockingIOError, match=r"another process .*another name.*step.*run\.gsd"):
+                refused()
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+        process.kill()
+        process.join()
+        append_frame(path, cloud(seed=6), 30)
+        assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 30]
+
+    def test_a_run_that_rests_lets_another_write(self, path):
+        trajectory = md.Trajectory(path, 5, append=True)
+        trajectory.report(Now(cloud(seed=5), 15))
+        trajectory.release()
+        process, heard = started(write_on, path)
+        assert heard.recv() == "written"
+        with pytest.raises(BlockingIOError, match="`release` its Trajectory"):
+            trajectory.report(Now(cloud(seed=5), 25))
+        process.kill()
+        process.join()
+        trajectory.report(Now(cloud(seed=5), 25))
+        assert [frame.configuration.step for frame in frames(path)] == [0, 10, 15, 20, 25]
+
+    def test_one_process_may_append_by_several_reporters(self, path):
+        kept = [md.Trajectory(path, 5, append=True) for _ in range(2)]
+        for k in range(4):
+            kept[k % 2].report(Now(cloud(seed=k), 20 + k))
+        append_frame(path, cloud(), 40)
+        assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 21, 22, 23, 40]
+
+    @pytest.mark.parametrize("append", [False, True])
+    def test_a_file_that_another_begins_in_the_meantime_is_not_replaced(
+        self, append, path, tmp_path, monkeypatch
+    ):
+        place, move = tmp_path / "new.gsd", whole._move
+
+        def overtaken(*arguments):
+            place.write_bytes(path.read_bytes())
+            return move(*arguments)
+
+        monkeypatch.setattr(whole, "_move", overtaken)
+        trajectory = md.Trajectory(place, 5, append)
+        if append:
+            trajectory.report(Now(cloud(seed=1), 15))
+            assert [frame.configuration.step for frame in frames(place)] == [0, 10, 15]
+        else:
+            with pytest.raises(FileExistsError, match=r"step 15 was not written.*new\.gsd"):
+                trajectory.report(Now(cloud(seed=1), 15))
+            assert place.read_bytes() == path.read_bytes()
+        assert sorted(os.listdir(tmp_path)) == ["new.gsd", "run.gsd"]
+
+
+class TestLinks:
+    def test_where_partial_names_lead_to_is_not_written(self, path, tmp_path, monkeypatch):
+        victim, names = tmp_path / "victim", iter(f"{k:016x}" for k in (1, 2, 1, 3))
+        victim.write_text("mine")
+        monkeypatch.setattr(whole.secrets, "token_hex", lambda _: next(names))
+        for name in ("new", "run"):
+            for partial in (f".{name}.gsd.partial", f".{name}.gsd.{1:016x}.partial"):
+                (tmp_path / partial).symlink_to(victim)
+        append_frame(tmp_path / "new.gsd", cloud(), 0)
+        with pytest.warns(RuntimeWarning):
+            md.Trajectory(path, 5, append=True).report(Now(cloud(seed=99), 10))
+        assert victim.read_text() == "mine"
+        assert [len(frames(tmp_path / f"{name}.gsd")) for name in ("new", "run")] == [1, 2]
+
+    def test_what_the_place_leads_to_is_begun_and_cut(self, tmp_path):
+        (tmp_path / "deep").mkdir()
+        link, path = tmp_path / "deep" / "latest.gsd", tmp_path / "run.gsd"
+        link.symlink_to(path)
+        for step in (0, 10):
+            append_frame(link, cloud(seed=step), step)
+        before = path.read_bytes()
+        with pytest.warns(RuntimeWarning):
+            md.Trajectory(link, 5, append=True).report(Now(cloud(seed=99), 10))
+        assert link.is_symlink()
+        assert len(frames(path)) == 2
+        assert (tmp_path / "deep" / "latest.before-10.gsd").read_bytes() == before
+
+
+class TestDamaged:
+    def refused(self, path, told):
+        before = path.read_bytes()
+        for append in (append_frame, lambda *now: md.Trajectory(path, 1, append=True).report(Now(*now[1:]))):
+            with pytest.raises(TrajectoryError, match=rf"run\.gsd .*{told}.*(another|a new) name"):
+                append(path, cloud(seed=3), 10)
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+
+    @pytest.mark.parametrize("bytes_", [1, 8, 40])
+    def test_a_file_that_is_cut_is_told(self, bytes_, path):
+        path.write_bytes(path.read_bytes()[:-bytes_])
+        self.refused(path, r"is no trajectory to append to \(Corrupt GSD file")
+
+    def test_one_whose_last_frame_is_cut_names_that(self, path):
+        for step in range(11, 50):  # so that the list of what is where does not stand at the end
+            append_frame(path, cloud(seed=step), step)
+        path.write_bytes(path.read_bytes()[:-8])
+        self.refused(path, r"is damaged: frame 40 cannot be read \(RuntimeError\('Corrupt GSD file")
+
+    def test_a_frame_that_lacks_a_part_is_named(self, path):
+        with gsd.hoomd.open(path, "r+") as file:
+            file.file.write_chunk("configuration/step", np.array([20], np.uint64))
+            file.file.write_chunk("log/periodic", np.ones(3, np.uint8))
+            file.file.write_chunk("log/more", np.ones(3, np.uint8))  # which frame 0 has not
+            file.file.end_frame()
+            file.append(gsd_frame(30))
+        self.refused(path, "is damaged: frame 3 cannot be read .KeyError")
+
+    def test_particles_that_the_file_has_no_room_for_are_not_asked_for(self, path):
+        with gsd.hoomd.open(path, "w") as file:
+            frame = gsd.hoomd.Frame()
+            frame.particles.N = 2**32 - 1
+            file.file.write_chunk("particles/N", np.array([2**32 - 1], np.uint32))
+            file.file.end_frame()
+        with pytest.raises(ValueError, match=r"run\.gsd holds 4294967295 particles, and this frame 40"):
+            append_frame(path, cloud(), 20)
+
+    def test_nor_bonds(self, path):
+        with gsd.hoomd.open(path, "w") as file:
+            file.file.write_chunk("particles/N", np.array([40], np.uint32))
+            file.file.write_chunk("bonds/N", np.array([2**32 - 1], np.uint32))
+            file.file.end_frame()
+        self.refused(path, "frame 0 says that it has 4294967295 bonds")

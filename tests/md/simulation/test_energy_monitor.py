@@ -1,0 +1,140 @@
+"""The warning that a precision is too coarse for how slow the particles are: where it is due, not before."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import md
+from md.simulation.energy_monitor import least_stride
+from tests.md.laws.alignment import Alignment
+
+IDEAL = md.laws.SpringDashpot(0.0, 0.0)
+BOX = md.Box((6.0, 300.0, 40.0))
+DT = 1e-3
+
+
+def flying(stride: float, backend: str, precision: str = "float32", law=IDEAL, **options) -> md.Simulation:
+    """Particles far apart of which the typical one moves by so many d a step."""
+    vel = np.zeros((3, 3))
+    vel[0] = [2.0, 1.0, -2.0]  # one moves, two rest: the mean square is 3
+    state = md.State([[1, 1, 1], [1, 100, 1], [1, 200, 20.5]], vel * (stride / DT / np.sqrt(3)), BOX)
+    return md.Simulation(state, law, dt=DT, precision=precision, backend=backend, **options)
+
+
+def steps_warned(run) -> list[int]:
+    """Steps that the warnings of a run name."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        run()
+    assert all(w.category is md.FrozenPrecision for w in told)
+    return [int(str(w.message).split()[1].rstrip(":")) for w in told]
+
+
+@pytest.mark.parametrize(("precision", "ulp"), [("float32", 2.0**-15), ("float64", 2.0**-44)])
+def test_the_limit_is_32_units_in_the_last_place_of_the_largest_side(precision, ulp):
+    assert least_stride(BOX, np.dtype(precision)) == 32 * ulp
+    assert least_stride(md.Box((300.0, 300.0)), np.dtype(precision)) == 32 * ulp
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("share", [1 - 1e-5, 0.5, 1e-6])
+def test_slower_than_the_limit_warns(precision, share, backend):
+    limit = least_stride(BOX, np.dtype(precision))
+    simulation = flying(share * limit, backend, precision)
+    with pytest.warns(md.FrozenPrecision) as told:
+        simulation.run(1)
+    message = str(told[0].message)
+    assert f"{precision} freezes" in message
+    assert f"{share * limit:.3g} d a step" in message
+    assert f"allowed: at least {limit:.3g} d" in message
+    assert "smaller box or a longer dt" in message
+    assert ("precision='float64'" in message) == (precision == "float32")
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("share", [1 + 1e-5, 2.0, 100.0])
+def test_faster_than_the_limit_does_not(precision, share, backend):
+    simulation = flying(share * least_stride(BOX, np.dtype(precision)), backend, precision)
+    assert steps_warned(lambda: simulation.run(20)) == []
+
+
+def test_particles_at_rest_are_not_frozen(backend):
+    assert steps_warned(lambda: flying(0.0, backend).run(20)) == []
+
+
+def test_each_simulation_warns_once(backend):
+    for _ in range(2):
+        simulation = flying(1e-6, backend)
+
+        def runs(simulation=simulation):
+            simulation.run(200)
+            simulation.run(200)
+            simulation.state  # noqa: B018 - looking looks at the energy
+
+        assert len(steps_warned(runs)) == 1
+
+
+def test_one_that_slows_down_warns_where_it_first_is_too_slow(backend):
+    """Two spheres that rub against each other until they hardly move: the dashpot alone, over and over."""
+    law = md.laws.SpringDashpot(stiffness=1.0, damping=20.0)
+    state = md.State([[1, 1, 1], [1.9, 1, 1]], [[6, 0, 0], [-6, 0, 0]], BOX)
+    simulation = md.Simulation(state, law, dt=DT, precision="float32", backend=backend)
+    strides = []
+
+    def runs():
+        for _ in range(200):
+            simulation.run(1)
+            inside = simulation.inside()  # looking looks at the energy
+            vel = inside.backend.download(inside.particles.vel).astype(float)
+            strides.append(np.sqrt((vel**2).sum(axis=1).mean()) * DT)
+
+    limit = least_stride(BOX, np.dtype("float32"))
+    warned = steps_warned(runs)
+    slow = np.flatnonzero(np.array(strides) < limit)
+    assert warned == [slow[0] + 1]
+    assert 1 < warned[0] < 200
+
+
+def test_a_law_without_a_potential_is_looked_at_too(backend):
+    law = Alignment(rate=0.0, push=0.0)
+    assert not hasattr(law, "potential")
+    assert steps_warned(lambda: flying(1e-6, backend, law=law).run(1)) == [1]
+    assert steps_warned(lambda: flying(1e-2, backend, law=law).run(3)) == []
+
+
+def test_velocities_that_move_nobody_are_not_slow(backend):
+    simulation = flying(1e-6, backend, integrator="steepest_descent")
+    assert steps_warned(lambda: simulation.run(20)) == []
+
+
+@pytest.mark.parametrize("driven", [{"gravity": (0.0, 0.0, -1e-12)}, {"walls": "shaken"}])
+def test_a_driven_gas_is_looked_at_too(driven, backend):
+    box = md.Box(BOX.lengths, (True, True, False))
+    state = md.State([[1, 1, 1], [1, 100, 1]], [[1e-3, 0, 0], [0, 0, 0]], box)
+    if "walls" in driven:
+        driven = {"walls": md.ShakenWalls(amplitude=1e-9, frequency=1e-3, contact_time=1.0)}
+    simulation = md.Simulation(state, IDEAL, dt=DT, precision="float32", backend=backend, **driven)
+    assert steps_warned(lambda: simulation.run(1)) == [1]
+
+
+def test_a_step_that_shrinks_is_judged_by_what_it_is(backend):
+    """One is so fast that the step is short, and all others hardly move in it."""
+    limit, n = least_stride(BOX, np.dtype("float32")), 10_000
+    vel = np.zeros((n, 3))
+    vel[0, 1] = 1.0
+    pos = np.stack([np.full(n, 3.0), 0.01 + 299.98 * np.arange(n) / n, np.full(n, 20.0)], axis=1)
+    state = md.State(pos, vel, BOX)
+    options = {"precision": "float32", "backend": backend, "integrator": "adaptive_euler"}
+    longest = 1000.0  # in which the typical one would move by 10 d
+    short = md.Simulation(state, IDEAL, dt=longest, **options)
+    assert limit < 0.5 / np.sqrt(n) < 1e3 * limit
+    assert steps_warned(lambda: short.run(2)) == []
+    far = md.State(state.pos, state.vel * 1e-2, md.Box((6.0, 1e5, 40.0)))
+    assert steps_warned(lambda: md.Simulation(far, IDEAL, dt=longest, **options).run(1)) == [1]
+
+
+def test_the_warning_points_at_who_called_this_package():
+    with pytest.warns(md.FrozenPrecision) as told:
+        flying(1e-6, "cpu").run(1)
+    assert told[0].filename == __file__

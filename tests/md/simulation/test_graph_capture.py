@@ -1,0 +1,181 @@
+"""Steps that are not fused, given to a device in pieces: they are the steps that it takes one by one."""
+
+import numpy as np
+import pytest
+
+import md
+from md.search.bvh.reflexive import Reflexive
+from tests.md.search.test_contract import LAW
+
+pytestmark = pytest.mark.gpu
+SHAKEN = md.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
+BOX = md.Box((24.0, 18.0), (False, True))
+TUNNEL = md.Box((60.0, 40.0), periodic=(True, False))
+CASES = {
+    "walls that shake": {"integrator": "velocity_verlet", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
+    "half a step ahead": {"integrator": "position_verlet", "walls": SHAKEN},
+    "a step that is found": {"integrator": "adaptive_euler", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
+    "relaxed": {"integrator": "steepest_descent", "walls": md.Walls(contact_time=0.02)},
+}
+REORDERS = {mode: md.Reorder("hilbert", md.Every(30), mode=mode) for mode in ("data", "threads", "shadow")}
+
+
+def gas(box=BOX) -> md.State:
+    start = md.scenes.granular_gas(0.35, box, 4.0, seed=2, backend="cpu")
+    return md.State(start.pos, start.vel, box)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.npz"
+
+
+def both(device, state, search, law=LAW, **options) -> list[md.Simulation]:
+    """One run step by step, and one in pieces, which it is looked whether they were recorded."""
+    runs = []
+    for phases in (True, False):
+        run = md.Simulation(state, law, search=search, backend=device, **{"dt": 4e-4} | options)
+        for steps in (1, 60, 33, 140, 5):
+            run.run(steps, phases=phases)
+        runs.append(run)
+    assert [len(run._loop.pieces) > 0 for run in runs] == [False, True]
+    assert runs[0].step == runs[1].step == 239
+    return runs
+
+
+def assert_same(one: md.Simulation, other: md.Simulation) -> None:
+    assert one.time == other.time > 0
+    ends = [run.state.by_id() for run in (one, other)]
+    assert np.array_equal(ends[0].pos, ends[1].pos)
+    assert np.array_equal(ends[0].vel, ends[1].vel)
+    assert np.array_equal(one.pairs(), other.pairs())
+    assert one.builds == other.builds
+
+
+@pytest.mark.parametrize(
+    "search",
+    ["coherent", "tiles", md.search.Lbvh(rebuild_every=7), md.search.Lbvh(rebuild_every=1)],
+    ids=["coherent", "tiles", "lbvh", "lbvh-1"],
+)
+@pytest.mark.parametrize("case", CASES)
+def test_of_each_integrator(case, search, device):
+    start = gas()
+    if case == "relaxed":  # out of overlaps
+        start = md.State(np.random.default_rng(1).random((400, 2)) * (24.0, 18.0), np.zeros((400, 2)), BOX)
+    runs = both(device, start, search, **CASES[case])
+    assert_same(*runs)
+    assert np.abs(runs[1].state.by_id().pos - start.pos).max() > 1e-3
+
+
+@pytest.mark.parametrize("mode", REORDERS)
+def test_with_a_reorder_in_between(mode, device):
+    runs = both(device, gas(), "scattered", reorder=REORDERS[mode], walls=SHAKEN)
+    assert_same(*runs)
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler"])
+@pytest.mark.parametrize(
+    "search",
+    [
+        md.search.Lbvh(),
+        Reflexive(met="twice", atomics="none", rebuild_every=5),
+        Reflexive(met="twice", atomics="none", data="unsorted", stack="none"),
+        Reflexive(met="twice", atomics="none", data="shadow", rebuild_every=3),
+    ],
+    ids=lambda search: f"{search.name}-{getattr(search, 'data', '')}",
+)
+def test_round_a_wing_in_a_stream(search, integrator, device):
+    wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
+    start = md.scenes.wing_tunnel(0.2, TUNNEL, wing, (20.0, 0.0), 1.0, backend="cpu")
+    stream = md.Inflow(velocity=(20.0, 0.0), temperature=1.0)
+    walls = md.Walls(contact_time=0.02)
+    runs = both(device, start, search, surroundings=[wing, stream], walls=walls, integrator=integrator)
+    assert_same(*runs)
+    assert runs[0].surroundings[1].renewed == runs[1].surroundings[1].renewed > 0
+    given = [run.surroundings[0].momentum for run in runs]
+    assert np.array_equal(*given)
+    assert np.abs(given[0]).max() > 0
+
+
+@pytest.mark.parametrize(
+    "search",
+    ["linked", Reflexive(data="shadow", contacts="listed", room=2, rebuild_every=4)],
+    ids=["linked", "listed"],
+)
+def test_of_searches_that_add_up_in_no_fixed_order(search, device):
+    one, other = both(device, gas(), search, walls=SHAKEN)
+    np.testing.assert_allclose(one.state.by_id().pos, other.state.by_id().pos, atol=1e-8)
+    assert np.array_equal(one.pairs(), other.pairs())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, device, path):
+    options = {"search": md.search.Lbvh(rebuild_every=7), "dt": 4e-4, "backend": device} | CASES[case]
+    plain, mixed = (md.Simulation(gas(), LAW, **options) for _ in range(2))
+    for k, steps in enumerate((17, 40, 36, 21, 33)):
+        for run, phases in ((plain, True), (mixed, k % 2 == 0)):
+            run.run(steps, phases=phases)
+            run.save(path)  # where it is saved a run forgets its tree
+        if k == 2:
+            mixed = md.Simulation.load(path)  # at step 93
+            assert mixed.step == plain.step == 93
+    assert plain.time == mixed.time
+    for name in ("pos", "vel"):
+        assert np.array_equal(*(getattr(run.state.by_id(), name) for run in (plain, mixed)))
+
+
+def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch):
+    run = md.Simulation(
+        gas(), LAW, search=md.search.Lbvh(rebuild_every=1), dt=4e-4, walls=SHAKEN, backend=device
+    )
+    lengths, took = [], run.search.took
+    monkeypatch.setattr(run.search, "took", lambda plan: (lengths.append(plan.steps), took(plan)))
+    run.run(100, phases=False)
+    assert max(lengths) == run.backend.piece_lengths[0]
+    assert run.builds == 100
+
+
+def test_of_nobody(device):
+    nobody = md.State(np.empty((0, 2)), np.empty((0, 2)), BOX)
+    run = md.Simulation(nobody, LAW, search="lbvh", dt=4e-4, walls=SHAKEN, backend=device)
+    run.run(50, phases=False)
+    assert run.step == 50
+
+
+def test_every_integrator_that_counts_steps_is_here():
+    counting = {name for name, kind in md.integrate.INTEGRATORS.items() if kind.counts}
+    assert counting == {case["integrator"] for case in CASES.values()}
+
+
+def test_a_look_in_between_changes_nothing(device):
+    options = {"search": md.search.Lbvh(rebuild_every=16), "walls": SHAKEN, "dt": 4e-4, "backend": device}
+    runs = [md.Simulation(gas(), LAW, **options) for _ in range(2)]
+    for run in runs:
+        run.run(1)
+    for _ in range(12):
+        runs[0].run(11, phases=False)
+        runs[0].forces()
+        runs[0].pairs()
+    runs[1].run(132, phases=False)
+    assert runs[0].step == runs[1].step
+    np.testing.assert_allclose(*(run.state.by_id().pos for run in runs), atol=1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler", "position_verlet"])
+def test_a_fault_tells_its_step(integrator, device):
+    box = md.Box((40.0, 5), periodic=(False, True))
+    state = md.State([[39.005, 2], [5.0, 2]], [[1.0, 0], [0.0, 0]], box, id=[7, 3])
+    free = md.laws.SpringDashpot(0.0, 0.0)
+    for phases in (True, False):
+        run = md.Simulation(state, free, integrator=integrator, dt=0.01, backend=device)
+        run.run(20, phases=phases)
+        with pytest.raises(md.ParticleEscaped) as caught:
+            run.run(300, phases=phases)
+        assert (caught.value.step, caught.value.particle) == (99, 7)
+
+
+def test_lists_with_a_skin_are_asked_at_every_step_where_steps_are_not_fused(device):
+    run = md.Simulation(gas(), LAW, search="verlet", dt=4e-4, walls=SHAKEN, backend=device)
+    run.run(100, phases=False)
+    assert len(run._loop.pieces) == 0
+    assert run.builds > 1
