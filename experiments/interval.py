@@ -31,7 +31,7 @@ from experiments.core.baselines import again, is_again, reordered_every
 from experiments.measured.checked import check_forces
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.laws import SpringDashpot
-from md.reorder.triggers import Run, Watching
+from md.reorder.triggers import RunTrigger, RunView
 from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps
@@ -110,10 +110,10 @@ class _Gas(NamedTuple):
     """A simulation and the schedule of its reorders."""
 
     simulation: md.Simulation
-    schedule: Watching
+    schedule: RunTrigger
 
     @classmethod
-    def checked(cls, case: Config, schedule: Watching, right: np.ndarray) -> "_Gas":
+    def checked(cls, case: Config, schedule: RunTrigger, right: np.ndarray) -> "_Gas":
         """A new one, after a step, its forces compared with those of another search."""
         simulation = _simulation(case, schedule)
         simulation.run(1, phases=False)
@@ -163,13 +163,13 @@ def _left_alone(gas: _Gas, interval: int) -> Iterator[dict]:
         yield {"age": age, "steps": steps, "time_ms": ms, "sample_ms": steps * ms}
 
 
-class _Chosen(Watching):
+class _Chosen(RunTrigger):
     """Every so many steps from one on, both to be set from outside, and timed when told so."""
 
     times = False
     interval, begin = NEVER, 0
 
-    def bind(self, run: Run) -> "_Chosen":
+    def bind(self, run: RunView) -> "_Chosen":
         self._run, self._last = run, None
         return self
 

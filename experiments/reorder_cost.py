@@ -27,8 +27,8 @@ import sfc
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, working_set
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.scenes import SHARED_LAW
 
 THREADS = ("one thread", "all threads")
@@ -95,9 +95,9 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     state = _gas(case.n, case.filling_fraction, memory, case.ordering, case.seed)
     backend = md.backend.get(case.backend if place in GPU else "cpu")
     precision, timings = np.dtype(case.precision), md.backend.Timings()
-    particles = Particles(state, precision, backend)
+    particles = ParticleArrays(state, precision, backend)
     before = particles.on(backend)
-    grid = Grid(state.box, SHARED_LAW.cutoff, precision, backend)
+    grid = CellGrid(state.box, SHARED_LAW.cutoff, precision, backend)
     via = "host" if place == "host and back" else "device"
     reorder = md.Reorder(case.ordering, md.Never(), via=via).bind(particles, grid, backend, timings)
     threads = 1 if place in ("one thread", "device") else numba.config.NUMBA_NUM_THREADS

@@ -33,7 +33,7 @@ from experiments.core.baselines import again, aged, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
-from md.particles.arrays import Particles
+from md.particles.arrays import ParticleArrays
 
 PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"
@@ -295,7 +295,7 @@ def _floor_ms(n: int, precision: str, backend: str) -> float:
     place = md.backend.get(backend)
     dtype = np.dtype(precision)
     box = md.Box((4.0, 4.0, 4.0))
-    particles = Particles(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
+    particles = ParticleArrays(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
     still = place.upload(np.arange(n, dtype=np.int32))
     particles.permute(still)  # compiles
 

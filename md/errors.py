@@ -13,7 +13,7 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its kinds are, fo
     Attributes:
         step: the step at which it happened, counted from the simulation's start.
         particle: id of a particle concerned, one of them where there are several.
-        state: `md.simulation.fault_monitor.Remains`, the arrays as they lay when the fault was read; None where nothing was kept.
+        state: `md.simulation.fault_monitor.FaultSnapshot`, the arrays as they lay when the fault was read; None where nothing was kept.
         saved: path of the file that holds them; None without one.
 
     A copy made by `pickle` has the same message and attributes.

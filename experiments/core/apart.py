@@ -14,7 +14,7 @@ import sfc
 from experiments.core.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
 from experiments.core.settings import Settings
 from md import BackendUnavailableError, SimulationFault
-from md.simulation.interrupt import held_back
+from md.simulation.interrupt import defer_sigint
 
 Round = tuple[list[dict], int | None]
 # Errors of `measure` that the terminal tells by their message alone.
@@ -139,7 +139,7 @@ def measured_apart(
                 raise told
             yield told
     finally:
-        with held_back():
+        with defer_sigint():
             _end(process)
         sending.close()
         receiving.close()

@@ -20,7 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from md.simulation.interrupt import held_back
+from md.simulation.interrupt import defer_sigint
 
 GRACE = 6.0  # s, from SIGTERM to SIGKILL, for a worker that removes its temporary folders
 PROGRAM_GRACE = 2  # s, from SIGTERM to SIGKILL, for a program; a worker ends its programs within its own
@@ -68,7 +68,7 @@ def without_interrupts() -> Iterator[None]:
     SIGINT is blocked, which workers inherit, until Python and the imports of a worker are ready.
     """
     resource_tracker.ensure_running()  # the first worker would start it, and that unblocks SIGINT
-    with held_back():  # SIGINT can arrive in another thread, too
+    with defer_sigint():  # SIGINT can arrive in another thread, too
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield

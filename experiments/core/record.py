@@ -28,8 +28,8 @@ import pandas as pd
 
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
-from md.io.atomic_write import write_whole
-from md.simulation.interrupt import held_back
+from md.io.atomic_write import write_atomically
+from md.simulation.interrupt import defer_sigint
 from sfc import checks
 
 JOURNAL = "rows.jsonl"
@@ -105,7 +105,7 @@ class Record:
             / experiment
             / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         )
-        with held_back():
+        with defer_sigint():
             try:
                 folder.mkdir(parents=True)
                 (folder / JOURNAL).touch()
@@ -214,7 +214,7 @@ class Record:
         """
         table, parquet = self.table, io.BytesIO()
         table.to_parquet(parquet, index=False, write_page_checksum=True)
-        write_whole(self.folder / TABLE, lambda file: file.write(parquet.getbuffer()))
+        write_atomically(self.folder / TABLE, lambda file: file.write(parquet.getbuffer()))
         self._table_crc = zlib.crc32(parquet.getbuffer())
         save_table(table, self.folder, "table")
         self._written = time.monotonic()
@@ -245,7 +245,7 @@ class Record:
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
         text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
-        write_whole(self.folder / PROVENANCE, lambda file: file.write(text.encode()))
+        write_atomically(self.folder / PROVENANCE, lambda file: file.write(text.encode()))
 
 
 def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
@@ -264,7 +264,7 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
     path = as_path("folder", folder) / f"{checks.text('name', name)}.csv"
-    write_whole(path, lambda file: table.to_csv(file, index=False, mode="wb"))
+    write_atomically(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from md.checks import path as as_path
-from md.io.atomic_write import write_whole
+from md.io.atomic_write import write_atomically
 from sfc import checks
 
 if TYPE_CHECKING:
@@ -138,4 +138,4 @@ def write_figure(figure: plt.Figure, path: Path) -> None:
         OSError: it cannot be written; tells the file.
     """
     path = as_path("path", path)
-    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

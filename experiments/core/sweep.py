@@ -9,7 +9,7 @@ from experiments.core.executor import Executor, Measure, runs_apart
 from experiments.core.lifetime import Terminated
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
-from md.simulation.interrupt import held_back
+from md.simulation.interrupt import defer_sigint
 
 
 def sweep(
@@ -57,7 +57,7 @@ def sweep(
                     record.describe(outcome)
                     bar.update()
         record.write_tables()
-        with held_back():
+        with defer_sigint():
             record.describe(outcome | {"status": "complete", "ended": _now()})
             record.close()
             outcome["status"] = "complete"

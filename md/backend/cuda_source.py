@@ -6,7 +6,7 @@ that is to be passed, the prelude, the functors (`spring_dashpot.cuh` of the law
 `integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
 headers that one of these includes, by their paths beside it or from the root, stand where it does so. Where
 the law asks another, as `pair_tally.cuh` does, the other's functor comes before it, with `Pair` in place of
-`Law`. `HAS_GRID` is defined where there is a struct `Grid`, and so on. Line directives make the compiler name
+`Law`. `HAS_GRID` is defined where there is a struct `CellGrid`, and so on. Line directives make the compiler name
 the file and line that were edited.
 """
 

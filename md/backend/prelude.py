@@ -17,7 +17,7 @@ def load(array, i, like):
 
 
 @inlined
-def in_turn(work, item):
+def slot_of(work, item):
     """The slot that a work item is about: work[item], or for an empty work order the slot of that number.
 
     It has no sign, for Numba would ask for it at every row, and the 32 bits of the slots it is compared with.

@@ -23,7 +23,7 @@ struct Vec {
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The slot that a work item is about: work[item], or without a work order the slot of that number.
-__device__ __forceinline__ int in_turn(const int* work, int item) { return work ? work[item] : item; }
+__device__ __forceinline__ int slot_of(const int* work, int item) { return work ? work[item] : item; }
 
 __device__ __forceinline__ Vec load(const real* data, int n, int k) {
     Vec v;

@@ -17,19 +17,19 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Array, Backend
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.search.base import Search
 
 
-class Bound:
+class ActiveBoundary:
     """A surrounding at work on some particles.
 
     Attributes:
         renews: whether `after` may change velocities.
     """
 
-    renews: ClassVar[bool] = False
+    changes_velocities: ClassVar[bool] = False
 
     def push(self, force: Array) -> None:
         """Add to the force on each particle at the present positions.
@@ -39,7 +39,7 @@ class Bound:
         """
         return
 
-    def after(self, strides: Array) -> None:
+    def after(self, step_times: Array) -> None:
         """Come after a step.
 
         Args:
@@ -61,7 +61,7 @@ class Bound:
         return
 
 
-class Surrounding(ABC):
+class Boundary(ABC):
     """A choice for `Simulation(surroundings=...)`, as plain data."""
 
     @property
@@ -70,7 +70,9 @@ class Surrounding(ABC):
         return math.inf
 
     @abstractmethod
-    def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> Bound:
+    def bind(
+        self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
+    ) -> ActiveBoundary:
         """Set it to work.
 
         Raises:
@@ -78,12 +80,12 @@ class Surrounding(ABC):
         """
 
 
-def memories(surroundings: Sequence[Bound]) -> dict[str, np.ndarray]:
+def memories(surroundings: Sequence[ActiveBoundary]) -> dict[str, np.ndarray]:
     """What some surroundings need to go on, each name after the number of whose it is."""
     return {f"{k}_{name}": array for k, s in enumerate(surroundings) for name, array in s.memory.items()}
 
 
-def remember(surroundings: Sequence[Bound], memory: Mapping[str, np.ndarray]) -> None:
+def remember(surroundings: Sequence[ActiveBoundary], memory: Mapping[str, np.ndarray]) -> None:
     """Let some surroundings go on from what `memories` gave.
 
     Raises:

@@ -14,8 +14,8 @@ from md.backend.prelude import load, store
 from md.boundaries.walls import RADIUS, ShakenWalls, Walls
 from md.checks import numbers
 from md.laws import PairLaw
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from sfc.compile import inlined, kernel, overload
 
 
@@ -34,7 +34,7 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
     )
 
 
-class Outside:
+class ExternalField:
     """Gravity and walls, bound to particles.
 
     Args:
@@ -64,8 +64,8 @@ class Outside:
         walls: Walls | None,
         gravity: Sequence[float] | None,
         law: PairLaw,
-        particles: Particles,
-        grid: Grid,
+        particles: ParticleArrays,
+        grid: CellGrid,
         dt: float,
         backend: Backend,
         others: bool = False,

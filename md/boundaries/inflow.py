@@ -10,11 +10,11 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.boundaries.base import Bound, Surrounding
+from md.boundaries.base import ActiveBoundary, Boundary
 from md.boundaries.walls import RADIUS
 from md.checks import integer, number, numbers, refuse_value
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
@@ -23,7 +23,7 @@ TURNS = {2: 0.6180339887498949, 3: (0.7548776662466927, 0.5698402909980532)}  # 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inflow(Surrounding):
+class Inflow(Boundary):
     """Particles within a cutoff of the end to which a stream flows come in at the other end.
 
     So do those that flow out there against it. No two touch across the ends of the axis, which is a periodic
@@ -67,7 +67,7 @@ class Inflow(Surrounding):
                 f"velocity = {velocity} of an inflow along axis {self.axis}; allowed: not 0 along it"
             )
 
-    def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> Inlet:
+    def bind(self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend) -> Inlet:
         """Set it to work.
 
         Raises:
@@ -87,7 +87,7 @@ class Inflow(Surrounding):
         return Inlet(self, particles, grid, backend)
 
 
-class Inlet(Bound):
+class Inlet(ActiveBoundary):
     """An inflow at work.
 
     Args:
@@ -97,9 +97,9 @@ class Inlet(Bound):
         backend: where they live.
     """
 
-    renews = True
+    changes_velocities = True
 
-    def __init__(self, inflow: Inflow, particles: Particles, grid: Grid, backend: Backend):
+    def __init__(self, inflow: Inflow, particles: ParticleArrays, grid: CellGrid, backend: Backend):
         box = grid.box
         self._particles, self._grid, self._backend = particles, grid, backend
         dim = box.dim
@@ -146,7 +146,7 @@ class Inlet(Bound):
             raise ValueError(f"renewed = {found!r}; allowed: (1,) int64, not negative")
         self._counts[:1] = self._backend.upload(found)
 
-    def after(self, strides: Array) -> None:
+    def after(self, step_times: Array) -> None:
         """Let those in again who are at the far end."""
         p, kernels = self._particles, self._backend.kernels(__name__)
         where = self._record, self._grid.record

@@ -52,7 +52,7 @@ extern "C" __global__ void touch_near(int lanes, int n, int count, const real* p
     }
 }
 
-extern "C" __global__ void give(int entries, const double* on_wing, const double* strides, double* given) {
+extern "C" __global__ void give(int entries, const double* on_wing, const double* step_times, double* given) {
     int k = work_item();
-    if (k < entries) given[k] += on_wing[k] * strides[0];
+    if (k < entries) given[k] += on_wing[k] * step_times[0];
 }

@@ -18,12 +18,12 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
-from md.boundaries.base import Bound, Surrounding
+from md.boundaries.base import ActiveBoundary, Boundary
 from md.boundaries.polygon import distances, from_outline, packed
 from md.boundaries.walls import RADIUS
 from md.checks import array, instance, number, refuse_value
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
@@ -34,7 +34,7 @@ SLACK = 1e-3  # by which the boxes of segments are larger, in d
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wing(Surrounding):
+class Wing(Boundary):
     """An airfoil that stands in a stream along +x, in 2D.
 
     Args:
@@ -109,7 +109,9 @@ class Wing(Surrounding):
         distances(len(pos), len(segments), pos, packed(segments), found)
         return found
 
-    def bind(self, particles: Particles, grid: Grid, search: Search, backend: Backend) -> WingContact:
+    def bind(
+        self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
+    ) -> WingContact:
         """Set it to work.
 
         Raises:
@@ -132,7 +134,7 @@ class Wing(Surrounding):
         return WingContact(self, particles, grid, search, backend)
 
 
-class WingContact(Bound):
+class WingContact(ActiveBoundary):
     """A wing at work.
 
     Args:
@@ -146,7 +148,9 @@ class WingContact(Bound):
         wing: the choice.
     """
 
-    def __init__(self, wing: Wing, particles: Particles, grid: Grid, search: Search, backend: Backend):
+    def __init__(
+        self, wing: Wing, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
+    ):
         self.wing, self._particles, self._grid, self._search = wing, particles, grid, search
         self._backend, real = backend, grid.precision
         segments = wing.segments()
@@ -204,10 +208,10 @@ class WingContact(Bound):
             at = p.pos, p.vel, *tree, self._boxes
             kernels.touch_near(LANES * count, p.n, count, *at, *wing, self._grid.record, force, self._force)
 
-    def after(self, strides: Array) -> None:
+    def after(self, step_times: Array) -> None:
         """Add up the momentum that the kick gave."""
         kernels = self._backend.kernels(__name__)
-        kernels.give(len(self._force), self._force, strides, self._given)
+        kernels.give(len(self._force), self._force, step_times, self._given)
 
 
 def _reach(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -302,7 +306,7 @@ def touch_near(lanes, n, count, pos, vel, nodes, way, order, boxes, segments, fo
 
 
 @kernel(parallel=True)
-def give(entries, on_wing, strides, given):
+def give(entries, on_wing, step_times, given):
     """Add the force times the kick."""
     for k in numba.prange(entries):
-        given[k] += on_wing[k] * strides[0]
+        given[k] += on_wing[k] * step_times[0]

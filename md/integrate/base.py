@@ -17,12 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Array, Backend
-from md.boundaries.external_field import Outside
+from md.boundaries.external_field import ExternalField
 from md.integrate import leapfrog
 from md.integrate.fused import KickDrift
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
-from md.search.displacement_guard import Pace
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.search.displacement_guard import DisplacementGuard
 
 
 class Integrator(ABC):
@@ -49,7 +49,7 @@ class Integrator(ABC):
     lead: ClassVar[float] = 0.0
 
     def bind(
-        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+        self, particles: ParticleArrays, grid: CellGrid, dt: float, backend: Backend, outside: ExternalField
     ) -> Integrator:
         """A copy that moves these particles by steps of `dt` time units."""
         bound = copy.copy(self)
@@ -101,7 +101,7 @@ class Integrator(ABC):
         self._outside.push(force)
 
     def see_velocities(self, step: int) -> None:
-        """Take note that before a step velocities were changed by another (`md.boundaries.base.Bound.renews`)."""
+        """Take note that before a step velocities were changed by another (`md.boundaries.base.ActiveBoundary.changes_velocities`)."""
         return
 
     def prepare(self, step: int, fault: Array) -> None:
@@ -118,7 +118,7 @@ class Integrator(ABC):
             fault: (1,) uint64 fault word.
         """
 
-    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
+    def fused(self, step: int, fault: Array, pace: DisplacementGuard) -> KickDrift:
         """The output to give a force kernel in place of a force array, so that it takes this step.
 
         Args:
@@ -137,7 +137,7 @@ class Integrator(ABC):
             step: number of the step that would come next.
         """
 
-    def strides(self, step: int) -> Array | None:
+    def step_times(self, step: int) -> Array | None:
         """Times by which a step just taken kicked and drifted: (2,) float64 array of the backend.
 
         None where a step is not one kick and one drift by the velocity after it.

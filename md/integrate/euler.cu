@@ -15,13 +15,13 @@ extern "C" __global__ void fastest(int n, const real* vel, long long turn, Grid 
 
 extern "C" __global__ void kick_and_drift(int n, real* pos, real* vel, const int* id, const real* radius,
                                           const real* force, Outside field, const double* now, double longest,
-                                          double reach, double* most, double* elapsed, double* strides,
+                                          double reach, double* most, double* elapsed, double* step_times,
                                           long long* clock, long long turn, Grid grid, unsigned long long* fault) {
     int i = work_item();
     double dt = most[turn] > 0 ? min(longest, reach / sqrt(most[turn])) : longest, found = 0;
     if (i == 0) {
         *elapsed += dt;
-        strides[0] = strides[1] = (real)dt;
+        step_times[0] = step_times[1] = (real)dt;
     }
     if (i < n) {
         Vec r = load(pos, n, i), v = load(vel, n, i), acc = load(force, n, i);

@@ -11,11 +11,11 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, dot, load, store
-from md.boundaries.external_field import Outside, outside, radius_of
+from md.boundaries.external_field import ExternalField, outside, radius_of
 from md.integrate.base import Integrator
 from md.integrate.fused import Placing, place
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from sfc.compile import kernel
 
 
@@ -32,7 +32,7 @@ class AdaptiveEuler(Integrator):
     counts = True
 
     def bind(
-        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+        self, particles: ParticleArrays, grid: CellGrid, dt: float, backend: Backend, outside: ExternalField
     ) -> AdaptiveEuler:
         """A copy that moves these particles by steps of at most `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
@@ -104,7 +104,7 @@ class AdaptiveEuler(Integrator):
             fault,
         )
 
-    def strides(self, step: int) -> Array:
+    def step_times(self, step: int) -> Array:
         """As they were found."""
         return self._strides
 
@@ -141,7 +141,7 @@ def kick_and_drift(
     reach,
     most,
     elapsed,
-    strides,
+    step_times,
     clock,
     turn,
     grid,
@@ -155,7 +155,7 @@ def kick_and_drift(
     elapsed[0] += dt
     found = 0.0
     stride = vel.dtype.type(dt)
-    strides[:] = stride
+    step_times[:] = stride
     for i in numba.prange(n):
         g, o = grid[0], field[0]
         r, v = load(pos, i, g), load(vel, i, g)

@@ -47,12 +47,12 @@ __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru
 #define JUST_BUILT -1  // all bits set, as no number computed has them
 
 // How far the fastest particle can have gone since the structure was built, if that is the square of its speed.
-__device__ __forceinline__ float gone_by_now(const Out& out, float speed2) {
-    float before = out.gone[out.turn];
+__device__ __forceinline__ float travelled_by_now(const Out& out, float speed2) {
+    float before = out.travelled[out.turn];
     if (__float_as_int(before) == JUST_BUILT) return 0;
     if (speed2 == 0) return before;
     float speed = speed2 * rsqrtf(speed2) * (1 + 1e-6f);  // more by what that rounds; NaN for infinite
-    return __fadd_ru(before, __fadd_ru(__fmul_ru(speed, (float)out.drift), out.slack));
+    return __fadd_ru(before, __fadd_ru(__fmul_ru(speed, (float)out.drift), out.rounding));
 }
 
 // Raises the word of the next step to the square of a speed in this one. Numbers that are not negative are ordered as their
@@ -68,8 +68,8 @@ __device__ __forceinline__ void raise(const Out& out, unsigned long long fastest
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
-    float gone = out.fastest ? gone_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
-    bool halted = out.fastest && !(gone <= 0 || gone < out.reach);  // also for NaN
+    float travelled = out.fastest ? travelled_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
+    bool halted = out.fastest && !(travelled <= 0 || travelled < out.limit);  // also for NaN
 #if defined(HAS_OUTSIDE)
     Vec push = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, acc);
 #else
@@ -83,8 +83,8 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     if (!out.fastest) return;
     raise(out, fastest, i, dot(v, v));
     if (i == 0) {
-        out.gone[1 - out.turn] = gone;
-        *out.halted += halted;
+        out.travelled[1 - out.turn] = travelled;
+        *out.halted_steps += halted;
     }
 }
 #endif

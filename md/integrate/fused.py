@@ -26,8 +26,8 @@ class KickDrift(NamedTuple):
         clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
             to one more where the step was taken.
         turn: 0 and 1 in turn.
-        fastest, gone, halted, reach, slack: of `md.search.displacement_guard.Pace`.
-        outside, now: `record` and `now` of `md.boundaries.external_field.Outside`; None where nothing acts from outside.
+        fastest, travelled, halted_steps, limit, rounding: of `md.search.displacement_guard.DisplacementGuard`.
+        outside, now: `record` and `now` of `md.boundaries.external_field.ExternalField`; None where nothing acts from outside.
         radius: of the particles, (0,) where all are a half; None likewise.
     """
 
@@ -40,10 +40,10 @@ class KickDrift(NamedTuple):
     clock: Array
     turn: int
     fastest: Array
-    gone: Array
-    halted: Array
-    reach: np.float32
-    slack: np.float32
+    travelled: Array
+    halted_steps: Array
+    limit: np.float32
+    rounding: np.float32
     outside: np.ndarray | None = None
     now: Array | None = None
     radius: Array | None = None

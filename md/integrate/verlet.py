@@ -6,13 +6,13 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.boundaries.external_field import Outside
+from md.boundaries.external_field import ExternalField
 from md.integrate import leapfrog
 from md.integrate.base import Integrator
 from md.integrate.fused import KickDrift
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
-from md.search.displacement_guard import Pace
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.search.displacement_guard import DisplacementGuard
 
 
 class VelocityVerlet(Integrator):
@@ -27,7 +27,7 @@ class VelocityVerlet(Integrator):
     counts = True
 
     def bind(
-        self, particles: Particles, grid: Grid, dt: float, backend: Backend, outside: Outside
+        self, particles: ParticleArrays, grid: CellGrid, dt: float, backend: Backend, outside: ExternalField
     ) -> VelocityVerlet:
         """A copy that moves these particles by steps of `dt` time units."""
         bound = super().bind(particles, grid, dt, backend, outside)
@@ -52,7 +52,7 @@ class VelocityVerlet(Integrator):
             fault,
         )
 
-    def fused(self, step: int, fault: Array, pace: Pace) -> KickDrift:
+    def fused(self, step: int, fault: Array, pace: DisplacementGuard) -> KickDrift:
         """The same step as an output of the force kernel, into the spare arrays."""
         p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
@@ -63,7 +63,7 @@ class VelocityVerlet(Integrator):
         outside.at(0.0, *now)
         return moved._replace(outside=outside.record, now=outside.now, radius=p.radius)
 
-    def strides(self, step: int) -> Array:
+    def step_times(self, step: int) -> Array:
         """The time step twice; the first kick is by half."""
         return self._strides[min(step, 1)]
 

@@ -32,7 +32,7 @@ except ImportError:  # a system without: then nothing is locked
 LONGEST_NAME = 40  # characters of the file's name in that of its partial file, which may not be too long
 
 
-def write_whole(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
+def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
     """Write a file beside its place, bring it to the disk, and move it there.
 
     Until the move, whatever goes wrong (a full disk, a killed process, a power cut) leaves what was there.

@@ -31,7 +31,7 @@ from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
 from md.errors import BackendUnavailableError, CheckpointError
 from md.integrate import integrator
-from md.io.atomic_write import write_whole
+from md.io.atomic_write import write_atomically
 from md.particles.box import Box
 from md.particles.state import State
 from md.simulation.config import made, told
@@ -87,7 +87,7 @@ class Saved(NamedTuple):
         choices: plain data for each argument of `Simulation` that is kept, by `md.simulation.config.told`.
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
-        start_energy: of `md.simulation.energy_monitor.Watch`.
+        start_energy: of `md.simulation.energy_monitor.EnergyMonitor`.
         memory: of the integrator, of the reorder and of the surroundings, by these words.
     """
 
@@ -120,7 +120,7 @@ class Saved(NamedTuple):
         for whose in MEMORIES:
             arrays |= {f"{whose}_{name}": array for name, array in self.memory[whose].items()}
         arrays |= {"format": FORMAT, "version": version, "config": json.dumps(config)}
-        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+        write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
     @classmethod
     def read(cls, path: str | Path) -> Saved:

@@ -29,7 +29,7 @@ from md.laws.pair import interact as asked
 from sfc.compile import inlined
 
 
-class Sized(NamedTuple):
+class ScaledLaw(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
@@ -62,22 +62,22 @@ class Sizes:
         self.reciprocal = is_reciprocal(pair)
         self.pair, self.cutoff, self._radius = pair, pair.cutoff, radius
 
-    def kernel_law(self, precision: np.dtype) -> Sized:
+    def kernel_law(self, precision: np.dtype) -> ScaledLaw:
         """The law as kernels take it."""
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
-        return Sized(self._radius, reach2, kernel_law(self.pair, precision))
+        return ScaledLaw(self._radius, reach2, kernel_law(self.pair, precision))
 
 
-def of_sizes(law: PairLaw, radius: Array) -> Any:
+def scaled_to_radii(law: PairLaw, radius: Array) -> Any:
     """A law for particles of some radii.
 
     Args:
-        law: between two whose radii are a half. It is asked for another itself if it has a method `of_sizes`.
+        law: between two whose radii are a half. It is asked for another itself if it has a method `scaled_to_radii`.
         radius: (n,) of the particles, in d; (0,) where all are a half: then it is the law as it is.
     """
     if not len(radius):
         return law
-    return law.of_sizes(radius) if hasattr(law, "of_sizes") else Sizes(law, radius)
+    return law.scaled_to_radii(radius) if hasattr(law, "of_sizes") else Sizes(law, radius)
 
 
 @inlined
@@ -92,7 +92,7 @@ def ended(law, ri, vi, acc):
     return result(law.pair, ri, vi, acc)
 
 
-@pair_function(Sized, initial=begun, result=ended)
+@pair_function(ScaledLaw, initial=begun, result=ended)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """Add what that law gives of a partner, with all lengths in sums of the two radii."""
     size = pair_size(law.radius, i, j)

@@ -10,7 +10,7 @@ import numpy as np
 from md import checks
 from md.boundaries.external_field import radius_of
 from md.laws import SpringDashpot
-from md.observe.pair_tally import Measure
+from md.observe.pair_tally import PairTally
 from md.observe.sums import total
 from md.simulation import Simulation
 from sfc.compile import kernel
@@ -59,7 +59,7 @@ class EnergyBalance:
             outside.now, 4 * backend.workers, sums,
         )  # fmt: skip
         found = dict(zip(COLUMNS, backend.download(sums).tolist(), strict=True))
-        measure = Measure(law, 0.0, p.n, backend)
+        measure = PairTally(law, 0.0, p.n, backend)
         inside.search.force(measure, lost)
         contact, _, _ = total(measure, backend)
         row = {

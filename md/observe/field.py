@@ -15,7 +15,7 @@ from md.observe.sums import cells_along, cells_of
 from md.observe.virial import Virial
 from md.particles.box import Box
 from md.simulation import Simulation
-from md.simulation.device_view import Inside
+from md.simulation.device_view import DeviceView
 from sfc.compile import kernel
 
 MOST_CELLS = 2**24
@@ -125,7 +125,7 @@ class Fields:
         return _field(step, time, self._sums, self._looks, box)
 
 
-def _pressed(inside: Inside) -> tuple[Virial, Array]:
+def _pressed(inside: DeviceView) -> tuple[Virial, Array]:
     """The virial by rows of the search's kernel, and the slot of each row, (0,) where it is the same."""
     p = inside.particles
     if len(p.radius):
@@ -135,7 +135,7 @@ def _pressed(inside: Inside) -> tuple[Virial, Array]:
     return law, inside.search.slots
 
 
-def _sums(inside: Inside, cells: int | Sequence[int]) -> np.ndarray:
+def _sums(inside: DeviceView, cells: int | Sequence[int]) -> np.ndarray:
     """(cells of axis 0, ... of the last, 3 + dim) sums of 1, v^2, the virial and the velocity."""
     p, backend, box = inside.particles, inside.backend, inside.particles.box
     cells = cells_along(cells, box.dim, MOST_CELLS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from md import checks
 from md.laws import PairLaw
-from md.observe.pair_tally import Measure
+from md.observe.pair_tally import PairTally
 from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
 from md.observe.sums import MOST_BINS, binned, cells_along, total
 from md.simulation import Simulation
@@ -90,7 +90,7 @@ def look(
         profiled(profile.axis, binned(inside, along).reshape(profile.bins, -1), box, sized)
         for profile, along in zip(profiles, slices, strict=True)
     )
-    measure = Measure(inside.law, inside.drift, n, inside.backend)
+    measure = PairTally(inside.law, inside.drift, n, inside.backend)
     inside.search.force(measure, inside.particles.spare[0])
     energy, touching, begun = total(measure, inside.backend)
 

@@ -46,7 +46,7 @@ class Measured(NamedTuple):
     pair: Any
 
 
-class Measure:
+class PairTally:
     """Take down what the pairs of another law amount to; for one fold by a search.
 
     Args:
@@ -70,7 +70,7 @@ class Measure:
         self.energy = backend.zeros(n, np.float64)
         self.touching, self.begun = (backend.zeros(n, np.int32) for _ in range(2))
 
-    def of_sizes(self, radius: Array) -> Self:
+    def scaled_to_radii(self, radius: Array) -> Self:
         """The same, by the same arrays, for particles of radii (n,) in d."""
         other = copy.copy(self)
         other._radius = radius

@@ -11,8 +11,8 @@ import numpy as np
 from md import checks
 from md.backend.base import Backend
 from md.backend.prelude import cell_number, home_cell, load
-from md.observe.pair_tally import Measure
-from md.simulation.device_view import Inside
+from md.observe.pair_tally import PairTally
+from md.simulation.device_view import DeviceView
 from sfc.compile import kernel
 
 MOST_BINS = 1000  # as in sums.cu
@@ -56,7 +56,7 @@ def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
     return along
 
 
-def binned(inside: Inside, bins: tuple[int, ...]) -> np.ndarray:
+def binned(inside: DeviceView, bins: tuple[int, ...]) -> np.ndarray:
     """Sums over the particles in each part of the box; those beyond an open side are in none.
 
     Args:
@@ -77,7 +77,7 @@ def binned(inside: Inside, bins: tuple[int, ...]) -> np.ndarray:
     return sums.transpose(*range(len(bins))[::-1], len(bins))
 
 
-def total(measure: Measure, backend: Backend) -> tuple[float, int, int]:
+def total(measure: PairTally, backend: Backend) -> tuple[float, int, int]:
     """What a fold has measured, over all particles.
 
     Returns:

@@ -18,7 +18,7 @@ from md.laws.pair import PairLaw, initial, kernel_law, pair_function, require_fo
 from md.laws.pair import interact as asked
 
 
-class Pressing(NamedTuple):
+class VirialParameters(NamedTuple):
     """What kernels take as this law.
 
     Attributes:
@@ -53,12 +53,12 @@ class Virial:
         require_force_sum(law, "the virial")
         self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
 
-    def kernel_law(self, precision: np.dtype) -> Pressing:
+    def kernel_law(self, precision: np.dtype) -> VirialParameters:
         """The law as kernels take it."""
-        return Pressing(self.virial, kernel_law(self.pair, precision))
+        return VirialParameters(self.virial, kernel_law(self.pair, precision))
 
 
-@pair_function(Pressing)
+@pair_function(VirialParameters)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The accumulator as it is; what the partner presses with is added to `virial`."""
     alone = asked(law.pair, vel, i, j, r2, dr, vi, initial(law.pair, vi))

@@ -13,7 +13,7 @@ from md.particles.state import State
 from sfc.compile import kernel
 
 
-class Particles:
+class ParticleArrays:
     """The particle arrays on a backend, in their present memory order.
 
     Args:
@@ -48,7 +48,7 @@ class Particles:
         self._spare_id = self.backend.empty(self.n, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
 
-    def on(self, backend: Backend) -> Particles:
+    def on(self, backend: Backend) -> ParticleArrays:
         """A copy of these particles on another backend."""
         other = copy.copy(self)
         other.backend = backend
@@ -59,7 +59,7 @@ class Particles:
         other._make_spares()
         return other
 
-    def take_from(self, other: Particles) -> None:
+    def take_from(self, other: ParticleArrays) -> None:
         """Take over the arrays of a copy on another backend, in its memory order."""
         self.pos[...] = self.backend.upload(other.backend.download(other.pos))
         self.vel[...] = self.backend.upload(other.backend.download(other.vel))

@@ -37,7 +37,7 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
     )
 
 
-class Grid:
+class CellGrid:
     """The box cut into cells whose sides are at least the cutoff, so that partners stand in adjacent cells.
 
     Args:
@@ -87,7 +87,7 @@ class Grid:
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]
 
-    def on(self, backend: Backend) -> Grid:
+    def on(self, backend: Backend) -> CellGrid:
         """The same grid with its work on another backend."""
         other = copy.copy(self)
         other.backend = backend

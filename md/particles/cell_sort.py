@@ -8,8 +8,8 @@ from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.sorting.counting import MAX_PARTS
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
 
 RANKING = 24  # bytes of the host that finding the rank of a cell takes
@@ -36,7 +36,7 @@ class CellSort:
         ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
     """
 
-    def __init__(self, order: str | Curve, n: int, grid: Grid, backend: Backend):
+    def __init__(self, order: str | Curve, n: int, grid: CellGrid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
         grid.require_memory(RANKING, checks.host_memory)
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
@@ -58,7 +58,7 @@ class CellSort:
         self._grid.keys(pos, self.table, self._keys)
         self._backend.sort(self._keys, self.start, self.order, self._scratch)
 
-    def apply(self, particles: Particles) -> None:
+    def apply(self, particles: ParticleArrays) -> None:
         """Sort the particles; those of one cell keep their order."""
         self.find(particles.pos)
         particles.permute(self.order)

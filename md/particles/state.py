@@ -1,4 +1,4 @@
-"""Particles: what the user gives and gets (`State`), and what a backend works on (`Particles`)."""
+"""Particles: what the user gives and gets (`State`), and what a backend works on (`ParticleArrays`)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from md.errors import NotYetReordered
 from md.reorder.adaptive import Decayed
 from md.reorder.reorder import MODES, Reorder
-from md.reorder.triggers import Every, Moved, Never, Schedule
+from md.reorder.triggers import Every, Moved, Never, Trigger
 
 __all__ = [
     "MODES",
@@ -17,7 +17,7 @@ __all__ = [
     "Schedule",
 ]
 
-SCHEDULES: dict[str, type[Schedule]] = {
+TRIGGERS: dict[str, type[Trigger]] = {
     "never": Never,
     "every": Every,
     "moved": Moved,

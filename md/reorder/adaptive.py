@@ -11,14 +11,14 @@ from typing import Literal
 import numpy as np
 
 from md import checks
-from md.reorder.triggers import Run, Watching
+from md.reorder.triggers import RunTrigger, RunView
 
 FIRST = 64  # steps, before anything is known
 LEAST, MOST = 16, 2**20
 KEPT = 0.8  # of what was learned, from one reorder to the next
 
 
-class Foresight:
+class ReorderCostModel:
     """The best number of steps between two reorders, learned while the run goes on.
 
     The time of a step is taken to grow in proportion to its age, the steps since the reorder before it; the
@@ -91,7 +91,7 @@ LONGEST = 2**24  # window, whose times are kept
 LATEST = 5  # reorders, whose median is what one costs
 
 
-class Decayed(Watching):
+class Decayed(RunTrigger):
     """When the force phase has become slower than it was just after the last reorder.
 
     Args:
@@ -119,11 +119,11 @@ class Decayed(Watching):
     def __repr__(self) -> str:
         return f"Decayed(loss={self.loss!r}, window={self.window})"
 
-    def bind(self, run: Run) -> Decayed:
+    def bind(self, run: RunView) -> Decayed:
         """A copy that watches a run."""
         bound = super().bind(run)
         piece = run.backend.piece_lengths[0] if run.backend.runs_ahead else 1
-        bound._foresight = Foresight(piece) if self.loss == "auto" else None
+        bound._foresight = ReorderCostModel(piece) if self.loss == "auto" else None
         bound._next = 0
         bound._begin(0)
         return bound

@@ -9,12 +9,12 @@ import numpy as np
 
 from md import checks
 from md.backend import Backend, Cpu, Timings
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
-from md.reorder.triggers import Run, Schedule, Watching
+from md.reorder.triggers import RunTrigger, RunView, Trigger
 from md.search.base import Search
-from md.search.sorted_copy import Shadow
+from md.search.sorted_copy import SortedCopySearch
 from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
@@ -56,7 +56,7 @@ class Reorder:
     """
 
     ordering: str | Curve
-    schedule: Schedule
+    schedule: Trigger
     mode: str = "data"
     via: str = "device"
 
@@ -68,7 +68,7 @@ class Reorder:
             raise checks.refuse_class("schedule", self.schedule, SCHEDULED, "make one: md.Every(500)")
         checks.function("schedule", self.schedule, SCHEDULED, "such as md.Every(500)")
 
-    def bind(self, particles: Particles, grid: Grid, backend: Backend, timings: Timings) -> Reorder:
+    def bind(self, particles: ParticleArrays, grid: CellGrid, backend: Backend, timings: Timings) -> Reorder:
         """A copy that reorders these particles, with its rank table and buffers allocated."""
         bound = copy.copy(self)
         bound.is_applied = False
@@ -78,14 +78,14 @@ class Reorder:
         if self.mode != "data":
             bound._order = bound._sort.order if place is backend else backend.empty(particles.n, np.int32)
             bound._order[...] = backend.upload(np.arange(particles.n, dtype=np.int32))
-        if isinstance(self.schedule, Watching):
-            bound.schedule = self.schedule.bind(Run(particles, grid, backend, timings))
+        if isinstance(self.schedule, RunTrigger):
+            bound.schedule = self.schedule.bind(RunView(particles, grid, backend, timings))
         return bound
 
     @property
     def needs_times(self) -> bool:
         """Whether the schedule goes by the times of phases, or of pieces of fused steps."""
-        return isinstance(self.schedule, Watching) and self.schedule.times
+        return isinstance(self.schedule, RunTrigger) and self.schedule.times
 
     def steps_to_next(self, step: int, most: int) -> int:
         """How many steps may be taken, from this one on, before the schedule has to be asked again.
@@ -94,7 +94,7 @@ class Reorder:
             step: for which it was just asked.
             most: no more than so many; it is asked for each of them.
         """
-        if isinstance(self.schedule, Watching):
+        if isinstance(self.schedule, RunTrigger):
             return self.schedule.steps_to_next(step, most)
         return next((k for k in range(1, most) if self.schedule(step + k)), most)
 
@@ -103,7 +103,7 @@ class Reorder:
         if self.mode == "threads":
             self._particles.work = self._order
         elif self.mode == "shadow":
-            search = Shadow(search, self._order)
+            search = SortedCopySearch(search, self._order)
         return search.bind(self._particles, self._grid, self._backend)
 
     @property
@@ -112,7 +112,7 @@ class Reorder:
         kept = {"applied": np.array([self.is_applied], np.int32)}
         if self.mode != "data":
             kept["order"] = self._backend.download(self._order)
-        if isinstance(self.schedule, Watching):
+        if isinstance(self.schedule, RunTrigger):
             kept |= self.schedule.memory
         return kept
 
@@ -134,7 +134,7 @@ class Reorder:
         if applied.dtype != np.int32 or applied.shape != (1,) or applied[0] not in (0, 1):
             raise ValueError(f"applied {applied!r:.100}; allowed: 0 or 1, int32, shape (1,)")
         self.is_applied = bool(applied[0])
-        if isinstance(self.schedule, Watching):
+        if isinstance(self.schedule, RunTrigger):
             self.schedule.remember(memory)
 
     def apply(self, step: int) -> None:
@@ -144,7 +144,7 @@ class Reorder:
             self._move()
         else:
             self._find()
-        if isinstance(self.schedule, Watching):
+        if isinstance(self.schedule, RunTrigger):
             self.schedule.reordered(step)
 
     def _move(self) -> None:

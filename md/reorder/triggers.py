@@ -1,6 +1,6 @@
 """When to reorder: a boolean function of the step, which may look at the run. A new one is one line here.
 
-Contract. A schedule is called before every step. A `Watching` one is bound to the run first, and told of
+Contract. A schedule is called before every step. A `RunTrigger` one is bound to the run first, and told of
 every reorder. What it goes by beside the step is its `memory`, which a checkpoint holds.
 """
 
@@ -17,12 +17,12 @@ import numpy as np
 from md import checks
 from md.backend import Backend, Timings
 from md.backend.prelude import cell_number, home_cell, load
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from sfc.compile import kernel
 
 
-class Run(NamedTuple):
+class RunView(NamedTuple):
     """What a schedule may look at.
 
     Attributes:
@@ -32,13 +32,13 @@ class Run(NamedTuple):
         timings: of the simulation.
     """
 
-    particles: Particles
-    grid: Grid
+    particles: ParticleArrays
+    grid: CellGrid
     backend: Backend
     timings: Timings
 
 
-class Watching(ABC):
+class RunTrigger(ABC):
     """Base of the schedules that look at the run. They reorder at the first step, and then for a reason.
 
     Attributes:
@@ -47,7 +47,7 @@ class Watching(ABC):
 
     times: ClassVar[bool] = False
 
-    def bind(self, run: Run) -> Watching:
+    def bind(self, run: RunView) -> RunTrigger:
         """A copy that watches a run."""
         bound = copy.copy(self)
         bound._run, bound._last = run, None
@@ -96,13 +96,13 @@ class Watching(ABC):
         """Whether there is, some steps after the last reorder."""
 
 
-class Schedule(Protocol):
+class Trigger(Protocol):
     """Anything that can say, at each step, whether to reorder."""
 
     def __call__(self, step: int) -> bool:
         """Whether to reorder before this step, counted from 0.
 
-        A function of the step alone, unless it is a `Watching` one: steps may be asked for ahead, and twice.
+        A function of the step alone, unless it is a `RunTrigger` one: steps may be asked for ahead, and twice.
         """
 
 
@@ -138,7 +138,7 @@ class Every:
         return step % self.interval == 0
 
 
-class Moved(Watching):
+class Moved(RunTrigger):
     """When a share of the particles has left the cell that it was sorted by.
 
     Args:
@@ -158,7 +158,7 @@ class Moved(Watching):
     def __repr__(self) -> str:
         return f"Moved(fraction={self.fraction}, interval={self.interval})"
 
-    def bind(self, run: Run) -> Moved:
+    def bind(self, run: RunView) -> Moved:
         """A copy that watches a run."""
         bound = super().bind(run)
         bound._home = run.backend.empty(run.particles.n, np.int32)
@@ -179,7 +179,7 @@ class Moved(Watching):
         return super().memory | {"home": self._run.backend.download(self._home)}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """As `Watching.remember`."""
+        """As `RunTrigger.remember`."""
         super().remember(memory)
         if self._last is None:
             return

@@ -30,7 +30,7 @@ def with_large_spheres(
     Raises:
         TypeError: an argument of another class.
         ValueError: a value outside its range, spheres that have radii already, or some too large for the box
-            (`md.particles.cell_grid.Grid`).
+            (`md.particles.cell_grid.CellGrid`).
     """
     instance("state", state, State, "an md.State")
     share = number("share of large spheres", share, above=0, high=1)

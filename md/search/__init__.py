@@ -1,7 +1,7 @@
 """Neighbour searches. A new one is its own file (pair) and one line here."""
 
 from md import checks
-from md.search.base import Plan, Search
+from md.search.base import Search, StepPlan
 from md.search.bvh.lbvh import Lbvh
 from md.search.bvh.reflexive import Reflexive
 from md.search.coherent import Coherent
@@ -17,10 +17,10 @@ __all__ = [
     "Lbvh",
     "Linked",
     "Naive",
-    "Plan",
     "Reflexive",
     "Scattered",
     "Search",
+    "StepPlan",
     "Tiles",
     "Verlet",
     "search",

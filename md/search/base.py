@@ -3,11 +3,11 @@
 Contract. A search is bound to particles, a grid and a backend. `build` brings its structure up to date
 with the positions; `force` folds a pair law (`md.laws.pair`) over the partners of every particle. Its
 kernels stand in its own file: `force(n, pos, vel, work, *structure, grid, law, out)` beside whatever `build`
-needs. `work` is `ParticleArrays.work`, in whose order the kernel takes the particles (`in_turn`); a
+needs. `work` is `ParticleArrays.work`, in whose order the kernel takes the particles (`slot_of`); a
 search that sorts the data has no such parameter. Where a device's threads are not one a particle, their
 number comes before `n`. On a device `build` and `force` are launches alone, that wait for nothing and
 allocate nothing, so that steps can be recorded (`md.simulation.graph_capture`); where `build` cannot be, `records` is False,
-and `renew` is what fused steps do instead. Every search yields the same pair set; they differ in what they
+and `rebuild` is what fused steps do instead. Every search yields the same pair set; they differ in what they
 read and where it lies.
 """
 
@@ -24,22 +24,22 @@ from md import checks
 from md.backend.base import Array, Backend
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
-from md.laws.polydisperse import of_sizes
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
-from md.search.displacement_guard import Pace, unguarded
-from md.search.partners import Collect
+from md.laws.polydisperse import scaled_to_radii
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.search.displacement_guard import DisplacementGuard, unguarded
+from md.search.partners import CollectPartners
 from sfc.cache import AccessStream
 
 MANY_STEPS = 2**30
 
 
-class Plan(NamedTuple):
+class StepPlan(NamedTuple):
     """Steps with nothing to decide in between.
 
     Attributes:
         steps: how many at most.
-        build: whether the structure is to be built (`Search.renew`) before the first of them.
+        build: whether the structure is to be built (`Search.rebuild`) before the first of them.
         rebuild: and before each of the others.
     """
 
@@ -72,7 +72,7 @@ class Search(ABC):
         """Names of the orders along which `build` can sort the particles; none where it leaves them."""
         return sfc.orderings(dim) if cls.sorts_data else ()
 
-    def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Search:
+    def bind(self, particles: ParticleArrays, grid: CellGrid, backend: Backend) -> Search:
         """A copy of this search that works on these particles, with its buffers allocated."""
         bound = copy.copy(self)
         bound.particles, bound.grid, bound.backend = particles, grid, backend
@@ -99,16 +99,16 @@ class Search(ABC):
         """
         return
 
-    def plan(self) -> Plan:
+    def plan(self) -> StepPlan:
         """What comes before the next steps, and how many they may be; those that halt are fused ones."""
-        return Plan(MANY_STEPS, build=True, rebuild=True)
+        return StepPlan(MANY_STEPS, build=True, rebuild=True)
 
-    def renew(self) -> None:
+    def rebuild(self) -> None:
         """Build, where `plan` says so; on a device by launches alone, so that it can be recorded."""
         self.build()
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> DisplacementGuard:
         """What a fused step is told."""
         return self._unguarded
 
@@ -125,24 +125,24 @@ class Search(ABC):
         """
         return None
 
-    def took(self, plan: Plan) -> None:
+    def steps_taken(self, plan: StepPlan) -> None:
         """Take note of steps that were launched in a piece, or fused."""
         return
 
-    def stepped(self) -> None:
+    def step_taken(self) -> None:
         """Take note of a step that was taken by itself, not fused."""
         return
 
     @property
-    def signs(self) -> Array:
-        """A small array that tells how fused steps fare, for `heed`; empty if nothing can halt them."""
+    def status(self) -> Array:
+        """A small array that tells how fused steps fare, for `process`; empty if nothing can halt them."""
         return self._unguarded.fastest
 
-    def heed(self, signs: np.ndarray, dt: float) -> int:
+    def process(self, status: np.ndarray, dt: float) -> int:
         """Plan by what the signs told at some moment.
 
         Args:
-            signs: a copy of `signs` on the host.
+            signs: a copy of `status` on the host.
             dt: length of a fused step in time units.
 
         Returns:
@@ -171,7 +171,7 @@ class Search(ABC):
             out: (n, dim) array of the backend, filled: the force on each particle, in memory order; or
                 another output that `finish` takes (`md.integrate.fused.KickDrift`).
         """
-        law = of_sizes(law, self._radius)
+        law = scaled_to_radii(law, self._radius)
         self._fold(law, kernel_law(law, self.grid.precision), out)
 
     def accesses(self) -> AccessStream:
@@ -235,7 +235,7 @@ class Search(ABC):
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.empty(n, np.int64)
-        law = Collect(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
+        law = CollectPartners(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
         turns = self.backend.download(self._turns)
         readers = turns if len(turns) else np.arange(n, dtype=np.int32)
@@ -249,7 +249,7 @@ class Search(ABC):
         checks.memory(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
         partners = self.backend.empty(found, np.int32)
         if len(partners):
-            law = Collect(reach, radius, self.backend.upload(place), partners)
+            law = CollectPartners(reach, radius, self.backend.upload(place), partners)
             self._fold(law, law, counts)
         return AccessStream(offsets, self.backend.download(partners), readers)
 

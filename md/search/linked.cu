@@ -35,7 +35,7 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
                                  const int* next, Grid grid, Law law, Out out) {
     int item = work_item();
     if (item >= n) return;
-    int i = in_turn(work, item);
+    int i = slot_of(work, item);
     Vec ri = load(pos, n, i), vi = load(vel, n, i);
     auto acc = initial(law, ri);
     int3 home = home_cell(grid, ri);

@@ -4,7 +4,7 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
                                  Out out) {
     int item = work_item();
     if (item >= n) return;
-    int i = in_turn(work, item);
+    int i = slot_of(work, item);
     Vec ri = load(pos, n, i), vi = load(vel, n, i);
     auto acc = initial(law, ri);
     for (int j = 0; j < n; ++j) {

@@ -2,7 +2,7 @@
 
 import numba
 
-from md.backend.prelude import displacement, dot, finish, in_turn, load
+from md.backend.prelude import displacement, dot, finish, load, slot_of
 from md.laws.pair import initial, interact, result
 from md.search.base import Search
 from sfc.compile import kernel
@@ -28,7 +28,7 @@ def force(n, pos, vel, work, grid, law, out):
     """out[i] = the law folded over every j != i."""
     for item in numba.prange(n):
         g = grid[0]
-        i = in_turn(work, item)
+        i = slot_of(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = initial(law, ri)

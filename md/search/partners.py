@@ -13,7 +13,7 @@ from md.laws.pair import pair_function, pair_size
 from sfc.compile import inlined
 
 
-class Collect(NamedTuple):
+class CollectPartners(NamedTuple):
     """Count the partners within reach and, where there is room, write them down.
 
     Attributes:
@@ -35,7 +35,7 @@ def none_yet(law, ri):
     return 0
 
 
-@pair_function(Collect, initial=none_yet)
+@pair_function(CollectPartners, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The number of partners so far, and one more within reach, which is written down if there is room."""
     size = pair_size(law.radius, i, j)

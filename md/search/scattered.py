@@ -14,9 +14,9 @@ from md.backend.prelude import (
     dot,
     finish,
     home_cell,
-    in_turn,
     load,
     neighbour_rows,
+    slot_of,
 )
 from md.laws.pair import initial, interact, result
 from md.particles.cell_sort import CellSort
@@ -53,7 +53,7 @@ def force(n, pos, vel, work, start, rank, order, grid, law, out):
     """out[i] = the law folded over the slots listed for the home cell and those around it."""
     for item in numba.prange(n):
         g = grid[0]
-        i = in_turn(work, item)
+        i = slot_of(work, item)
         ri = load(pos, i, g)
         vi = load(vel, i, g)
         acc = initial(law, ri)

@@ -11,13 +11,13 @@ from typing import Literal
 import numpy as np
 
 from md import checks
-from md.particles.cell_grid import Grid
+from md.particles.cell_grid import CellGrid
 
 RATIO = 1.25  # from one value tried to the next
 GAIN = 0.99  # what is not this much faster is not better
 
 
-class Tuner:
+class HillClimb:
     """Climbs downhill over the values of one positive parameter, from the times that others measure.
 
     From the first value it tries the next larger; where that is no faster, the next smaller; and goes on in a
@@ -118,7 +118,7 @@ class Skin:
         ValueError: too wide for the box.
     """
 
-    def __init__(self, choice: float | Literal["auto"] | None, grid: Grid):
+    def __init__(self, choice: float | Literal["auto"] | None, grid: CellGrid):
         box = grid.box
         periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
         widest = min(periodic, default=np.inf) / 2 - grid.cutoff
@@ -133,16 +133,16 @@ class Skin:
         self.width, self._dim = choice, box.dim
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
         if self.tunes:
-            self._tuner = Tuner(choice, THINNEST, min(WIDEST, widest))
+            self._tuner = HillClimb(choice, THINNEST, min(WIDEST, widest))
             self._ms, self._steps = 0.0, -SETTLE
 
     @property
-    def reach(self) -> float:
+    def limit(self) -> float:
         """How far a particle may go before lists are too old, in d."""
         return (self.width - self.rounding) / 2
 
     @property
-    def slack(self) -> float:
+    def step_rounding(self) -> float:
         """How much farther than its speed says a step may take a particle, for its position is rounded."""
         return np.sqrt(self._dim) * self.rounding / 8
 
@@ -157,7 +157,7 @@ class Skin:
             self._ms, self._steps = 0.0, 0
 
     @property
-    def wanted(self) -> float | None:
+    def proposed(self) -> float | None:
         """Another width to change to, if one is to be tried."""
         return self._tuner.value if self.tunes and self._tuner.value != self.width else None
 

@@ -19,7 +19,7 @@ from sfc.cache import AccessStream
 from sfc.compile import implement, inlined
 
 
-class Unsorted(NamedTuple):
+class ScatterOutput(NamedTuple):
     """Output of a force kernel on a sorted copy: row k goes to the slot that the copy has it from.
 
     Attributes:
@@ -31,7 +31,7 @@ class Unsorted(NamedTuple):
     order: Array
 
 
-class Shadow(Search):
+class SortedCopySearch(Search):
     """Another search on a sorted copy of position and velocity.
 
     Args:
@@ -72,7 +72,7 @@ class Shadow(Search):
             law: the law.
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot.
         """
-        self._search.force(law, Unsorted(out, self._order))
+        self._search.force(law, ScatterOutput(out, self._order))
 
     @property
     def slots(self) -> Array:
@@ -104,4 +104,4 @@ def scatter(out, grid, i, ri, vi, acc):
     store(out.rows, np.uint32(out.order[i]), acc)
 
 
-implement(finish, Unsorted, lambda *kinds: scatter)
+implement(finish, ScatterOutput, lambda *kinds: scatter)

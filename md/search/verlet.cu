@@ -2,11 +2,11 @@
 
 #include "md/backend/warp.cuh"
 
-extern "C" __global__ void farthest(int n, const real* pos, const real* anchor, Grid grid, double* most) {
+extern "C" __global__ void farthest(int n, const real* pos, const real* reference_pos, Grid grid, double* most) {
     int i = work_item();
     double found = 0;
     if (i < n) {
-        Vec dr = displacement(grid, load(pos, n, i), load(anchor, n, i));
+        Vec dr = displacement(grid, load(pos, n, i), load(reference_pos, n, i));
         found = dot(dr, dr);
     }
     raise_to_largest((unsigned long long*)most, as_word(found));
@@ -108,14 +108,14 @@ __device__ __forceinline__ int list_near(int n, int i, const real* pos, const in
     return last + 1;
 }
 
-extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* start, const int* rank, Grid grid,
-                                          real reach2, real* anchor, int* first, int* count, int* partners,
-                                          long long room, long long* needed, float* gone, int parts) {
+extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
+                                          real reach2, real* reference_pos, int* first, int* count, int* partners,
+                                          long long room, long long* needed, float* travelled, int parts) {
     int i = work_item();
     if (i >= n) return;
     Vec ri = load(pos, n, i);
     int3 home = home_cell(grid, ri);
-    store(anchor, n, i, ri);
+    store(reference_pos, n, i, ri);
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
@@ -128,7 +128,7 @@ extern "C" __global__ void BLOCKS(8) enlist(int n, const real* pos, const int* s
     }
     long long places = 4ll * n * used;
     if (places > *(volatile long long*)needed) atomicMax(needed, places);
-    if (used > most) gone[0] = gone[1] = INFINITELY_FAR;  // so that no step is taken
+    if (used > most) travelled[0] = travelled[1] = INFINITELY_FAR;  // so that no step is taken
 }
 
 extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, const int* first, const int* count,

@@ -32,11 +32,11 @@ from md.backend.prelude import (
 )
 from md.errors import ListOverflow
 from md.laws.pair import initial, interact, result
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
-from md.search.base import Plan, Search
-from md.search.displacement_guard import Pace
+from md.search.base import Search, StepPlan
+from md.search.displacement_guard import DisplacementGuard
 from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
@@ -75,22 +75,22 @@ class Verlet(Search):
         self.cell_order = checks.order_of_cells("cell_order of Verlet", cell_order)
         self.skin, self.builds = checked(skin), 0
 
-    def bind(self, particles: Particles, grid: Grid, backend: Backend) -> Verlet:
+    def bind(self, particles: ParticleArrays, grid: CellGrid, backend: Backend) -> Verlet:
         """A copy that works on these particles, in cells as wide as cutoff and skin."""
         bound = copy.copy(self)
         bound._skin, bound._cutoff = Skin(self.skin, grid), grid.cutoff
-        told = backend.zeros(4, np.uint64)  # stays when the skin changes: the host may not have looked yet
-        bound._told, bound._fastest, bound._gone = told, told[:2], told[2:3].view(np.float32)
-        bound._halted = told[3:].view(np.int32)[:1]
+        status = backend.zeros(4, np.uint64)  # stays when the skin changes: the host may not have looked yet
+        bound._status, bound._fastest, bound._travelled = status, status[:2], status[2:3].view(np.float32)
+        bound._halted_steps = status[3:].view(np.int32)[:1]
         return Search.bind(bound, particles, bound._cells(grid, backend), backend)
 
-    def _cells(self, grid: Grid, backend: Backend) -> Grid:
-        return Grid(grid.box, self._cutoff + self._skin.width, grid.precision, backend)
+    def _cells(self, grid: CellGrid, backend: Backend) -> CellGrid:
+        return CellGrid(grid.box, self._cutoff + self._skin.width, grid.precision, backend)
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
         self._sort = CellSort(self.cell_order, n, self.grid, backend)
-        self._anchor = backend.rows(n, self.grid.box.dim, self.grid.precision)
+        self._reference_pos = backend.rows(n, self.grid.box.dim, self.grid.precision)
         listed = 0 if backend.runs_ahead else n
         self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
         self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
@@ -106,7 +106,7 @@ class Verlet(Search):
         room = min(ROOM * self.particles.n, MOST_ROOM)
         if len(self._partners) != room:
             self._partners = self.backend.empty(room, np.int32)
-        self.backend.fill(self._told, 0)
+        self.backend.fill(self._status, 0)
         self._begin()
 
     def build(self) -> None:
@@ -114,7 +114,7 @@ class Verlet(Search):
         if self._whole and not self._expired():
             return
         self._whole = False
-        if self._skin.wanted is not None:
+        if self._skin.proposed is not None:
             self._skin.change()
             self.grid = self._cells(self.grid, self.backend)
             self._allocate()
@@ -124,17 +124,17 @@ class Verlet(Search):
             self._enlist()
         self.builds, self._since, self._listed, self._whole = self.builds + 1, 0, True, True
 
-    def plan(self) -> Plan:
-        """On a device as many steps as the fastest has allowed so far; on the CPU `renew` asks at each."""
+    def plan(self) -> StepPlan:
+        """On a device as many steps as the fastest has allowed so far; on the CPU `rebuild` asks at each."""
         if not self.backend.runs_ahead:
             return super().plan()
-        if not self._listed or (self._since >= self._window and self._skin.wanted is not None):
+        if not self._listed or (self._since >= self._window and self._skin.proposed is not None):
             self._whole = False  # so that they are made
             self.build()
         build = self._since >= self._window
-        return Plan(self._window - (0 if build else self._since), build, rebuild=False)
+        return StepPlan(self._window - (0 if build else self._since), build, rebuild=False)
 
-    def renew(self) -> None:
+    def rebuild(self) -> None:
         """Make the lists; on a device without asking whether they had room, for then the step halts."""
         if self.backend.runs_ahead:
             self._sort.apply(self.particles)
@@ -143,19 +143,19 @@ class Verlet(Search):
             self.build()
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> DisplacementGuard:
         """On a device the search's own."""
         if not self.backend.runs_ahead:
             return super().pace
-        reach, slack = np.float32(self._skin.reach), np.float32(self._skin.slack)
-        return Pace(self._fastest, self._gone, self._halted, reach, slack)
+        limit, rounding = np.float32(self._skin.limit), np.float32(self._skin.step_rounding)
+        return DisplacementGuard(self._fastest, self._travelled, self._halted_steps, limit, rounding)
 
     @property
     def replaced(self) -> tuple[Array, ...]:
         """The partners, when they need more room."""
         return (self._partners,)
 
-    def took(self, plan: Plan) -> None:
+    def steps_taken(self, plan: StepPlan) -> None:
         """The lists have grown older."""
         if self.backend.runs_ahead:
             self.builds += plan.build
@@ -163,23 +163,23 @@ class Verlet(Search):
             self._since = plan.steps + (0 if plan.build else self._since)
 
     @property
-    def signs(self) -> Array:
+    def status(self) -> Array:
         """On a device the search's own."""
-        return self._told if self.backend.runs_ahead else super().signs
+        return self._status if self.backend.runs_ahead else super().status
 
-    def heed(self, signs: np.ndarray, dt: float) -> int:
+    def process(self, status: np.ndarray, dt: float) -> int:
         """Plans as many steps as the fastest particle allows."""
-        if not signs[:2].any():  # no fused step was taken
+        if not status[:2].any():  # no fused step was taken
             return 0
-        halted = int(signs[3:].view(np.int32)[0])
-        speed2 = np.uint32(int(signs[:2].max()) & 0xFFFFFFFF).view(np.float32)
+        halted = int(status[3:].view(np.int32)[0])
+        speed2 = np.uint32(int(status[:2].max()) & 0xFFFFFFFF).view(np.float32)
         self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
         longest = min(2 * self._window, LONGEST)
-        stride = self._stride + self._skin.slack
-        if self._skin.reach < longest * stride:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.reach / stride)))
+        stride = self._stride + self._skin.step_rounding
+        if self._skin.limit < longest * stride:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.limit / stride)))
         self._window = max(1, min(longest, self._window - 1) if halted else longest)
-        if int(signs[:2].max()) >> 63:  # their counter is half way to its end; before a build they may be 0
+        if int(status[:2].max()) >> 63:  # their counter is half way to its end; before a build they may be 0
             self.backend.fill(self._fastest, 0)
             self._since = LONGEST
         return halted
@@ -196,7 +196,7 @@ class Verlet(Search):
     def resume(self) -> None:
         """The lists are made anew before the next step, with room if it was for want of that."""
         self._whole = not self._make_room()
-        self.backend.fill(self._halted, 0)
+        self.backend.fill(self._halted_steps, 0)
         self._since = LONGEST  # however the plan may change
 
     def _make_room(self) -> bool:
@@ -220,10 +220,10 @@ class Verlet(Search):
         reach2 = g.precision.type(g.cutoff + self._skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
-        backend.fill(self._gone, -1)
-        backend.kernels(__name__).enlist(
-            p.n, p.pos, self._sort.start, rank, g.record, reach2, self._anchor,
-            self._first, self._count, self._partners, len(self._partners), self._needed, self._gone,
+        backend.fill(self._travelled, -1)
+        backend.kernels(__name__).build_lists(
+            p.n, p.pos, self._sort.start, rank, g.record, reach2, self._reference_pos,
+            self._first, self._count, self._partners, len(self._partners), self._needed, self._travelled,
             4 * backend.workers,
         )  # fmt: skip
 
@@ -231,31 +231,33 @@ class Verlet(Search):
         """Whether two particles that are in no list of each other may touch now."""
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
-        backend.kernels(__name__).farthest(p.n, p.pos, self._anchor, g.record, self._farthest)
-        return not np.sqrt(backend.download(self._farthest)[0]) < self._skin.reach
+        backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
+        return not np.sqrt(backend.download(self._farthest)[0]) < self._skin.limit
 
     def _structure(self):
         return self._first, self._count, self._partners
 
 
 @kernel(parallel=True)
-def farthest(n, pos, anchor, grid, most):
-    """most[0] = square of the farthest that a particle is from its anchor."""
+def farthest(n, pos, reference_pos, grid, most):
+    """most[0] = square of the farthest that a particle is from its reference_pos."""
     found = 0.0
     for i in numba.prange(n):
         g = grid[0]
-        dr = displacement(g, load(pos, i, g), load(anchor, i, g))
+        dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
         found = max(found, float(dot(dr, dr)))
     most[0] = found
 
 
 @kernel(parallel=True)
-def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, room, needed, gone, parts):
-    """List the partners of each particle within a distance, and drop anchor.
+def build_lists(
+    n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, room, needed, travelled, parts
+):
+    """List the partners of each particle within a distance, and drop reference_pos.
 
     The partners of particle i stand in `partners` from first[i] on (on a device otherwise, and `first` and
     `count` are empty: see verlet.cu). Each part lists a stretch of the particles. needed[0] is the room that
-    all lists need; with less some are cut short, and on a device `gone` is infinite, which halts the steps.
+    all lists need; with less some are cut short, and on a device `travelled` is infinite, which halts the steps.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
@@ -265,7 +267,7 @@ def enlist(n, pos, start, rank, grid, reach2, anchor, first, count, partners, ro
         near = np.empty(n + WIDTH, np.uint32)  # who stands in the cells around a particle
         for i in range(p * n // parts, (p + 1) * n // parts):
             ri = load(pos, i, g)
-            store(anchor, i, ri)
+            store(reference_pos, i, ri)
             first[i] = here
             home = home_cell(g, ri)
             beside = axis_neighbours(g, 0, home[0])

@@ -19,7 +19,7 @@ from md import checks
 from md.backend import Cpu, Cuda
 from md.boundaries import WALLS
 from md.boundaries.airfoil import Airfoil
-from md.boundaries.base import Surrounding
+from md.boundaries.base import Boundary
 from md.boundaries.inflow import Inflow
 from md.boundaries.walls import Walls
 from md.boundaries.wing import Wing
@@ -27,7 +27,7 @@ from md.integrate import INTEGRATORS, Integrator, integrator
 from md.laws import LAWS, PairLaw
 from md.laws.pair import require_law
 from md.particles.state import State
-from md.reorder import SCHEDULES, Reorder
+from md.reorder import TRIGGERS, Reorder
 from md.search import SEARCHES, Search, search
 from sfc import Curve
 
@@ -37,7 +37,7 @@ SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of
     "integrator": INTEGRATORS,
     "law": LAWS,
     "reorder": {"reorder": Reorder},
-    "schedule": SCHEDULES,
+    "schedule": TRIGGERS,
     "search": SEARCHES,
     "surrounding": {"wing": Wing, "inflow": Inflow},
     "walls": WALLS,
@@ -118,7 +118,7 @@ STEPS_PER_CONTACT = 50
 
 def check_classes(
     state: Any, walls: Any, reorder: Any, surroundings: Any
-) -> tuple[State, Walls | None, Reorder | None, tuple[Surrounding, ...]]:
+) -> tuple[State, Walls | None, Reorder | None, tuple[Boundary, ...]]:
     """What was given for a simulation, the surroundings as a tuple.
 
     Raises:
@@ -156,11 +156,11 @@ def _reorder(reorder: Any) -> Reorder | None:
     return checks.instance("reorder", reorder, (Reorder, type(None)), "an md.Reorder or None", remedy)
 
 
-def _surroundings(surroundings: Any) -> tuple[Surrounding, ...]:
+def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
     allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
     surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
     for k, surrounding in enumerate(surroundings):
-        checks.instance(f"surroundings[{k}]", surrounding, Surrounding, "an md.Wing or an md.Inflow")
+        checks.instance(f"surroundings[{k}]", surrounding, Boundary, "an md.Wing or an md.Inflow")
     return surroundings
 
 
@@ -177,13 +177,13 @@ ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what looks at a choice wi
 }
 
 
-def check_together(
+def check_compatible(
     law: PairLaw,
     search: Search,
     integrator: Integrator,
     reorder: Reorder | None,
     fused: bool,
-    surroundings: Sequence[Surrounding] = (),
+    surroundings: Sequence[Boundary] = (),
 ) -> None:
     """Look at what a simulation is to compute with.
 
@@ -198,10 +198,10 @@ def check_together(
         )
     if fused and surroundings:
         raise ValueError("surroundings with fused=True; steps with them are not fused; take fused=False")
-    if surroundings and type(integrator).strides is Integrator.strides:
+    if surroundings and type(integrator).step_times is Integrator.step_times:
         raise ValueError(
             f"surroundings with integrator {integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
-            "one that tells its `strides`: whose step is a kick and a drift"
+            "one that tells its `step_times`: whose step is a kick and a drift"
         )
     if surroundings and reorder is not None and reorder.mode == "shadow":
         raise ValueError(
@@ -230,7 +230,7 @@ def time_step(
     law: PairLaw,
     walls: Walls | None,
     narrowest: float = 1.0,
-    surroundings: Sequence[Surrounding] = (),
+    surroundings: Sequence[Boundary] = (),
 ) -> float:
     """The time step asked for, or a fiftieth of the shortest contact.
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.boundaries.external_field import Outside
+from md.boundaries.external_field import ExternalField
 from md.laws import PairLaw
-from md.particles.arrays import Particles
+from md.particles.arrays import ParticleArrays
 from md.search.base import Search
 
 
-class Inside(NamedTuple):
+class DeviceView(NamedTuple):
     """A simulation between two steps, until the next one; made by `Simulation.inside`.
 
     Attributes:
@@ -29,7 +29,7 @@ class Inside(NamedTuple):
         integrator: name of that which takes the steps.
     """
 
-    particles: Particles
+    particles: ParticleArrays
     vel: Array
     search: Search
     law: PairLaw
@@ -37,5 +37,5 @@ class Inside(NamedTuple):
     time: float
     drift: float
     backend: Backend
-    outside: Outside
+    outside: ExternalField
     integrator: str

@@ -3,7 +3,7 @@
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
 to meeting without end. Where gravity or shaking drives the gas, there is no such bound. The same sum tells
-when the particles are too slow for their precision (`warn_if_frozen`), driven or not and under any law.
+when the particles are too slow for their precision (`warn_if_unresolved`), driven or not and under any law.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numba
 import numpy as np
 
 from md.backend import Backend
-from md.boundaries.external_field import Outside
+from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import RADIUS
 from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
 from md.integrate import Integrator
 from md.laws import PairLaw
-from md.particles.arrays import Particles
+from md.particles.arrays import ParticleArrays
 from md.particles.box import Box
-from md.particles.cell_grid import Grid
+from md.particles.cell_grid import CellGrid
 from md.particles.state import pair_distances, pair_sizes
 from md.search import Reflexive, Scattered, Search
 from md.search.bvh.base import TreeSearch
@@ -39,7 +39,7 @@ def least_stride(box: Box, precision: np.dtype) -> float:
     return FEWEST_ULP * float(np.spacing(np.dtype(precision).type(max(box.lengths))))
 
 
-def warn_if_frozen(step: int, stride: float, box: Box, precision: np.dtype) -> bool:
+def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) -> bool:
     """Warn with `FrozenPrecision` if the particles move by too little.
 
     Args:
@@ -78,7 +78,7 @@ SLOW = 0.01  # d per step; what is slower does not explode, though rounding may 
 INTERVAL = 100
 
 
-class Watch:
+class EnergyMonitor:
     """Looks at the start, then at the energy of motion: at steps 1, 2, 4 and so on, later at intervals.
 
     Args:
@@ -98,10 +98,10 @@ class Watch:
 
     def __init__(
         self,
-        particles: Particles,
+        particles: ParticleArrays,
         law: PairLaw,
         integrator: Integrator,
-        outside: Outside,
+        outside: ExternalField,
         dt: float,
         backend: Backend,
     ):
@@ -157,7 +157,7 @@ class Watch:
         allowed *= float(reach[deepest])
         return OverlappingStart(int(id[deepest]), None, found, near, allowed, radius is not None)
 
-    def take_up(self, step: int, start: float | None) -> None:
+    def restore(self, step: int, start: float | None) -> None:
         """Go on from a run that was saved, with the energy of its start."""
         self.start, self.begun = start, self.begun or step > 0
 
@@ -182,7 +182,7 @@ class Watch:
         p = self._particles
         if not self._frozen:
             stride = np.sqrt(2 * energy / p.n) * self._integrator.stride(speed)
-            self._frozen = warn_if_frozen(step, stride, p.box, p.pos.dtype)
+            self._frozen = warn_if_unresolved(step, stride, p.box, p.pos.dtype)
         if self.start is None:
             return None
         moves = speed * self._integrator.stride(speed)  # in a step
@@ -234,7 +234,12 @@ CELLS_EACH, MOST_CELLS = 64, 2**20
 
 
 def begin(
-    watch: Watch, search: Search, particles: Particles, grid: Grid, backend: Backend, reach: float | None
+    watch: EnergyMonitor,
+    search: Search,
+    particles: ParticleArrays,
+    grid: CellGrid,
+    backend: Backend,
+    reach: float | None,
 ) -> OverlappingStart | None:
     """Let a watch see the start, by a search of its own, so that the run's stays as it is.
 
@@ -247,7 +252,7 @@ def begin(
         reach: of the law, in d; None where the pairs are not needed, for they may be many.
 
     Returns:
-        What `Watch.begin` does.
+        What `EnergyMonitor.begin` does.
     """
     if reach is None:
         return watch.begin(np.empty((0, 2), np.int32))

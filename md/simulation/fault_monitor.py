@@ -17,16 +17,16 @@ from md import checks
 from md.backend import NO_FAULT, Backend, Timings
 from md.backend.base import Array
 from md.errors import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
-from md.io.atomic_write import write_whole
-from md.particles.arrays import Particles
+from md.io.atomic_write import write_atomically
+from md.particles.arrays import ParticleArrays
 from md.particles.box import FARTHEST, Box
 from md.search.base import Search
-from md.simulation.energy_monitor import Watch
+from md.simulation.energy_monitor import EnergyMonitor
 
 STEPS = 2**31  # a word counts them up to here, and from 0 again
 
 
-class Remains(NamedTuple):
+class FaultSnapshot(NamedTuple):
     """The arrays of a simulation that cannot go on, as they lay in memory.
 
     Attributes:
@@ -65,7 +65,7 @@ class Remains(NamedTuple):
         del arrays["box"]
         if self.radius is None:
             del arrays["radius"]
-        write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+        write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def post_mortem_folder(folder: str | Path | None) -> Path | None:
@@ -88,7 +88,7 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
     return folder
 
 
-class Look(NamedTuple):
+class FaultSample(NamedTuple):
     """What was looked at.
 
     Attributes:
@@ -100,13 +100,13 @@ class Look(NamedTuple):
     """
 
     word: Callable[[], np.ndarray]
-    signs: Callable[[], np.ndarray]
+    status: Callable[[], np.ndarray]
     exploded: Callable[[], EnergyExploded | None]
     mark: Any
     step: int
 
 
-class Lookout:
+class FaultMonitor:
     """What is seen of a run.
 
     Args:
@@ -125,9 +125,9 @@ class Lookout:
 
     def __init__(
         self,
-        particles: Particles,
+        particles: ParticleArrays,
         search: Search,
-        watch: Watch,
+        watch: EnergyMonitor,
         dt: float,
         backend: Backend,
         timings: Timings,
@@ -138,19 +138,19 @@ class Lookout:
         self._timings, self._folder = timings, folder
         self.fault: Array = backend.upload(np.array([NO_FAULT]))
         self.failed: SimulationFault | None = None
-        self._before: Look | None = None  # the last one heeded
+        self._before: FaultSample | None = None  # the last one heeded
 
-    def look(self, step: int, now: bool = False) -> Look:
+    def look(self, step: int, now: bool = False) -> FaultSample:
         """Look, before a step; with `now` at the energy too in any case."""
-        return Look(
+        return FaultSample(
             self._backend.look(self.fault),
-            self._backend.look(self._search.signs),
+            self._backend.look(self._search.status),
             self._watch.look(step, now),
             self._backend.mark(),
             step,
         )
 
-    def heed(self, look: Look, step: int) -> int:
+    def process(self, look: FaultSample, step: int) -> int:
         """Act on what was seen.
 
         Args:
@@ -168,13 +168,13 @@ class Lookout:
         self._raise(look, step)
         self._timings.resolve(look.step)  # those are done, so this waits for nothing
         before, self._before = self._before, look
-        if not self._search.heed(look.signs(), self._dt):
+        if not self._search.process(look.status(), self._dt):
             if self._search.tunes and before is not None and before.step < look.step:
                 self._search.timed(self._backend.between(before.mark, look.mark), look.step - before.step)
             return 0
         look, self._before = self.look(step), None
         self._raise(look, step)
-        halted = self._search.heed(look.signs(), self._dt)
+        halted = self._search.process(look.status(), self._dt)
         with self.overflows(step):
             self._search.resume()
         return halted
@@ -196,9 +196,9 @@ class Lookout:
         """A fault with what is left of the run."""
         p, down = self._particles, self._backend.download
         arrays = down(p.pos), down(p.vel), down(p.id)
-        return fault.keep(Remains(*arrays, p.box, step, self._dt, p.radii()), self._folder)
+        return fault.keep(FaultSnapshot(*arrays, p.box, step, self._dt, p.radii()), self._folder)
 
-    def _raise(self, look: Look, step: int) -> None:
+    def _raise(self, look: FaultSample, step: int) -> None:
         word, exploded = int(look.word()[0]), look.exploded()
         if word == NO_FAULT and exploded is None:
             return

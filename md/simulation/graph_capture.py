@@ -11,13 +11,13 @@ from functools import partial
 from typing import NamedTuple
 
 from md.backend import Backend
-from md.particles.arrays import Particles
-from md.search.base import Plan, Search
+from md.particles.arrays import ParticleArrays
+from md.search.base import Search, StepPlan
 
 MOST_RECORDS = 100
 
 
-class Record(NamedTuple):
+class CapturedGraph(NamedTuple):
     """A piece.
 
     Attributes:
@@ -30,7 +30,7 @@ class Record(NamedTuple):
     after: tuple
 
 
-class Pieces:
+class CapturedSteps:
     """The pieces of a run.
 
     Args:
@@ -44,10 +44,14 @@ class Pieces:
     """
 
     def __init__(
-        self, particles: Particles, search: Search, backend: Backend, take: Callable[[Plan, int], None]
+        self,
+        particles: ParticleArrays,
+        search: Search,
+        backend: Backend,
+        take: Callable[[StepPlan, int], None],
     ):
         self._particles, self._search, self._backend, self._steps = particles, search, backend, take
-        self._records: dict[tuple, Record] = {}
+        self._records: dict[tuple, CapturedGraph] = {}
         self.launched = False
         self._replaced = search.replaced
         self._compiled: set[tuple[bool, bool]] = set()
@@ -55,7 +59,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._records)
 
-    def take(self, plan: Plan, step: int) -> Plan:
+    def take(self, plan: StepPlan, step: int) -> StepPlan:
         """Take the steps of a plan, or the first of them.
 
         Args:
@@ -88,7 +92,7 @@ class Pieces:
             except BaseException:
                 self._particles.arrays = before[: len(self._particles.arrays)]  # nothing was done
                 raise
-            self._records[key] = Record(launch, before, self._particles.arrays)
+            self._records[key] = CapturedGraph(launch, before, self._particles.arrays)
         record = self._records[key]
         record.launch()
         self._particles.arrays = record.after

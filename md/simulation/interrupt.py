@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def held_back(presses: float = math.inf) -> Iterator[Sequence]:
+def defer_sigint(presses: float = math.inf) -> Iterator[Sequence]:
     """Holds an interrupt from the keyboard back until the block is done.
 
     Only Python's main thread gets interrupts; in any other this does nothing.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from md import checks
-from md.simulation.interrupt import held_back
+from md.simulation.interrupt import defer_sigint
 
 
 class Reporter(Protocol):
@@ -109,7 +109,7 @@ class Reports:
                 due.append(reporter)
         if not due:
             return
-        with held_back(presses=1) as pressed:
+        with defer_sigint(presses=1) as pressed:
             for reporter in due:
                 reporter.report(simulation)
                 self._made.append(reporter)

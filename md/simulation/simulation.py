@@ -13,8 +13,8 @@ from tqdm import tqdm
 from md import backend as backends
 from md import checks
 from md.backend import Backend, Timings
-from md.boundaries.base import Surrounding, memories, remember
-from md.boundaries.external_field import Outside
+from md.boundaries.base import Boundary, memories, remember
+from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
 from md.errors import NotYetReordered
 from md.integrate import Integrator, integrator
@@ -22,15 +22,15 @@ from md.io.checkpoint import MOST_STEPS, Saved, blamed_on, described
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.particles.state import State
 from md.reorder import Reorder
 from md.search import Search, search
-from md.simulation.config import check_classes, check_given, check_together, time_step
-from md.simulation.device_view import Inside
-from md.simulation.energy_monitor import Watch, begin
-from md.simulation.fault_monitor import Lookout, post_mortem_folder
+from md.simulation.config import check_classes, check_compatible, check_given, time_step
+from md.simulation.device_view import DeviceView
+from md.simulation.energy_monitor import EnergyMonitor, begin
+from md.simulation.fault_monitor import FaultMonitor, post_mortem_folder
 from md.simulation.reporter import Reporter, Reports, checked, next_report, released
 from md.simulation.step_loop import Loop
 from sfc.cache import AccessStream
@@ -60,11 +60,11 @@ class Simulation:
             pass over memory; the phase `force` then holds the integration too.
         allow_overlap: begin though centres are closer than the law's `closest_start`, half that to a wall.
         post_mortem: folder, made at once, in which a fault saves what is left as `fault-<step>.npz`
-            (`fault_monitor.Remains`); None keeps it in the error's `state` alone.
+            (`fault_monitor.FaultSnapshot`); None keeps it in the error's `state` alone.
 
     Attributes:
         backend: the `md.backend.Backend` on which all this lives.
-        search: at work; under a reorder of mode "shadow" a `md.search.sorted_copy.Shadow` of it.
+        search: at work; under a reorder of mode "shadow" a `md.search.sorted_copy.SortedCopySearch` of it.
         surroundings: those at work, in the order in which they were given.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
@@ -85,7 +85,7 @@ class Simulation:
         dt: float | None = None,
         walls: Walls | None = None,
         gravity: Sequence[float] | None = None,
-        surroundings: Sequence[Surrounding] = (),
+        surroundings: Sequence[Boundary] = (),
         reorder: Reorder | None = None,
         backend: str | Backend = "auto",
         precision: str = "float64",
@@ -98,24 +98,24 @@ class Simulation:
         precision = checks.word("precision", precision, PRECISIONS)
         fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
         self._allow_overlap, chosen, mover = allow_overlap, _search(search), _integrator(integrator)
-        check_together(law, chosen, mover, reorder, fused, surroundings)
+        check_compatible(law, chosen, mover, reorder, fused, surroundings)
         self.law, self.timings = law, Timings()
         self.backend = backends.get(backend, layout)
         self.backend.require_code_of(law)
         kernel_law(law, np.dtype(precision))  # its numbers are refused here, not at the first step
-        p = self._particles = Particles(state, np.dtype(precision), self.backend)
-        self._grid = Grid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
+        p = self._particles = ParticleArrays(state, np.dtype(precision), self.backend)
+        self._grid = CellGrid(state.box, law.cutoff * p.widest, np.dtype(precision), self.backend)
         self.dt = time_step(dt, law, walls, p.narrowest, surroundings)
         where = self._particles, self._grid, self.backend
         self._reorder = None if reorder is None else reorder.bind(*where, self.timings)
         self.search = chosen.bind(*where) if reorder is None else self._reorder.bind_search(chosen)
         gas = *where[:2], self.dt, self.backend
-        outside = self._outside = Outside(walls, gravity, law, *gas, others=bool(surroundings))
+        outside = self._outside = ExternalField(walls, gravity, law, *gas, others=bool(surroundings))
         self._integrator = mover.bind(*gas, outside)
-        self._watch = Watch(self._particles, law, self._integrator, outside, self.dt, self.backend)
+        self._watch = EnergyMonitor(self._particles, law, self._integrator, outside, self.dt, self.backend)
         self.surroundings = tuple(s.bind(*where[:2], self.search, self.backend) for s in surroundings)
         kept = self.dt, self.backend, self.timings, post_mortem_folder(post_mortem)
-        self._lookout = Lookout(self._particles, self.search, self._watch, *kept)
+        self._lookout = FaultMonitor(self._particles, self.search, self._watch, *kept)
         chain = self.search, self._integrator, self._reorder, self._lookout, fused, self.backend
         self._loop = Loop(self._particles, law, *chain, self.timings, self.surroundings)
         self._begun, self._reports = 0, Reports()
@@ -215,7 +215,7 @@ class Simulation:
         force = self._loop.find_forces()
         return self._particles.to_state(self._integrator.velocity_now(force, self.step))
 
-    def inside(self) -> Inside:
+    def inside(self) -> DeviceView:
         """The particles as they are now where they live, the search built; for `md.observe`."""
         self._loop.see()
         force, vel = self._loop.find_forces(), self._particles.vel
@@ -223,7 +223,9 @@ class Simulation:
             vel = self._integrator.velocity_now(force, self.step)
         drift = self._integrator.last_drift() if self.step else 0.0
         at, mover = (self.step, self._integrator.time(self.step), drift), self._integrator.name
-        return Inside(self._particles, vel, self.search, self.law, *at, self.backend, self._outside, mover)
+        return DeviceView(
+            self._particles, vel, self.search, self.law, *at, self.backend, self._outside, mover
+        )
 
     def forces(self) -> np.ndarray:
         """Force on each particle at the present positions and stored velocities, in order of id: (n, dim)."""
@@ -354,7 +356,7 @@ class Simulation:
         simulation._loop.begin_at(saved.step)
         simulation._begun = saved.step
         if all(saved.holds(slot, choices.get(slot)) for slot in KEPT):
-            simulation._watch.take_up(saved.step, saved.start_energy)
+            simulation._watch.restore(saved.step, saved.start_energy)
         return simulation
 
     def _begin_watch(self) -> None:

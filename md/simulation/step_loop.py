@@ -9,15 +9,15 @@ from tqdm import tqdm
 
 from md.backend import Backend, Timings
 from md.backend.base import Array
-from md.boundaries.base import Bound
+from md.boundaries.base import ActiveBoundary
 from md.integrate import Integrator
 from md.laws import PairLaw
-from md.particles.arrays import Particles
+from md.particles.arrays import ParticleArrays
 from md.reorder import Reorder
-from md.search import Plan, Search
-from md.simulation.fault_monitor import Lookout
-from md.simulation.graph_capture import Pieces
-from md.simulation.interrupt import held_back
+from md.search import Search, StepPlan
+from md.simulation.fault_monitor import FaultMonitor
+from md.simulation.graph_capture import CapturedSteps
+from md.simulation.interrupt import defer_sigint
 
 MOST_INTERVALS = 10  # between two looks, where a plan goes on
 
@@ -43,22 +43,22 @@ class Loop:
 
     def __init__(
         self,
-        particles: Particles,
+        particles: ParticleArrays,
         law: PairLaw,
         search: Search,
         integrator: Integrator,
         reorder: Reorder | None,
-        lookout: Lookout,
+        lookout: FaultMonitor,
         fused: bool,
         backend: Backend,
         timings: Timings,
-        surroundings: Sequence[Bound] = (),
+        surroundings: Sequence[ActiveBoundary] = (),
     ):
         self._particles, self._law, self._search, self._integrator = particles, law, search, integrator
         self._reorder, self._lookout, self._fused, self._backend = reorder, lookout, fused, backend
         self._timings, self.step, self._surroundings = timings, 0, surroundings
         self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
-        self.pieces = Pieces(particles, search, backend, self._take)
+        self.pieces = CapturedSteps(particles, search, backend, self._take)
         self._is_recorded = backend.runs_ahead and (fused or (integrator.counts and search.records))
 
     def begin_at(self, step: int) -> None:
@@ -86,13 +86,13 @@ class Loop:
             while self.step < last:
                 check = self.step + self._backend.check_interval
                 end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
-                with held_back():
+                with defer_sigint():
                     while self.step < min(check, last) or (self.step < end and self._mid_plan()):
                         with self._lookout.overflows(self.step):
                             self.advance(phases, last - self.step)
                 looks.append(self._lookout.look(self.step))
                 while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
-                    if self._take_back(self._lookout.heed(looks.popleft(), self.step)):
+                    if self._take_back(self._lookout.process(looks.popleft(), self.step)):
                         looks.clear()
                 bar.update(self.step - begun)
                 begun = self.step
@@ -100,12 +100,12 @@ class Loop:
 
     def see(self) -> None:
         """Look for faults and act on them at once, before the state is read."""
-        self._take_back(self._lookout.heed(self._lookout.look(self.step, now=True), self.step))
+        self._take_back(self._lookout.process(self._lookout.look(self.step, now=True), self.step))
 
     def reorder(self) -> None:
         """Reorder before the next step, whatever the schedule says; timed as a reorder of that step."""
         self.see()
-        with held_back():
+        with defer_sigint():
             self._timed(True, "reorder", self._reorder.apply, self.step)
 
     def build(self) -> None:
@@ -133,14 +133,14 @@ class Loop:
         if one_by_one:
             phases = phases or watched
             plan = plan._replace(steps=1)
-            self._timed(phases, "build", self._search.renew if plan.build else _nothing)
+            self._timed(phases, "build", self._search.rebuild if plan.build else _nothing)
             self._timed(phases, "force", self._fused_step, self.step)
         else:
             most = min(plan.steps, most, self._backend.piece_lengths[0])
             if self._reorder is not None:
                 most = self._reorder.steps_to_next(self.step, most)
             plan = self._timed_piece(watched, plan._replace(steps=most))
-        self._search.took(plan)
+        self._search.steps_taken(plan)
         self.step += plan.steps
 
     def _take_unfused(self, phases: bool) -> None:
@@ -149,7 +149,7 @@ class Loop:
         self._timed(phases, "build", self._search.build)
         self._timed(phases, "force", self._find_force, self.step)
         self._timed(phases, "integrate", self._move, self.step)
-        self._search.stepped()
+        self._search.step_taken()
         self.step += 1
 
     def _mid_plan(self) -> bool:
@@ -174,24 +174,24 @@ class Loop:
     def _move(self, step: int) -> None:
         self._integrator.advance(self.force, step, self._lookout.fault)
         for surrounding in self._surroundings:
-            surrounding.after(self._integrator.strides(step))
-        if any(surrounding.renews for surrounding in self._surroundings):
+            surrounding.after(self._integrator.step_times(step))
+        if any(surrounding.changes_velocities for surrounding in self._surroundings):
             self._integrator.see_velocities(step + 1)
 
     def _fused_step(self, step: int) -> None:
         self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
         self._particles.swap()
 
-    def _take(self, plan: Plan, step: int) -> None:
+    def _take(self, plan: StepPlan, step: int) -> None:
         """Build where the plan says so, and take its steps."""
         for k in range(plan.steps):
             self._prepare(step + k)
             if plan.rebuild or (plan.build and k == 0):
-                self._search.renew()
+                self._search.rebuild()
             for part in (self._fused_step,) if self._fused else (self._find_force, self._move):
                 part(step + k)
 
-    def _timed_piece(self, watched: bool, plan: Plan) -> Plan:
+    def _timed_piece(self, watched: bool, plan: StepPlan) -> StepPlan:
         """Take a piece, and its time if the schedule goes by times."""
         first = self._backend.mark() if watched else None
         plan = self.pieces.take(plan, self.step)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from md.backend.base import Array
-from md.search.base import Plan, Search
+from md.search.base import Search, StepPlan
 from md.search.bvh.curve_keys import halving
 from md.search.bvh.tree import Tree
 from sfc.cache import AccessStream
@@ -42,16 +42,16 @@ class TreeSearch(Search):
     def build(self) -> None:
         """Sort the particles along the curve, move them there, and link the tree, where that is due."""
         if self._age >= self.rebuild_every:
-            self.renew()
+            self.rebuild()
             self._age = 0
             self.builds += 1
 
-    def renew(self) -> None:
+    def rebuild(self) -> None:
         """Sort and link."""
         self.tree.build(self.particles.pos)
         self.particles.permute(self.tree.keys.order)
 
-    def plan(self) -> Plan:
+    def plan(self) -> StepPlan:
         """As many steps as until the next sort; where that comes at each, as many as one likes.
 
         There also a tree that was made since, for a look, is made anew.
@@ -59,14 +59,14 @@ class TreeSearch(Search):
         if self.rebuild_every == 1:
             return super().plan()
         build = self._age >= self.rebuild_every
-        return Plan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
+        return StepPlan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
 
-    def took(self, plan: Plan) -> None:
+    def steps_taken(self, plan: StepPlan) -> None:
         """The tree has grown older."""
         self._age = 1 if plan.rebuild else plan.steps + (0 if plan.build else self._age)
         self.builds += plan.steps if plan.rebuild else plan.build
 
-    def stepped(self) -> None:
+    def step_taken(self) -> None:
         """The tree has grown older."""
         self._age += 1
 

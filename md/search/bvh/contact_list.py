@@ -13,7 +13,7 @@ from md.laws.pair import pair_function
 from md.search.partners import none_yet
 
 
-class Listing(NamedTuple):
+class ContactList(NamedTuple):
     """Write down whom a particle meets, as long as there is room.
 
     Attributes:
@@ -26,7 +26,7 @@ class Listing(NamedTuple):
     partners: Array
 
 
-@pair_function(Listing, initial=none_yet)
+@pair_function(ContactList, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
     """The number of partners so far, and one more, which is written down if there is room.
 

@@ -12,7 +12,7 @@ import numpy as np
 import sfc
 from md.backend import Backend
 from md.backend.base import Array
-from md.particles.cell_grid import Grid
+from md.particles.cell_grid import CellGrid
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -41,7 +41,7 @@ def halving(dim: int) -> tuple[str, ...]:
     return tuple(name for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2)
 
 
-def bits_for(n: int, grid: Grid) -> int:
+def bits_for(n: int, grid: CellGrid) -> int:
     """Bits of a key along an axis: as few as give two cells a particle, none wider than the cutoff.
 
     Fewer bits are sorted in fewer passes. Keys of up to 32 bits are kept as such, longer ones as 64.
@@ -76,7 +76,7 @@ class CurveKeys:
         ValueError: a curve that is unknown, of another dimension or of another base.
     """
 
-    def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve):
+    def __init__(self, n: int, grid: CellGrid, backend: Backend, curve: str | Curve):
         dim, real = grid.box.dim, grid.precision
         self._n, self._grid, self._backend, self._curve = n, grid, backend, curve_of(curve, dim)
         self.bits = bits_for(n, grid)
@@ -86,8 +86,8 @@ class CurveKeys:
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         self._scratch = backend.radix_scratch(self.keys)
         self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
-        in_turn = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
-        self._start = -1 if in_turn else self._curve.start
+        slot_of = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
+        self._start = -1 if slot_of else self._curve.start
 
     def sort(self, pos: Array) -> None:
         """Find and sort the keys, by launches alone.

@@ -17,6 +17,6 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     Ropes ropes;
     auto acc = initial(law, who.r);
     auto react = [&](int j, const Vec& dr) { acc = interact(law, vel, n, i, j, dot(dr, dr), dr, who.v, acc); };
-    look_around(world, far_of(radius, reach, i), grid, who, ropes, react);
+    traverse_images(world, far_of(radius, reach, i), grid, who, ropes, react);
     finish(out, grid, n, i, who.r, who.v, result(law, who.r, who.v, acc));
 }

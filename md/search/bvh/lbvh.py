@@ -11,7 +11,7 @@ from md.backend.base import Array
 from md.backend.prelude import finish, load
 from md.laws.pair import result
 from md.search.bvh.base import TreeSearch
-from md.search.bvh.traversal import look_around
+from md.search.bvh.traversal import traverse_images
 from md.search.bvh.tree import Tree
 from sfc import Curve
 from sfc.compile import inlined, kernel
@@ -109,6 +109,6 @@ def force(n, pos, vel, nodes, way, radius, reach, grid, law, out):
     for item in numba.prange(n):
         i, g = np.int64(item), grid[0]
         rows, tree, far = (pos, vel, way[:0]), (nodes, way), far_of(radius, reach[0], i)
-        acc = look_around(n, i, False, rows, tree, g, far, law, None, None)
+        acc = traverse_images(n, i, False, rows, tree, g, far, law, None, None)
         ri, vi = load(pos, i, g), load(vel, i, g)
         finish(out, g, i, ri, vi, result(law, ri, vi, acc))

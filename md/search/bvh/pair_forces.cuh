@@ -52,7 +52,7 @@ __device__ __forceinline__ void gather(Walk way, bool is_later, const World& wor
     auto react = [&](int j, const Vec& dr) {
         acc = interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, acc);
     };
-    look_around(world, far, grid, who, way, react);
+    traverse_images(world, far, grid, who, way, react);
     finish(out, grid, world.n, who.i, who.r, who.v, result(law, who.r, who.v, acc));
 }
 #elif defined(HAS_LAW)
@@ -74,7 +74,7 @@ __device__ __forceinline__ void push(Walk way, const World& world, const Far& fa
     Walker who = walker_of(world, leaf, true);
     Vec acc = zero();
     auto react = [&](int j, const Vec& dr) { push_both<AGGREGATED>(world, law, who, j, dr, out, acc); };
-    look_around(world, far, grid, who, way, react);
+    traverse_images(world, far, grid, who, way, react);
     add_to_row(out, world.n, who.i, acc);
 }
 

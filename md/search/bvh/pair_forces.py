@@ -10,7 +10,7 @@ import numpy as np
 
 from md.backend.prelude import displacement, dot, finish, load, sub, zero
 from md.laws.pair import initial, interact, result
-from md.search.bvh.traversal import look_around
+from md.search.bvh.traversal import traverse_images
 from sfc.compile import callee, inlined
 
 
@@ -26,7 +26,7 @@ def gather_part(part, n, parts, later, rows, tree, grid, far, law, stack, out):
     pos, vel, order = rows
     for leaf in range(part * n // parts, (part + 1) * n // parts):
         i = np.int64(order[leaf]) if len(order) else leaf
-        acc = look_around(n, leaf, later, rows, tree, grid, far, law, stack, None)
+        acc = traverse_images(n, leaf, later, rows, tree, grid, far, law, stack, None)
         ri, vi = load(pos, i, grid), load(vel, i, grid)
         finish(out, grid, i, ri, vi, result(law, ri, vi, acc))
 
@@ -40,7 +40,7 @@ def push_part(part, n, parts, lists, rows, tree, grid, far, law, stack, sums):
             mine[leaf, axis] = 0
     for leaf in range(begin, (part + 1) * n // parts):
         if lists is None or lists[0][leaf] > lists[1]:
-            acc = look_around(n, leaf, 1, rows, tree, grid, far, law, stack, mine)
+            acc = traverse_images(n, leaf, 1, rows, tree, grid, far, law, stack, mine)
         else:
             acc = push_listed(n, leaf, lists, rows, grid, law, mine)
         for axis in range(len(acc)):

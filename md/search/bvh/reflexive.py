@@ -16,12 +16,12 @@ from md import checks
 from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.pair import is_reciprocal, kernel_law
-from md.laws.polydisperse import of_sizes
+from md.laws.polydisperse import scaled_to_radii
 from md.search.bvh.base import TreeSearch
-from md.search.bvh.contact_list import Listing
+from md.search.bvh.contact_list import ContactList
 from md.search.bvh.pair_forces import far_of, gather_part, push_part, sum_parts
 from md.search.bvh.tree import Tree
-from md.search.sorted_copy import Unsorted
+from md.search.sorted_copy import ScatterOutput
 from sfc import Curve
 from sfc.cache import AccessStream
 from sfc.compile import kernel
@@ -126,7 +126,7 @@ class Reflexive(TreeSearch):
             remedy = "take less room, fewer particles, or contacts='walked'"
             needed = 4 * self.room * listed
             checks.memory(f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy)
-        self._listing = Listing(self.room, backend.empty(self.room * listed, np.int32))
+        self._listing = ContactList(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)
             self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
@@ -134,7 +134,7 @@ class Reflexive(TreeSearch):
             self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
         self.forget()
 
-    def renew(self) -> None:
+    def rebuild(self) -> None:
         """Sort, by name or in memory, and link."""
         self.tree.build(self.particles.pos)
         if self.data == "sorted":
@@ -148,10 +148,10 @@ class Reflexive(TreeSearch):
             out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
                 `fuses` another output that `finish` takes (`md.integrate.fused.KickDrift`).
         """
-        law, order, copied = of_sizes(law, self._radius), self.tree.keys.order, self.data == "shadow"
+        law, order, copied = scaled_to_radii(law, self._radius), self.tree.keys.order, self.data == "shadow"
         parameters = kernel_law(law, self.grid.precision)
         if self.met == "twice" or not is_reciprocal(law):
-            self._fold(law, parameters, Unsorted(out, order) if copied else out)
+            self._fold(law, parameters, ScatterOutput(out, order) if copied else out)
         else:
             forces = self._forces if copied else out
             self._push(law, parameters, forces)

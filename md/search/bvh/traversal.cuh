@@ -27,7 +27,7 @@ struct Walker {
 };
 
 __device__ __forceinline__ Walker walker_of(const World& world, int leaf, bool is_later) {
-    int i = in_turn(world.order, leaf);
+    int i = slot_of(world.order, leaf);
     return {leaf, is_later ? leaf : -1, i, load(world.pos, world.n, i), load(world.vel, world.n, i)};
 }
 
@@ -36,7 +36,7 @@ template <bool ASKS, class React>
 __device__ __forceinline__ void meet(const World& world, const Grid& grid, const Walker& who, int partner,
                                      const Vec& there, int image, React& react) {
     if (partner == who.leaf) return;
-    int j = in_turn(world.order, partner);
+    int j = slot_of(world.order, partner);
     Vec rj = load(world.pos, world.n, j);
     if (ASKS && !is_nearest(grid, who.r, rj, there, image)) return;
     react(j, displacement(grid, who.r, rj));
@@ -97,7 +97,7 @@ struct Shared {
 
 // For a leaf's particle and its images.
 template <class Walk, class React>
-__device__ __forceinline__ void look_around(const World& world, const Far& far, const Grid& grid, const Walker& who,
+__device__ __forceinline__ void traverse_images(const World& world, const Far& far, const Grid& grid, const Walker& who,
                                             Walk& way, React& react) {
     Node root = load_node(world.nodes, 0);
     bool asks = needs_images(grid, who.r, root.low, root.high, far.reach);

@@ -40,7 +40,7 @@ def meet(rows, grid, law, asks, whom, partner, there, sums, acc):
 
 
 @callee
-def walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc):
+def traverse_ropes(n, rows, tree, grid, far, law, asks, whom, sums, acc):
     """Fold the law over the leaves in reach of a position, node by node: from the root, or past its own."""
     (nodes, way), after, at = tree, whom[1], whom[5]
     node = np.int64(way[2 * (n - 1 + after) + 1]) if after >= 0 else 0
@@ -54,7 +54,7 @@ def walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc):
 
 
 @callee
-def walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
+def traverse_stack(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
     """The same with a stack, as the source does it.
 
     A left child bears the number of the last leaf below it, be it a leaf or not, so that this is known
@@ -81,7 +81,7 @@ def walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack):
 
 
 @callee
-def look_around(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
+def traverse_images(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
     """What a leaf's particle and its images get of all others, or of those whose leaves come later."""
     pos, vel, order = rows
     after = leaf if is_later else -1
@@ -93,7 +93,7 @@ def look_around(n, leaf, is_later, rows, tree, grid, far, law, stack, sums):
         if is_needed(grid, ri, image, low, high, far[0]):
             whom = leaf, after, i, ri, vi, image_of(grid, ri, image), image
             if stack is None:
-                acc = walk_on(n, rows, tree, grid, far, law, asks, whom, sums, acc)
+                acc = traverse_ropes(n, rows, tree, grid, far, law, asks, whom, sums, acc)
             else:
-                acc = walk_down(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack)
+                acc = traverse_stack(n, rows, tree, grid, far, law, asks, whom, sums, acc, stack)
     return acc

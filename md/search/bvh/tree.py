@@ -18,7 +18,7 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
-from md.particles.cell_grid import Grid
+from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import CurveKeys
 from sfc import Curve
 from sfc.compile import callee, inlined, kernel, overload
@@ -54,7 +54,7 @@ class Tree:
         ValueError: a curve that is unknown, of another dimension or of another base, or too many particles.
     """
 
-    def __init__(self, n: int, grid: Grid, backend: Backend, curve: str | Curve = "morton"):
+    def __init__(self, n: int, grid: CellGrid, backend: Backend, curve: str | Curve = "morton"):
         if n > MOST:
             raise ValueError(
                 f"a tree of {n} particles; allowed: up to {MOST}, whose nodes' rows int32 counts"

@@ -11,8 +11,8 @@ from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
 from md.backend.cuda_source import blocks, file_of
 from md.laws.pair import kernel_law
-from md.observe.pair_tally import Measure
-from md.particles.cell_grid import Grid
+from md.observe.pair_tally import PairTally
+from md.particles.cell_grid import CellGrid
 from tests.nvrtc import compile_cubin
 
 LAWS = [
@@ -50,7 +50,7 @@ def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
 @pytest.mark.parametrize("asked", LAWS)
 def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, asked):
     tells_energy = hasattr(asked, "potential")
-    measure = Measure(asked, 0.5, 7, Cpu()).of_sizes(on_device(np.empty(0, precision), 0))
+    measure = PairTally(asked, 0.5, 7, Cpu()).scaled_to_radii(on_device(np.empty(0, precision), 0))
     for address, name in ((80, "energy"), (96, "touching"), (112, "begun")):
         setattr(measure, name, on_device(getattr(measure, name), address))
     calls = []
@@ -59,7 +59,7 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
         assert compile_cubin(code).startswith(b"\x7fELF")
         return SimpleNamespace(get_function=lambda name: lambda *call: calls.append(call))
 
-    grid = Grid(md.Box((5, 5, 5)), asked.cutoff, precision, Cpu())
+    grid = CellGrid(md.Box((5, 5, 5)), asked.cutoff, precision, Cpu())
     rows = on_device(np.zeros((7, 3), precision), 16)
     nobody = on_device(np.empty(0, np.int32), 0)
     launcher = Launcher("md.search.naive", measure, "aos4", compiled)
@@ -94,7 +94,7 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
     rows, words = on_device(np.zeros((n, 3), np.float32), 16), on_device(np.zeros(n, np.int32), 32)
     reach = np.zeros(1, np.dtype([(name, np.float32) for name in ("reach", "reach2", "leaf2")], align=True))
     nodes = on_device(np.zeros((4 * n - 2, 4), np.float32), 64)
-    grid = Grid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
+    grid = CellGrid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
     launcher = Launcher("md.search.bvh.reflexive", law, "aos4", compiled)
     tree = words, nodes, words, reach, grid, kernel_law(law, np.float32)
     getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)

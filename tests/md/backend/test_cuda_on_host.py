@@ -53,7 +53,7 @@ int main() {
 CROWD = """
 int main() {
     const int n = 40;
-    std::vector<float> pos(4 * n), anchor(4 * n);
+    std::vector<float> pos(4 * n), reference_pos(4 * n);
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < 3; ++k) pos[4 * i + k] = 5.3f + 0.01f * ((i * 7 + k * 13) % 40);
     }
@@ -69,7 +69,7 @@ int main() {
         int open = 0;
         for (unsigned i = 0; i < n; ++i) {
             blockIdx.x = i;
-            enlist(n, pos.data(), start.data(), nullptr, grid, 1.69f, anchor.data(), nullptr, nullptr,
+            build_lists(n, pos.data(), start.data(), nullptr, grid, 1.69f, reference_pos.data(), nullptr, nullptr,
                    partners.data(), room, &needed, gone, 1);
         }
         const int4* last = (const int4*)partners.data() + room / 4 - n;
@@ -160,7 +160,7 @@ def test_no_step_is_taken_once_the_fastest_can_have_gone_too_far_though_position
 
 
 def test_a_list_cut_short_ends_where_its_room_ends(tmp_path):
-    short, enough = printed(tmp_path, "enlist", CROWD, out="store")
+    short, enough = printed(tmp_path, "build_lists", CROWD, out="store")
     assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
     assert enough == [40 * 40, 40 * 40, 0, 0]
 

@@ -27,13 +27,13 @@ from md.boundaries.external_field import record_dtype as outside_dtype
 from md.integrate.fused import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.pair import PairLaw, kernel_law
-from md.laws.polydisperse import Sized
+from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import Measured
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
-from md.search.bvh.contact_list import Listing
-from md.search.partners import Collect
-from md.search.sorted_copy import Unsorted
+from md.search.bvh.contact_list import ContactList
+from md.search.partners import CollectPartners
+from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
@@ -100,10 +100,10 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("long long*", "clock", 0),
             ("long long", "turn", 0),
             ("unsigned long long*", "fastest", 0),
-            ("float*", "gone", 0),
-            ("int*", "halted", 0),
-            ("float", "reach", 0),
-            ("float", "slack", 0),
+            ("float*", "travelled", 0),
+            ("int*", "halted_steps", 0),
+            ("float", "limit", 0),
+            ("float", "rounding", 0),
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
         "listing": (("long long", "room", 0), ("int*", "partners", 0)),
@@ -223,7 +223,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, Unsorted), (Collect, Measured, Sized, Listing)
+    outs, laws = (KickDrift, ScatterOutput), (CollectPartners, Measured, ScaledLaw, ContactList)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)

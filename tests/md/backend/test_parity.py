@@ -5,8 +5,8 @@ import pytest
 
 import md
 from md.backend import Cpu, Cuda
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 
 pytestmark = pytest.mark.gpu
 
@@ -33,8 +33,8 @@ def gas() -> md.State:
 def test_cell_keys_and_their_stable_sort_are_equal(device, gas, precision):
     found = []
     for backend in (Cpu(), device):
-        particles = Particles(gas, precision, backend)
-        grid = Grid(gas.box, 1.0, precision, backend)
+        particles = ParticleArrays(gas, precision, backend)
+        grid = CellGrid(gas.box, 1.0, precision, backend)
         keys, order = (backend.empty(len(gas), np.int32) for _ in range(2))
         start = backend.empty(grid.size + 1, np.int32)
         grid.keys(particles.pos, backend.empty(0, np.int32), keys)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from md.io import atomic_write as whole
-from md.io.atomic_write import claimed, write_whole
+from md.io.atomic_write import claimed, write_atomically
 from md.io.checkpoint import Saved
 from tests.md.io.test_checkpoint_file import simulated
 from tests.processes import all_heard, started
@@ -62,7 +62,7 @@ def umask(mask: int):
 
 
 def put(path, content: bytes = b"new") -> None:
-    write_whole(path, lambda file: file.write(content))
+    write_atomically(path, lambda file: file.write(content))
 
 
 def test_two_processes_that_save_to_one_path_leave_a_whole_file_at_any_time(tmp_path):
@@ -131,7 +131,9 @@ class TestPermissions:
         (tmp_path / "run.npz").chmod(mode)
         meanwhile = []
         with umask(0o022):
-            write_whole(tmp_path / "run.npz", lambda file: meanwhile.append(os.fstat(file.fileno()).st_mode))
+            write_atomically(
+                tmp_path / "run.npz", lambda file: meanwhile.append(os.fstat(file.fileno()).st_mode)
+            )
         assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == stat.S_IMODE(meanwhile[0]) == mode
 
 
@@ -145,7 +147,7 @@ class TestWhatIsLeft:
             raise raised
 
         with pytest.raises(raised):
-            write_whole(tmp_path / "run.npz", fail)
+            write_atomically(tmp_path / "run.npz", fail)
         assert (tmp_path / "run.npz").read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["run.npz"]
 
@@ -163,7 +165,7 @@ class TestWhatIsLeft:
             put(tmp_path / "run.npz", b"second")
             file.write(b"first")
 
-        write_whole(tmp_path / "run.npz", write)
+        write_atomically(tmp_path / "run.npz", write)
         assert (tmp_path / "run.npz").read_bytes() == b"first"
         assert os.listdir(tmp_path) == ["run.npz"]
 

@@ -431,7 +431,7 @@ def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path
         none = SimpleNamespace(
             dtype=np.dtype(np.int32), ndim=1, shape=(0,), size=0, data=SimpleNamespace(ptr=0)
         )
-        grid = md.particles.cell_grid.Grid(md.Box((5, 5, 5)), 1.0, np.float32, md.backend.Cpu())
+        grid = md.particles.cell_grid.CellGrid(md.Box((5, 5, 5)), 1.0, np.float32, md.backend.Cpu())
 
         def compiled(code):
             sources.append(code)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.particles.cell_grid import MAX_CELLS, Grid, _cells_along
+from md.particles.cell_grid import MAX_CELLS, CellGrid, _cells_along
 
 LAW = md.laws.SpringDashpot(1e4, 5.0)
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -60,13 +60,13 @@ def test_a_large_box_or_a_small_radius_is_refused_at_once(length, radius, precis
 def test_no_box_is_too_large_to_count_its_cells():
     for length, cutoff in ((1e300, 1.0), (1e300, 1e-9), (1.7e308, 1e-9)):
         with pytest.raises(ValueError, match=r"cells of side .*allowed: up to") as refusal:
-            Grid(md.Box((length,) * 3), cutoff, DOUBLE, md.backend.Cpu())
+            CellGrid(md.Box((length,) * 3), cutoff, DOUBLE, md.backend.Cpu())
         assert len(str(refusal.value)) < 400
 
 
 @pytest.mark.parametrize("length", [1e7 + 0.5, 3e6])
 def test_a_long_box_that_is_narrow_is_taken(length):
-    grid = Grid(md.Box((length, 2.0), (False, True)), 1.0, DOUBLE, md.backend.Cpu())
+    grid = CellGrid(md.Box((length, 2.0), (False, True)), 1.0, DOUBLE, md.backend.Cpu())
     assert grid.shape == (walked(length, 1.0, DOUBLE), 2)
 
 
@@ -89,9 +89,9 @@ def test_few_cells_are_made_without_a_look_at_the_memory_that_is_free(monkeypatc
         raise AssertionError("memory was looked at")
 
     monkeypatch.setattr(md.checks, "host_memory", look)
-    Grid(md.Box((160.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(4, look)  # 2**24 bytes
+    CellGrid(md.Box((160.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(4, look)  # 2**24 bytes
     with pytest.raises(AssertionError, match="looked at"):
-        Grid(md.Box((161.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(5, look)
+        CellGrid(md.Box((161.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(5, look)
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((10.0,) * 3))
     md.Simulation(state, LAW, reorder=md.Reorder("row", md.Every(5)), backend="cpu")
 
@@ -122,7 +122,7 @@ def test_a_checkpoint_of_more_cells_than_there_is_memory_for_is_told(tmp_path, m
 @pytest.mark.parametrize("cutoff", [0, -1.0, np.nan, np.inf])
 def test_a_cutoff_out_of_range_is_refused(cutoff):
     with pytest.raises(ValueError, match=r"cutoff = .*; allowed: a finite number above 0 \(d\)"):
-        Grid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
+        CellGrid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
 
 
 @pytest.mark.parametrize("search", ["lbvh", "reflexive"])

@@ -18,7 +18,7 @@ ORDERED = pytest.mark.parametrize(("name", "dim"), [place for place in ORDERINGS
 
 def cell_ranks(state: md.State, name: str, backend: str) -> np.ndarray:
     """Rank of the cell of each particle, in memory order."""
-    grid = md.particles.cell_grid.Grid(state.box, 1.0, np.dtype(float), md.backend.get(backend))
+    grid = md.particles.cell_grid.CellGrid(state.box, 1.0, np.dtype(float), md.backend.get(backend))
     shape, lengths = np.array(grid.shape), np.array(state.box.lengths)
     cells = np.minimum((state.pos / lengths * shape).astype(int), shape - 1)
     return sfc.covering(name, grid.shape).rank(cells)
@@ -41,7 +41,7 @@ def reordered(state, name, backend, schedule=None, **options):
 def test_cells_are_no_narrower_than_the_cutoff(lengths, backend):
     box = md.Box(lengths, False)
     for cutoff in (1.0, 0.8):
-        shape = md.particles.cell_grid.Grid(box, cutoff, np.dtype(float), md.backend.get(backend)).shape
+        shape = md.particles.cell_grid.CellGrid(box, cutoff, np.dtype(float), md.backend.get(backend)).shape
         for length, cells in zip(lengths, shape, strict=True):
             assert cells == 1 or length / cells >= cutoff
             assert cells >= np.floor(length / cutoff) - 1
@@ -195,9 +195,9 @@ class TestAtOnce:
         simulation.reorder()
         assert self.hits(simulation) > before + 0.4
         assert simulation.timings.steps == {"reorder": [0]}
-        stepped = self.simulated(backend, mode, md.Every(10))
-        stepped.run(1)
-        assert self.hits(simulation) == pytest.approx(self.hits(stepped), abs=0.02)
+        step_taken = self.simulated(backend, mode, md.Every(10))
+        step_taken.run(1)
+        assert self.hits(simulation) == pytest.approx(self.hits(step_taken), abs=0.02)
 
     @pytest.mark.parametrize("mode", md.reorder.MODES)
     @pytest.mark.parametrize("search", ["naive", "linked", "scattered"])
@@ -229,7 +229,7 @@ class TestAtOnce:
         assert np.array_equal(simulation.state.id, before)  # it is stable
 
     def test_is_seen_by_the_schedule(self, backend):
-        class Due(md.reorder.triggers.Watching):
+        class Due(md.reorder.triggers.RunTrigger):
             def _is_due(self, step):
                 return step >= self._last + 5
 

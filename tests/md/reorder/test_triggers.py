@@ -7,8 +7,8 @@ import pytest
 
 import md
 from md.backend import Timings
-from md.reorder.adaptive import Foresight
-from md.reorder.triggers import Run
+from md.reorder.adaptive import ReorderCostModel
+from md.reorder.triggers import RunView
 
 LENGTHS = md.backend.Backend.piece_lengths
 LAW = md.laws.SpringDashpot(0.0, 0.0)
@@ -58,7 +58,7 @@ class Clock:
     def __init__(self, schedule, times, cost=10.0, first=None, compiles=None):
         self.timings = Timings()
         backend = md.backend.get("cpu")
-        self.schedule = schedule.bind(Run(None, None, backend, self.timings))
+        self.schedule = schedule.bind(RunView(None, None, backend, self.timings))
         self.times, self.cost, self.first = times, cost, cost if first is None else first
         self.dear, self.compiles, self.cleared = {}, times[0] if compiles is None else compiles, ()
 
@@ -122,7 +122,7 @@ class Late:
     """A device that does steps of times known only some steps later, reordered as foreseen."""
 
     def __init__(self, time, cost, late=100, noise=0.0, launch=0.0, piece=LENGTHS[0], factor=None):
-        self.foresight, self.cost, self.launch = Foresight(piece), cost, launch
+        self.foresight, self.cost, self.launch = ReorderCostModel(piece), cost, launch
         self.lengths = LENGTHS if piece > 1 else (1,)
         self.factor = np.ones(10**6) if factor is None else factor
         self.time, self.late, self.noise = time, late, np.random.default_rng(1).normal(0, noise, 10**6)
@@ -179,7 +179,7 @@ def test_where_the_best_interval_is_too_short_to_be_seen_the_least_is_kept_and_l
 def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
     timings = Timings()
     schedule = md.Decayed(0.5, window=10).bind(
-        Run(None, None, SimpleNamespace(runs_ahead=True, piece_lengths=(16, 4, 1)), timings)
+        RunView(None, None, SimpleNamespace(runs_ahead=True, piece_lengths=(16, 4, 1)), timings)
     )
     assert schedule(0)
     schedule.reordered(0)
@@ -192,13 +192,13 @@ def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
 
 def test_an_order_that_does_not_wear_out_is_made_ever_more_seldom():
     assert Late(lambda age: 1.0, cost=2.0).intervals(12)[-1] >= 2**14
-    assert Foresight(LENGTHS[0]).interval == 64
+    assert ReorderCostModel(LENGTHS[0]).interval == 64
 
 
 def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
     timings = Timings()
     backend = SimpleNamespace(runs_ahead=True, piece_lengths=(16, 4, 1))
-    schedule = md.Decayed("auto").bind(Run(None, None, backend, timings))
+    schedule = md.Decayed("auto").bind(RunView(None, None, backend, timings))
     step, found = 0, []
     while len(found) < 40:
         assert schedule(step)

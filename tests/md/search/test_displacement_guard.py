@@ -6,7 +6,7 @@ import pytest
 import md
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
-from md.search.displacement_guard import Pace
+from md.search.displacement_guard import DisplacementGuard
 
 NO_FAULT = np.uint64(2**64 - 1)
 
@@ -20,7 +20,7 @@ class Lone:
         self.fastest, self.gone = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
-        self.grid = md.particles.cell_grid.Grid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
+        self.grid = md.particles.cell_grid.CellGrid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
         self.law = md.laws.SpringDashpot(0.0, 0.0)
         self.pos = device.upload_rows(np.array([[1.0, 1, 1]], np.float32))
         self.work = device.empty(0, np.int32)
@@ -31,7 +31,7 @@ class Lone:
             self.device.fill(self.gone, -1)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
-        pace = Pace(self.fastest, self.gone, self.halted, self.reach, self.slack)
+        pace = DisplacementGuard(self.fastest, self.gone, self.halted, self.reach, self.slack)
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
         self.device.kernels("md.search.naive", self.law).force(
@@ -66,7 +66,7 @@ def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
 def test_no_particle_goes_farther_than_is_counted_though_its_position_is_rounded(device, speed):
     box, reach = md.Box((512.0, 5, 5)), 0.01
     lone = Lone(device, reach=reach, slack=np.sqrt(3) * np.finfo(np.float32).eps * 512)
-    lone.grid = md.particles.cell_grid.Grid(box, 1.0, np.float32, device)
+    lone.grid = md.particles.cell_grid.CellGrid(box, 1.0, np.float32, device)
     lone.pos = device.upload_rows(np.array([[300.1, 1, 1]], np.float32))
     start = float(device.download(lone.pos)[0, 0])
     for k in range(2000):
@@ -205,7 +205,7 @@ def test_the_cpu_needs_no_guard():
         fused=True,
     )
     assert len(simulation.search.pace.fastest) == 0
-    assert simulation.search.heed(simulation.search.signs, 1e-3) == 0
+    assert simulation.search.process(simulation.search.status, 1e-3) == 0
 
 
 @pytest.mark.gpu

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import md
-from md.particles.cell_grid import Grid
-from md.search.skin import RATIO, SETTLE, TRIAL, Skin, Tuner
+from md.particles.cell_grid import CellGrid
+from md.search.skin import RATIO, SETTLE, TRIAL, HillClimb, Skin
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 
@@ -15,7 +15,7 @@ def cost(value: float, best: float) -> float:
     return 1 + 0.3 * (value / best) ** 2 + 0.6 * best / value
 
 
-def tried(tuner: Tuner, time, times: int) -> list[float]:
+def tried(tuner: HillClimb, time, times: int) -> list[float]:
     values = []
     for _ in range(times):
         values.append(tuner.value)
@@ -25,7 +25,7 @@ def tried(tuner: Tuner, time, times: int) -> list[float]:
 
 @pytest.mark.parametrize("best", [0.04, 0.12, 0.2, 0.3, 0.45, 0.9])
 def test_the_fastest_value_is_found_and_kept(best):
-    tuner = Tuner(0.3, 0.02, 1.5)
+    tuner = HillClimb(0.3, 0.02, 1.5)
     values = tried(tuner, lambda value: cost(value, best), 40)
     assert max(tuner.best / best, best / tuner.best) < RATIO
     assert values[-20:] == [tuner.best] * 20
@@ -33,7 +33,7 @@ def test_the_fastest_value_is_found_and_kept(best):
 
 def test_an_end_of_the_range_is_kept_where_beyond_it_would_be_faster():
     for best, end in ((0.01, 0.1), (9.0, 0.5)):
-        tuner = Tuner(0.3, 0.1, 0.5)
+        tuner = HillClimb(0.3, 0.1, 0.5)
         values = tried(tuner, lambda value, best=best: cost(value, best), 30)
         assert tuner.value == end
         assert min(values) >= 0.1
@@ -41,14 +41,14 @@ def test_an_end_of_the_range_is_kept_where_beyond_it_would_be_faster():
 
 
 def test_a_run_that_has_changed_is_tuned_anew():
-    tuner = Tuner(0.3, 0.02, 1.5, stay=10)
+    tuner = HillClimb(0.3, 0.02, 1.5, stay=10)
     tried(tuner, lambda value: cost(value, 0.3), 30)
     tried(tuner, lambda value: cost(value, 0.1), 40)
     assert max(tuner.best / 0.1, 0.1 / tuner.best) < RATIO
 
 
 def test_what_is_hardly_faster_is_not_followed():
-    tuner = Tuner(0.3, 0.02, 1.5)
+    tuner = HillClimb(0.3, 0.02, 1.5)
     values = tried(tuner, lambda value: 1 - 1e-3 * value, 20)
     assert tuner.best == 0.3
     assert len(set(values)) == 3
@@ -59,11 +59,11 @@ def test_what_is_hardly_faster_is_not_followed():
 )
 def test_a_range_that_is_none_is_refused(first, least, most):
     with pytest.raises(ValueError, match=rf"first = {first}; allowed: {least} .. {most}"):
-        Tuner(first, least, most)
+        HillClimb(first, least, most)
 
 
-def grid(lengths=(20.0, 20, 20), periodic=True) -> Grid:
-    return Grid(md.Box(lengths, periodic), 1.0, np.float64, md.backend.get("cpu"))
+def grid(lengths=(20.0, 20, 20), periodic=True) -> CellGrid:
+    return CellGrid(md.Box(lengths, periodic), 1.0, np.float64, md.backend.get("cpu"))
 
 
 def test_steps_just_after_a_change_are_not_timed():
@@ -71,14 +71,14 @@ def test_steps_just_after_a_change_are_not_timed():
     for _ in range(SETTLE // 50):
         skin.timed(1e9, 50)
     for _ in range(TRIAL // 50):
-        assert skin.wanted is None
+        assert skin.proposed is None
         skin.timed(50.0, 50)
-    assert skin.wanted == pytest.approx(0.3 * RATIO)
+    assert skin.proposed == pytest.approx(0.3 * RATIO)
     skin.change()
-    assert (skin.wanted, skin.width) == (None, pytest.approx(0.3 * RATIO))
+    assert (skin.proposed, skin.width) == (None, pytest.approx(0.3 * RATIO))
     skin.timed(1e9, SETTLE)
     skin.timed(0.5 * TRIAL, TRIAL)
-    assert skin.wanted == pytest.approx(0.3 * RATIO**2)
+    assert skin.proposed == pytest.approx(0.3 * RATIO**2)
 
 
 def test_no_skin_is_tried_that_the_box_is_too_narrow_for():
@@ -86,7 +86,7 @@ def test_no_skin_is_tried_that_the_box_is_too_narrow_for():
     for _ in range(30):
         skin.timed(1e9, SETTLE)
         skin.timed(TRIAL / skin.width, TRIAL)
-        if skin.wanted is not None:
+        if skin.proposed is not None:
             skin.change()
     assert skin.width == pytest.approx(0.35)
     assert not Skin("auto", grid((2.0, 9, 9))).tunes

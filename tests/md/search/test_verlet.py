@@ -202,7 +202,7 @@ def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
     expected = simulation.pairs()
     search = simulation.search
     search._partners = simulation.backend.empty(4000, np.int32)
-    search._anchor[:] += 1.0  # everybody has gone far
+    search._reference_pos[:] += 1.0  # everybody has gone far
     with monkeypatch.context() as patch:
         patch.setattr(type(search), "_make_room", out_of_memory)
         with pytest.raises(MemoryError):

@@ -11,7 +11,7 @@ from md.boundaries import WALLS
 from md.integrate import INTEGRATORS
 from md.laws import LAWS
 from md.laws.pair import kernel_law
-from md.reorder import SCHEDULES
+from md.reorder import TRIGGERS
 from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
 from md.simulation import config as choices
 
@@ -38,7 +38,7 @@ class Own(md.search.Scattered):
     name = "own"
 
 
-class Often(md.reorder.triggers.Watching):
+class Often(md.reorder.triggers.RunTrigger):
     """A schedule of somebody's own that watches."""
 
     def _is_due(self, step):
@@ -53,7 +53,7 @@ def test_every_class_of_the_registries_is_told_and_made_again():
     things += [("search", kind()) for kind in md.search.SEARCHES.values()]
     things += [("integrator", kind()) for kind in INTEGRATORS.values()]
     needed = {"every": (7,), "moved": (0.25, 3)}
-    things += [("schedule", kind(*needed.get(name, ()))) for name, kind in SCHEDULES.items()]
+    things += [("schedule", kind(*needed.get(name, ()))) for name, kind in TRIGGERS.items()]
     for slot, thing in things:
         plain = json.loads(json.dumps(choices.told(slot, thing)))
         again = choices.made(slot, plain)

@@ -80,18 +80,18 @@ def test_one_that_slows_down_warns_where_it_first_is_too_slow(backend):
     law = md.laws.SpringDashpot(stiffness=1.0, damping=20.0)
     state = md.State([[1, 1, 1], [1.9, 1, 1]], [[6, 0, 0], [-6, 0, 0]], BOX)
     simulation = md.Simulation(state, law, dt=DT, precision="float32", backend=backend)
-    strides = []
+    step_times = []
 
     def runs():
         for _ in range(200):
             simulation.run(1)
             inside = simulation.inside()  # looking looks at the energy
             vel = inside.backend.download(inside.particles.vel).astype(float)
-            strides.append(np.sqrt((vel**2).sum(axis=1).mean()) * DT)
+            step_times.append(np.sqrt((vel**2).sum(axis=1).mean()) * DT)
 
     limit = least_stride(BOX, np.dtype("float32"))
     warned = steps_warned(runs)
-    slow = np.flatnonzero(np.array(strides) < limit)
+    slow = np.flatnonzero(np.array(step_times) < limit)
     assert warned == [slow[0] + 1]
     assert 1 < warned[0] < 200
 

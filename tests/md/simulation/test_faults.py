@@ -8,7 +8,7 @@ import pytest
 
 import md
 from md.simulation import energy_monitor as watch
-from md.simulation.fault_monitor import Remains
+from md.simulation.fault_monitor import FaultSnapshot
 from tests import tiers
 from tests.md.search.test_contract import every_precision
 
@@ -35,14 +35,14 @@ def too_long(factor: float, backend: str, **options) -> md.Simulation:
 @pytest.fixture
 def blind(monkeypatch):
     """The watch looks at the start, and then only where somebody else does."""
-    begin = watch.Watch.begin
+    begin = watch.EnergyMonitor.begin
 
     def once(self, pairs):
         overlap = begin(self, pairs)
         self._next = 10**9
         return overlap
 
-    monkeypatch.setattr(watch.Watch, "begin", once)
+    monkeypatch.setattr(watch.EnergyMonitor, "begin", once)
 
 
 class TestOverlappingStart:
@@ -205,8 +205,8 @@ class TestEnergy:
 
     def test_is_looked_at_seldom_and_costs_a_long_run_little(self, backend, monkeypatch):
         looks = []
-        measure = watch.Watch._measure
-        monkeypatch.setattr(watch.Watch, "_measure", lambda self: looks.append(1) or measure(self))
+        measure = watch.EnergyMonitor._measure
+        monkeypatch.setattr(watch.EnergyMonitor, "_measure", lambda self: looks.append(1) or measure(self))
         simulation = too_long(1, backend)
         simulation.run(1000)
         assert 3 <= len(looks) <= 20
@@ -283,7 +283,7 @@ def test_every_kind_of_fault_is_pickled_below():
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
 def test_a_fault_is_pickled_with_all_that_it_tells(fault, protocol, tmp_path):
-    left = Remains(np.eye(2, 3), np.zeros((2, 3)), np.array([7, 9], np.int32), BOX, 4, 0.1, np.ones(2))
+    left = FaultSnapshot(np.eye(2, 3), np.zeros((2, 3)), np.array([7, 9], np.int32), BOX, 4, 0.1, np.ones(2))
     for kept in (fault, pickle.loads(pickle.dumps(fault)).keep(left, tmp_path)):
         copy = pickle.loads(pickle.dumps(kept, protocol))
         assert (type(copy), str(copy), copy.args) == (type(fault), str(kept), kept.args)
@@ -292,6 +292,6 @@ def test_a_fault_is_pickled_with_all_that_it_tells(fault, protocol, tmp_path):
             k: v for k, v in vars(kept).items() if k != "state"
         }
     assert copy.saved == tmp_path / f"fault-{fault.step}.npz"
-    assert isinstance(copy.state, Remains)
+    assert isinstance(copy.state, FaultSnapshot)
     assert all(map(np.array_equal, copy.state[:3], left[:3]))
     assert (copy.state.box.lengths, copy.state.step, copy.state.dt) == (BOX.lengths, 4, 0.1)

@@ -128,8 +128,10 @@ def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch
     run = md.Simulation(
         gas(), LAW, search=md.search.Lbvh(rebuild_every=1), dt=4e-4, walls=SHAKEN, backend=device
     )
-    lengths, took = [], run.search.took
-    monkeypatch.setattr(run.search, "took", lambda plan: (lengths.append(plan.steps), took(plan)))
+    lengths, steps_taken = [], run.search.steps_taken
+    monkeypatch.setattr(
+        run.search, "steps_taken", lambda plan: (lengths.append(plan.steps), steps_taken(plan))
+    )
     run.run(100, phases=False)
     assert max(lengths) == run.backend.piece_lengths[0]
     assert run.builds == 100

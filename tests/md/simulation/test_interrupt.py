@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import md
-from md.simulation.interrupt import held_back
+from md.simulation.interrupt import defer_sigint
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 
@@ -23,7 +23,7 @@ def test_an_interrupt_comes_when_the_block_is_done():
     done = []
 
     def work() -> None:
-        with held_back():
+        with defer_sigint():
             press()
             done.append(1)
 
@@ -34,7 +34,7 @@ def test_an_interrupt_comes_when_the_block_is_done():
 
 
 def test_a_block_that_fails_says_why_and_gives_the_handler_back():
-    with pytest.raises(ZeroDivisionError), held_back():
+    with pytest.raises(ZeroDivisionError), defer_sigint():
         1 / 0  # noqa: B018
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -43,7 +43,7 @@ def test_another_thread_is_left_alone():
     seen = []
 
     def work() -> None:
-        with held_back():
+        with defer_sigint():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -83,7 +83,7 @@ def test_a_second_press_does_not_wait_where_one_is_held_back():
     done = []
 
     def work() -> None:
-        with held_back(presses=1):
+        with defer_sigint(presses=1):
             press()
             done.append(1)
             press()

@@ -49,17 +49,17 @@ def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
         backend=backend,
         fused=True,
     )
-    sorts, took = [], run.search.took
+    sorts, steps_taken = [], run.search.steps_taken
 
     def noted(plan):
         sorts.append(plan.build)
-        took(plan)
+        steps_taken(plan)
         assert run.search._age <= rebuild_every
 
-    monkeypatch.setattr(run.search, "took", noted)
+    monkeypatch.setattr(run.search, "steps_taken", noted)
     run.run(40, phases=True)
     assert sorts == [step % rebuild_every == 0 for step in range(40)]
-    monkeypatch.setattr(run.search, "took", took)
+    monkeypatch.setattr(run.search, "steps_taken", steps_taken)
     run.run(33, phases=False)
     assert run.builds == len(range(0, 73, rebuild_every))
 

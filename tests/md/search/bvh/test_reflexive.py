@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md.particles.cell_grid import Grid
+from md.particles.cell_grid import CellGrid
 from md.search.bvh import traversal as walks
 from md.search.bvh.reflexive import CHOICES, Reflexive
 from md.search.bvh.tree import Tree
@@ -292,7 +292,7 @@ def test_a_run_goes_on_from_its_file_as_it_did(tmp_path):
 class TestStack:
     @pytest.mark.parametrize(("dim", "bits"), [(2, 31), (3, 21)])
     def test_of_a_thread_is_as_long_as_any_tree_is_deep(self, dim, bits):
-        grid = Grid(md.Box((9.0,) * dim), 1.0, np.float64, md.backend.get("cpu"))
+        grid = CellGrid(md.Box((9.0,) * dim), 1.0, np.float64, md.backend.get("cpu"))
         tree = Tree(1, grid, md.backend.get("cpu"))
         tree._n, tree.keys.key_bits = 2**31 - 1024, dim * bits
         assert 64 < tree.depth + 1 <= walks.ROOM

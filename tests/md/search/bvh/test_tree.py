@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import md
 import sfc
-from md.particles.arrays import Particles
-from md.particles.cell_grid import Grid
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import bits_for
 from md.search.bvh.tree import Tree
 
@@ -21,8 +21,8 @@ KEYS = ("keys", "order", "extent")
 def tree_of(pos, box: md.Box, backend: str, precision=np.float64, curve="morton") -> dict[str, np.ndarray]:
     """The tree's arrays on the host, and the particles' positions in its order."""
     place = md.backend.get(backend)
-    particles = Particles(md.State(pos, np.zeros_like(pos), box), np.dtype(precision), place)
-    tree = Tree(len(pos), Grid(box, 1.0, precision, place), place, curve)
+    particles = ParticleArrays(md.State(pos, np.zeros_like(pos), box), np.dtype(precision), place)
+    tree = Tree(len(pos), CellGrid(box, 1.0, precision, place), place, curve)
     tree.build(particles.pos)
     if len(pos):
         particles.permute(tree.keys.order)
@@ -114,8 +114,8 @@ def test_boxes_are_right_however_far_particles_have_moved(backend):
     place, box = md.backend.get(backend), md.Box((8.0,) * 3, periodic=False)
     rng = np.random.default_rng(4)
     first, then = (rng.random((777, 3)) * 8 for _ in range(2))
-    particles = Particles(md.State(first, first, box), np.dtype(np.float64), place)
-    tree = Tree(777, Grid(box, 1.0, np.float64, place), place)
+    particles = ParticleArrays(md.State(first, first, box), np.dtype(np.float64), place)
+    tree = Tree(777, CellGrid(box, 1.0, np.float64, place), place)
     tree.build(particles.pos)
     tree.fit(particles.pos)
     particles.pos[...] = place.upload(then)
@@ -138,8 +138,8 @@ def check_boxes(tree, pos, place) -> None:
 def test_who_goes_out_at_a_periodic_side_stays_there_in_the_tree(backend):
     place, box = md.backend.get(backend), md.Box((8.0, 8.0), periodic=(True, False))
     pos = np.random.default_rng(5).random((300, 2)) * 8
-    particles = Particles(md.State(pos, pos, box), np.dtype(np.float64), place)
-    tree = Tree(300, Grid(box, 1.0, np.float64, place), place)
+    particles = ParticleArrays(md.State(pos, pos, box), np.dtype(np.float64), place)
+    tree = Tree(300, CellGrid(box, 1.0, np.float64, place), place)
     tree.build(particles.pos)
     order = place.download(tree.keys.order)
     tree.fit(particles.pos, tree.keys.order)
@@ -179,7 +179,7 @@ def test_keys_are_as_short_as_cells_no_wider_than_the_cutoff_allow(side, n, bits
 
 def test_keys_are_longer_where_particles_are_many():
     place = md.backend.get("cpu")
-    grid = Grid(md.Box((100.0, 50.0)), 1.0, np.float32, place)
+    grid = CellGrid(md.Box((100.0, 50.0)), 1.0, np.float32, place)
     assert [bits_for(n, grid) for n in (2**14, 2**14 + 1, 2**22, 2**23)] == [8, 12, 12, 16]
 
 
