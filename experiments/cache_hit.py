@@ -92,7 +92,10 @@ def measure(case: Config) -> Iterator[dict]:
     if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
         return
     kind = md.search.SEARCHES[case.search]
-    if kind.sorts_data and case.ordering not in (*UNORDERED, *kind.cell_orders(geometry.ordered)):
+    if kind.capabilities.moves_particles and case.ordering not in (
+        *UNORDERED,
+        *kind.cell_orders(geometry.ordered),
+    ):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
     state = _gas(case.geometry, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
@@ -118,7 +121,9 @@ def _gas(kind, side, height, filling_fraction, gas, seed, backend) -> md.State:
 def _search(case: Config, state: md.State) -> md.Simulation:
     search = case.search
     kind = md.search.SEARCHES[search]
-    if kind.sorts_data:  # by the cells of its own, which are wider than a box where lists have a skin
+    if (
+        kind.capabilities.moves_particles
+    ):  # by the cells of its own, which are wider than a box where lists have a skin
         search = kind() if case.ordering in UNORDERED else kind(case.ordering)
     return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
 

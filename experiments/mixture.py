@@ -91,7 +91,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     )
     search = original(name)
     options = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
-    fused = md.search.SEARCHES[search].fuses
+    fused = md.search.SEARCHES[search].capabilities.fusable
     sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **options)
     sim.run(case.warmup, phases=False)
     found, other = sim.pairs(), "lbvh" if search == "linked" else "linked"

@@ -82,7 +82,9 @@ class Config(TimedSettings):
         self.check_particles(len(self.search) * len(self.cell_order) + 1)
         for name in values(self.search):
             kind = md.search.SEARCHES[name]
-            if kind.sorts_data and not set(values(self.cell_order)) & set(kind.cell_orders(3)):
+            if kind.capabilities.moves_particles and not set(values(self.cell_order)) & set(
+                kind.cell_orders(3)
+            ):
                 raise ValueError(
                     f"--search {name} beside --cell-order {' '.join(values(self.cell_order))}; allowed: "
                     f"{', '.join(kind.cell_orders(3))}"
@@ -130,7 +132,8 @@ def _kinds(case: Config) -> list[tuple[str, str]]:
         (search, order)
         for search in case.search
         for order in case.cell_order
-        if not (kind := md.search.SEARCHES[search]).sorts_data or order in kind.cell_orders(3)
+        if not (kind := md.search.SEARCHES[search]).capabilities.moves_particles
+        or order in kind.cell_orders(3)
     ]
 
 
@@ -152,7 +155,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     def sample() -> Iterator[dict]:
         sim.run(1, phases=False)  # brings back to the caches what others drove out
         ms = whole_steps(sim, case.steps)
-        aged = {} if sim.search.sorts_data else {"age_steps": sim.step}
+        aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
         yield aged | _timed(case, ms) | _bandwidth(case, place, ms, partners)
 
     def at_end() -> dict:
@@ -253,7 +256,7 @@ def _simulation(case: Config, place: Backend, search: str, cell_order: str) -> m
     reorder = None
     if search == "verlet":
         search = md.search.Verlet(cell_order, case.skin)
-    elif md.search.SEARCHES[search].sorts_data:
+    elif md.search.SEARCHES[search].capabilities.moves_particles:
         search = md.search.SEARCHES[search](cell_order)
     else:
         reorder = md.Reorder(cell_order, lambda step: step == 0)
@@ -265,7 +268,7 @@ def _simulation(case: Config, place: Backend, search: str, cell_order: str) -> m
         reorder=reorder,
         backend=place,
         precision=case.precision,
-        fused=md.search.search(search).fuses,
+        fused=md.search.search(search).capabilities.fusable,
     )
 
 

@@ -122,7 +122,7 @@ def measure(case: Config) -> Iterator[dict]:
         walls=walls,
         backend=case.backend,
         precision=case.precision,
-        fused=md.search.search(case.search).fuses,
+        fused=md.search.search(case.search).capabilities.fusable,
     )
     sim.run(shake * case.shakes_before, phases=False)
     n = len(state)

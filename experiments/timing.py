@@ -103,7 +103,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """The rounds from one on: phases and whole steps as means over a sample's steps, and reorders."""
     kind = md.search.SEARCHES[case.search]
-    if case.fused and not kind.fuses:
+    if case.fused and not kind.capabilities.fusable:
         return
     orderings = [name for name in case.ordering if not _sorts(case) or name in kind.cell_orders(3)]
     if not orderings:
@@ -181,12 +181,12 @@ def _prepared(sim: md.Simulation, reorders: bool) -> float:
 
 def _sorts(case: Config) -> bool:
     """Whether the search sorts the particles itself, so that there is nothing to reorder."""
-    return md.search.SEARCHES[case.search].sorts_data
+    return md.search.SEARCHES[case.search].capabilities.moves_particles
 
 
 def _simulation(case: Config, search: str, ordering: str) -> md.Simulation:
     reorder, kind = None, md.search.SEARCHES[search]
-    if kind.sorts_data:
+    if kind.capabilities.moves_particles:
         search = kind(ordering) if ordering in kind.cell_orders(3) else kind()
     elif ordering not in BASELINES:
         reorder = md.Reorder(ordering, _AtFirst())

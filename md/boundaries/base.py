@@ -1,10 +1,9 @@
-"""What else particles meet: a wing in their stream, an inlet where it comes in.
+"""Base classes of the boundaries that act in steps which are not fused: a wing in a stream, an inflow.
 
-Contract. A surrounding is bound to particles, a grid and a search, and has its say twice in each step: `push`
-adds to the forces before the integrator takes them, `after` comes when it has moved the particles. Both are
-launches that wait for nothing and allocate nothing, the same at each step but the first, so that steps can be
-recorded (`md.simulation.graph_capture`). Steps with
-surroundings are not fused.
+Contract. A boundary is two classes: the choice (`Boundary`), plain data, and the `ActiveBoundary` that its
+`build(system, search)` makes. That one acts twice in each step: `add_forces` adds to the forces before the
+integrator reads them, `after_step` runs when the particles have moved. Both are launches that neither wait nor
+allocate, the same at each step but the first, so that steps can be captured (`md.simulation.graph_capture`).
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from md.backend.base import Array, Backend
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.backend.base import Array
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
 from md.search.base import Search
 
 
 class ActiveBoundary:
-    """A surrounding at work on some particles.
+    """A boundary that acts on the particles of a system.
 
     Attributes:
-        renews: whether `after` may change velocities.
+        capabilities: whether `after_step` may change velocities.
     """
 
-    changes_velocities: ClassVar[bool] = False
+    capabilities: ClassVar[Capabilities] = Capabilities(capturable=True)
 
-    def push(self, force: Array) -> None:
+    def add_forces(self, force: Array) -> None:
         """Add to the force on each particle at the present positions.
 
         Args:
@@ -39,58 +38,76 @@ class ActiveBoundary:
         """
         return
 
-    def after(self, step_times: Array) -> None:
-        """Come after a step.
+    def after_step(self, step_times: Array) -> None:
+        """Act after the particles have moved.
 
         Args:
-            strides: (2,) float64 array of the backend: the times by which it kicked and drifted.
+            step_times: (2,) float64 array of the backend: the times by which the step kicked and drifted.
         """
         return
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """What a run needs to go on: name -> array on the host."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return what a run needs to resume: name -> array on the host."""
         return {}
 
-    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Go on from such a memory.
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what `state_dict` of another boundary of this kind gave.
 
         Raises:
-            ValueError: it is none of this one's.
+            ValueError: an entry is missing or of another kind.
         """
         return
 
 
 class Boundary(ABC):
-    """A choice for `Simulation(surroundings=...)`, as plain data."""
+    """A boundary as a choice for `Simulation(surroundings=...)`: plain data."""
 
     @property
     def contact_time(self) -> float:
-        """How long a particle touches it, in time units; infinite where none does."""
+        """Duration of a particle's contact with the boundary, in time units; infinite without contact."""
         return math.inf
 
     @abstractmethod
-    def bind(
-        self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
-    ) -> ActiveBoundary:
-        """Set it to work.
+    def build(self, system: System, search: Search) -> ActiveBoundary:
+        """Make the boundary that acts on a system.
+
+        Args:
+            system: shared state of the simulation.
+            search: of its particles.
 
         Raises:
             ValueError: it does not fit the box.
         """
 
 
-def memories(surroundings: Sequence[ActiveBoundary]) -> dict[str, np.ndarray]:
-    """What some surroundings need to go on, each name after the number of whose it is."""
-    return {f"{k}_{name}": array for k, s in enumerate(surroundings) for name, array in s.memory.items()}
+class ActiveBoundaries(Sequence[ActiveBoundary]):
+    """The boundaries of a simulation, in the order in which they were given; one part for saving and loading.
 
-
-def remember(surroundings: Sequence[ActiveBoundary], memory: Mapping[str, np.ndarray]) -> None:
-    """Let some surroundings go on from what `memories` gave.
-
-    Raises:
-        ValueError: it is none of theirs.
+    Args:
+        boundaries: those that act.
     """
-    for k, s in enumerate(surroundings):
-        own = f"{k}_"
-        s.remember({name[len(own) :]: array for name, array in memory.items() if name.startswith(own)})
+
+    def __init__(self, boundaries: Sequence[ActiveBoundary]):
+        self._boundaries = tuple(boundaries)
+
+    def __getitem__(self, index):
+        return self._boundaries[index]
+
+    def __len__(self) -> int:
+        return len(self._boundaries)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the states of all, each name after the number of its boundary: `0_given`."""
+        return {f"{k}_{name}": array for k, b in enumerate(self) for name, array in b.state_dict().items()}
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what `state_dict` gave.
+
+        Raises:
+            ValueError: an entry is missing or of another kind.
+        """
+        for k, boundary in enumerate(self):
+            own = f"{k}_"
+            boundary.load_state(
+                {name[len(own) :]: array for name, array in state.items() if name.startswith(own)}
+            )

@@ -1,4 +1,4 @@
-"""What acts on particles from outside: gravity, walls, and the shaking of the container that these are."""
+"""External field: gravity, walls, and the shaking of the container that the walls are."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import load, store
 from md.boundaries.walls import RADIUS, ShakenWalls, Walls
 from md.checks import numbers
 from md.laws import PairLaw
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.particles.system import System
 from sfc.compile import inlined, kernel, overload
 
 
 def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
-    """The kernels' view of what acts from outside, as one structure."""
+    """Return the structured dtype of the record that kernels take."""
     real = np.dtype(precision)
     return np.dtype(
         [
@@ -35,21 +33,18 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
 
 
 class ExternalField:
-    """Gravity and walls, bound to particles.
+    """Gravity and walls that act on the particles of a system.
 
     Args:
         walls: at the ends of axes (`Walls.axes`); None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
-        law: between particles; walls without a contact time of their own take its.
-        particles: on which they act; each meets walls at its own radius.
-        grid: of the particles.
-        dt: time step in time units.
-        backend: where the particles live.
-        others: whether there is more that may give energy (`md.boundaries.base`).
+        law: between particles; walls without a contact time of their own take that of the law.
+        system: shared state of the simulation; each particle touches walls at its own radius.
+        others: whether there are boundaries that may give energy too (`md.boundaries.base`).
 
     Attributes:
-        acts: whether there is anything.
-        drives: whether it gives energy.
+        acts: whether there is gravity or a wall.
+        drives: whether energy is given to the particles.
         record: length-1 structured array that kernels take.
         now: (2,) float64 array: the container's acceleration reversed; and its velocity, where dashpots feel
             that, else 0.
@@ -64,24 +59,21 @@ class ExternalField:
         walls: Walls | None,
         gravity: Sequence[float] | None,
         law: PairLaw,
-        particles: ParticleArrays,
-        grid: CellGrid,
-        dt: float,
-        backend: Backend,
+        system: System,
         others: bool = False,
     ):
-        box, dim = particles.box, particles.box.dim
+        particles, box, dim, backend = system.particles, system.box, system.box.dim, system.backend
         pull = np.array(
             [0.0] * dim if gravity is None else numbers("gravity", gravity, dim, unit="d / time^2")
         )
-        self._particles, self._grid, self._backend, self._dt = particles, grid, backend, dt
+        self._system, self._backend = system, backend
         self._shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
         self.acts = walls is not None or bool(pull.any())
         self.drives = self._shaken is not None or bool(pull.any()) or others
-        self.record = np.zeros(1, record_dtype(dim, grid.precision))
+        self.record = np.zeros(1, record_dtype(dim, system.precision))
         self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
         if walls is not None:
-            walls.check(box, law, dt, particles.narrowest, particles.widest)
+            walls.check(box, law, system.dt, particles.narrowest, particles.widest)
             spring, damping = walls.contact(law)
             apart = np.array(walls.axes(box))
             self.record["spring"], self.record["damping"] = spring * apart, damping * apart
@@ -90,16 +82,16 @@ class ExternalField:
         self.now = backend.zeros(2, np.float64)
         self._nothing = backend.empty(0, np.int64), backend.empty(0, np.float64)
 
-    def at(
+    def set_time(
         self, step: float, clock: Array | None = None, turn: int = 0, elapsed: Array | None = None
     ) -> None:
-        """Bring `now` up to the time of the positions.
+        """Set `now` to the time of the positions.
 
         Args:
             step: of them, in steps; it may be a fraction. Added to the clock, where there is one.
             clock: (2,) int64 numbers of steps, of which entry `turn` counts.
             turn: 0 or 1.
-            elapsed: (1,) float64 time to go by instead.
+            elapsed: (1,) float64 time, used instead if it is given.
         """
         if self._shaken is None:
             return
@@ -107,35 +99,35 @@ class ExternalField:
         omega = 2 * math.pi * walls.frequency
         self._backend.kernels(__name__).swing(
             1, no_clock if clock is None else clock, turn, step, no_time if elapsed is None else elapsed,
-            self._dt, walls.frequency, omega * walls.speed, walls.speed if walls.wall_damping == "absolute"
+            self._system.dt, walls.frequency, omega * walls.speed, walls.speed if walls.wall_damping == "absolute"
             else 0.0, self.now,
         )  # fmt: skip
 
     def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
-        """How deep each sphere is in the walls along each axis: (n, dim), 0 where it touches none.
+        """Return how deep each sphere is in the walls along each axis: (n, dim), 0 where it touches none.
 
         Args:
             pos: (n, dim) on the host, in d.
-            radius: (n,) likewise; None for a half.
+            radius: (n,) on the host, in d; None for a half.
         """
         reach = RADIUS if radius is None else radius[:, None].astype(np.float64)
-        sides = np.minimum(pos, np.array(self._particles.box.lengths) - pos)
+        sides = np.minimum(pos, np.array(self._system.box.lengths) - pos)
         return np.where(self.record["spring"][0] > 0, np.maximum(reach - sides.astype(np.float64), 0), 0.0)
 
     def potential(self, pos: np.ndarray, radius: np.ndarray | None = None) -> float:
-        """Energy in the springs of the walls, in m d^2 / time^2; of particles as for `overlaps`."""
+        """Return the energy in the springs of the walls, in m d^2 / time^2; arguments as of `overlaps`."""
         spring = self.record["spring"][0].astype(np.float64)
         return float((spring * np.square(self.overlaps(pos, radius))).sum() / 2)
 
-    def push(self, force: Array) -> None:
-        """Add to the force on each particle; after `at`.
+    def add_forces(self, force: Array) -> None:
+        """Add to the force on each particle, at the time of `set_time`.
 
         Args:
             force: (n, dim) array of the backend.
         """
         if not self.acts:
             return
-        p, g = self._particles, self._grid
+        p, g = self._system.particles, self._system.grid
         self._backend.kernels(__name__).push(
             p.n, p.pos, p.vel, p.radius, g.record, self.record, self.now, force
         )
@@ -143,13 +135,13 @@ class ExternalField:
 
 @inlined
 def radius_of(o, radius, i):
-    """Of a particle, where `radius` may be (0,)."""
+    """Radius of a particle; `radius` may be (0,)."""
     return radius[i] if len(radius) else o.radius
 
 
 @inlined
 def along(axis, o, reach, drive, carried, length, x, speed, before):
-    """One component of the force on a particle, with what acts on it from outside."""
+    """One component of the force on a particle, with that of gravity and walls."""
     shaken = axis == o.axis
     force = before + o.pull[axis]
     if shaken:
@@ -165,7 +157,7 @@ def along(axis, o, reach, drive, carried, length, x, speed, before):
 
 
 def outside(o, radius, now, grid, r, v, acc):
-    """The force on a particle of some radius with what acts on it from outside added."""
+    """Add gravity and walls to the force on a particle of some radius."""
     raise NotImplementedError
 
 
@@ -196,7 +188,7 @@ def _outside(o, radius, now, grid, r, v, acc):
 
 @kernel
 def swing(n, clock, turn, step, elapsed, dt, frequency, acceleration, speed, now):
-    """What the container does at a time: its acceleration reversed in now[0], in now[1] its velocity."""
+    """Store the reversed acceleration of the container in now[0], and its velocity in now[1]."""
     if len(elapsed):
         time = elapsed[0]
     else:
@@ -209,7 +201,7 @@ def swing(n, clock, turn, step, elapsed, dt, frequency, acceleration, speed, now
 
 @kernel(parallel=True)
 def push(n, pos, vel, radius, grid, field, now, force):
-    """Add to the force on each particle what acts on it from outside."""
+    """Add gravity and walls to the force on each particle."""
     for i in numba.prange(n):
         g, o = grid[0], field[0]
         own = radius_of(o, radius, i)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from md.backend import Backend
 from md.backend.base import Array
 from md.boundaries.base import ActiveBoundary, Boundary
 from md.boundaries.walls import RADIUS
 from md.checks import integer, number, numbers, refuse_value
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
@@ -67,13 +66,13 @@ class Inflow(Boundary):
                 f"velocity = {velocity} of an inflow along axis {self.axis}; allowed: not 0 along it"
             )
 
-    def bind(self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend) -> Inlet:
-        """Set it to work.
+    def build(self, system: System, search: Search) -> Inlet:
+        """Make the inlet that acts on the particles of a system.
 
         Raises:
             ValueError: another dimension than the box's, or an axis that is not periodic.
         """
-        box = grid.box
+        box = system.box
         if len(self.velocity) != box.dim:
             raise ValueError(
                 f"velocity = {self.velocity} of an inflow in a box of {box.dim} axes; allowed: one number "
@@ -84,24 +83,22 @@ class Inflow(Boundary):
                 f"an inflow along axis {self.axis} with periodic = {box.periodic}; allowed: a periodic axis; "
                 "for sides that particles go out of for good take Box(open=...) and no inflow"
             )
-        return Inlet(self, particles, grid, backend)
+        return Inlet(self, system)
 
 
 class Inlet(ActiveBoundary):
-    """An inflow at work.
+    """An inflow that lets particles of a system in again.
 
     Args:
         inflow: the choice.
-        particles: which it renews.
-        grid: of the particles.
-        backend: where they live.
+        system: shared state of the simulation.
     """
 
-    changes_velocities = True
+    capabilities = Capabilities(capturable=True, changes_velocities=True)
 
-    def __init__(self, inflow: Inflow, particles: ParticleArrays, grid: CellGrid, backend: Backend):
-        box = grid.box
-        self._particles, self._grid, self._backend = particles, grid, backend
+    def __init__(self, inflow: Inflow, system: System):
+        box, grid, backend, particles = system.box, system.grid, system.backend, system.particles
+        self._system, self._backend = system, backend
         dim = box.dim
         fields = [
             ("velocity", np.float64, (dim,)),
@@ -130,26 +127,25 @@ class Inlet(ActiveBoundary):
         """How often a particle was taken out and let in again so far; waits for the device."""
         return int(self._backend.download(self._counts)[0])
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """The count."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return how often a particle was let in so far: `renewed`, (1,) int64."""
         return {"renewed": self._backend.download(self._counts)[:1]}
 
-    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
-        """The count.
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume with the number of particles let in before.
 
         Raises:
-            ValueError: it is none.
+            ValueError: `renewed` is missing or no count.
         """
-        found = memory.get("renewed")
+        found = state.get("renewed")
         if found is None or found.shape != (1,) or found.dtype != np.int64 or found[0] < 0:
             raise ValueError(f"renewed = {found!r}; allowed: (1,) int64, not negative")
         self._counts[:1] = self._backend.upload(found)
 
-    def after(self, step_times: Array) -> None:
-        """Let those in again who are at the far end."""
-        p, kernels = self._particles, self._backend.kernels(__name__)
-        where = self._record, self._grid.record
+    def after_step(self, step_times: Array) -> None:
+        """Let the particles at the far end in again."""
+        p, kernels = self._system.particles, self._backend.kernels(__name__)
+        where = self._record, self._system.grid.record
         kernels.leave(p.n, p.pos, *where, self._gone, self._counts)
         kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._gone, self._counts)
         kernels.count(1, self._counts)

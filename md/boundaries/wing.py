@@ -15,15 +15,13 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from md.backend import Backend
 from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
 from md.boundaries.base import ActiveBoundary, Boundary
 from md.boundaries.polygon import distances, from_outline, packed
 from md.boundaries.walls import RADIUS
 from md.checks import array, instance, number, refuse_value
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
@@ -109,16 +107,14 @@ class Wing(Boundary):
         distances(len(pos), len(segments), pos, packed(segments), found)
         return found
 
-    def bind(
-        self, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
-    ) -> WingContact:
-        """Set it to work.
+    def build(self, system: System, search: Search) -> WingContact:
+        """Make the wing that acts on the particles of a system.
 
         Raises:
             ValueError: a box in 3D, an outline nearer than a diameter to a side of the box, or particles of
                 given radius.
         """
-        box = grid.box
+        box, particles = system.box, system.particles
         if box.dim != 2:
             raise ValueError(f"a wing in a box of {box.dim} axes; allowed: 2")
         if len(particles.radius):
@@ -131,28 +127,25 @@ class Wing(Boundary):
                 f"a wing from {low.round(3).tolist()} to {high.round(3).tolist()} in a box of {box.lengths}; "
                 "allowed: at least 1 d from every side; move it, or take a larger box or a smaller chord"
             )
-        return WingContact(self, particles, grid, search, backend)
+        return WingContact(self, system, search)
 
 
 class WingContact(ActiveBoundary):
-    """A wing at work.
+    """A wing that pushes the particles of a system.
 
     Args:
         wing: the choice.
-        particles: that it meets.
-        grid: of the particles.
+        system: shared state of the simulation.
         search: of the particles; its boxes find those near the wing, if it has some; else all are tested.
-        backend: where they live.
 
     Attributes:
         wing: the choice.
     """
 
-    def __init__(
-        self, wing: Wing, particles: ParticleArrays, grid: CellGrid, search: Search, backend: Backend
-    ):
-        self.wing, self._particles, self._grid, self._search = wing, particles, grid, search
-        self._backend, real = backend, grid.precision
+    def __init__(self, wing: Wing, system: System, search: Search):
+        self.wing, self._system, self._search = wing, system, search
+        self._backend, real = system.backend, system.precision
+        backend = system.backend
         segments = wing.segments()
         self._segments = backend.upload(packed(segments.astype(real)))
         self._boxes = backend.upload(_boxes(segments, wing.depth).astype(real).ravel())
@@ -179,26 +172,25 @@ class WingContact(ActiveBoundary):
         """
         return self._backend.download(self._given).reshape(-1, 2)
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """The momentum given."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the momentum given so far: `given`, (2 m,) float64."""
         return {"given": self._backend.download(self._given)}
 
-    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
-        """The momentum given.
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume with the momentum given before.
 
         Raises:
-            ValueError: it is none of this wing's.
+            ValueError: `given` is missing, or not one of this wing.
         """
-        found = memory.get("given")
+        found = state.get("given")
         if found is None:
             raise refuse_value("given", found, f"{self._given.shape} finite numbers")
         found = array("given", found, "fiu", "finite numbers", self._given.shape, finite=True)
         self._given[...] = self._backend.upload(found.astype(np.float64))
 
-    def push(self, force: Array) -> None:
-        """Push discs off the wing, and take down the reaction."""
-        p, kernels, count = self._particles, self._backend.kernels(__name__), len(self._force) // 2
+    def add_forces(self, force: Array) -> None:
+        """Push discs off the wing, and store the reaction on each segment."""
+        p, kernels, count = self._system.particles, self._backend.kernels(__name__), len(self._force) // 2
         wing, tree = (self._segments, self._foil), self._search.boxes
         if tree is None or p.n == 0:
             self._backend.fill(self._force, 0)
@@ -206,10 +198,12 @@ class WingContact(ActiveBoundary):
             kernels.touch_each(p.n, count, parts, p.pos, p.vel, *wing, force, self._force)
         else:
             at = p.pos, p.vel, *tree, self._boxes
-            kernels.touch_near(LANES * count, p.n, count, *at, *wing, self._grid.record, force, self._force)
+            kernels.touch_near(
+                LANES * count, p.n, count, *at, *wing, self._system.grid.record, force, self._force
+            )
 
-    def after(self, step_times: Array) -> None:
-        """Add up the momentum that the kick gave."""
+    def after_step(self, step_times: Array) -> None:
+        """Add the momentum that the kick has given."""
         kernels = self._backend.kernels(__name__)
         kernels.give(len(self._force), self._force, step_times, self._given)
 

@@ -1,21 +1,39 @@
-"""Moving the particles by one step. A new integrator is its own file (pair) and one line here."""
+"""Time stepping schemes. A new one is its own file (pair) and one line here, or `register`ed by its user."""
 
 from md import checks
-from md.integrate.base import Integrator
+from md.integrate.base import Integrator, Stepper
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
 from md.integrate.verlet import PositionVerlet, VelocityVerlet
+from md.registry import Registry
 
-INTEGRATORS: dict[str, type[Integrator]] = {
-    "velocity_verlet": VelocityVerlet,
-    "position_verlet": PositionVerlet,
-    "adaptive_euler": AdaptiveEuler,
-    "steepest_descent": SteepestDescent,
-}
+__all__ = [
+    "INTEGRATORS",
+    "AdaptiveEuler",
+    "Integrator",
+    "PositionVerlet",
+    "SteepestDescent",
+    "Stepper",
+    "VelocityVerlet",
+    "integrator",
+    "register",
+]
+
+INTEGRATORS = Registry(
+    "integrator",
+    Integrator,
+    {
+        "velocity_verlet": VelocityVerlet,
+        "position_verlet": PositionVerlet,
+        "adaptive_euler": AdaptiveEuler,
+        "steepest_descent": SteepestDescent,
+    },
+)
+register = INTEGRATORS.register
 
 
 def integrator(choice: str | Integrator) -> Integrator:
-    """An integrator by name, or one as it is.
+    """Return the integrator of a name, or one as it is.
 
     Raises:
         TypeError: neither a name nor an integrator.

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numba
 
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, load
-from md.integrate.base import Integrator
+from md.boundaries.external_field import ExternalField
+from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import Placing, place
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
 from sfc.compile import kernel
 
 
+@dataclass(frozen=True)
 class SteepestDescent(Integrator):
-    """Overdamped relaxation: x += dt^2 F / m, velocities left alone. Takes overlaps out of a packing."""
+    """Overdamped relaxation: x += dt^2 F / m, velocities left alone. Removes overlaps from a packing."""
 
     name = "steepest_descent"
-    relaxes = True
-    counts = True
+    capabilities = Capabilities(capturable=True, relaxes=True)
+
+    def build(self, system: System, field: ExternalField) -> SteepestDescentStepper:
+        """Make the stepper for a system."""
+        return SteepestDescentStepper(self, system, field)
+
+
+class SteepestDescentStepper(Stepper):
+    """Overdamped relaxation of the particles of a system."""
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
-        """Move along the force."""
-        p, real = self._particles, self._real
+        """Move each particle along the force on it."""
+        p, real = self.system.particles, self._real
         self._backend.kernels(__name__).descend(
-            p.n, p.pos, p.id, force, real(self._dt**2), *self._now(step), self._grid.record, fault
+            p.n, p.pos, p.id, force, real(self._dt**2), *self._now(step), self.system.grid.record, fault
         )
 
     def last_drift(self) -> float:
-        """0, for velocities carry nobody."""
+        """Return 0: velocities move no particle."""
         return 0.0
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """The velocities as they are."""
+        """Return the velocities as they are."""
         return self._kicked(force, 0.0)
 
 

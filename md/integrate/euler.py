@@ -4,86 +4,89 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, dot, load, store
 from md.boundaries.external_field import ExternalField, outside, radius_of
-from md.integrate.base import Integrator
+from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import Placing, place
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
 from sfc.compile import kernel
 
 
+@dataclass(frozen=True)
 class AdaptiveEuler(Integrator):
-    """Kick, then drift, both by a step in which the fastest particle goes no farther than a radius.
+    """Kick, then drift, both by a step in which the fastest particle moves no farther than a radius.
 
-    `dt` is the longest step; the radius is the least of all. First order in dt. What is fastest each kick
-    finds for the next, on the device that has the particles: the kick in between may make up for a little
-    more.
+    `dt` is the longest step; the radius is the smallest of all. First order in dt. Each kick finds the largest
+    speed for the next step, on the device that has the particles: the kick in between may add a little.
     """
 
     name = "adaptive_euler"
-    pushes = True
-    counts = True
+    capabilities = Capabilities(capturable=True, adds_external_field=True, kicks_and_drifts=True)
 
-    def bind(
-        self, particles: ParticleArrays, grid: CellGrid, dt: float, backend: Backend, outside: ExternalField
-    ) -> AdaptiveEuler:
-        """A copy that moves these particles by steps of at most `dt` time units."""
-        bound = super().bind(particles, grid, dt, backend, outside)
-        bound._most, bound._is_known = backend.zeros(2, np.float64), False
-        bound._reach = particles.narrowest / 2
-        bound._elapsed, bound._strides = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
-        return bound
+    def build(self, system: System, field: ExternalField) -> AdaptiveEulerStepper:
+        """Make the stepper for a system; no step is longer than its `dt`."""
+        return AdaptiveEulerStepper(self, system, field)
+
+
+class AdaptiveEulerStepper(Stepper):
+    """Euler steps of the particles of a system, as long as the fastest particle allows."""
+
+    def __init__(self, integrator: AdaptiveEuler, system: System, field: ExternalField):
+        super().__init__(integrator, system, field)
+        backend = system.backend
+        self._most, self._is_known = backend.zeros(2, np.float64), False
+        self._reach = system.particles.narrowest / 2
+        self._elapsed, self._step_times = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
 
     def time(self, step: int) -> float:
-        """Time passed, in time units."""
+        """Return the time passed, in time units, whatever the number of steps."""
         return float(self._backend.download(self._elapsed)[0])
 
-    def stride(self, speed: float) -> float:
-        """As the step is found."""
+    def time_of_step(self, speed: float) -> float:
+        """Return the time by which a step moves the particles: at most that in which the fastest moves a radius."""
         return min(self._dt, self._reach / speed) if speed > 0 else self._dt
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """The time passed."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the time passed: `elapsed`, (1,) float64."""
         return {"elapsed": self._backend.download(self._elapsed)}
 
-    def remember(self, memory: Mapping[str, np.ndarray]) -> None:
-        """The time passed.
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume at the time passed.
 
         Raises:
-            ValueError: it is no time.
+            ValueError: `elapsed` is missing or no time.
         """
-        found = memory.get("elapsed")
+        found = state.get("elapsed")
         if found is None or found.shape != (1,) or found.dtype != np.float64 or not 0 <= found[0] < np.inf:
             raise ValueError(f"elapsed = {found!r}; allowed: (1,) float64, finite and not negative")
         self._elapsed[...] = self._backend.upload(found)
 
-    def push(self, force: Array, step: int, ahead: float = 0.0) -> None:
-        """Add what acts from outside at the time passed."""
-        if self._outside.acts:
-            self._outside.at(0.0, elapsed=self._elapsed)
-            self._outside.push(force)
+    def add_external_field(self, force: Array, step: int, ahead: float = 0.0) -> None:
+        """Add gravity and walls, at the time passed, to the force on each particle."""
+        if self._field.acts:
+            self._field.set_time(0.0, elapsed=self._elapsed)
+            self._field.add_forces(force)
 
-    def see_velocities(self, step: int) -> None:
-        """Find what is fastest before a step."""
-        p, turn = self._particles, step % 2
+    def velocities_changed(self, step: int) -> None:
+        """Find the largest speed before a step."""
+        p, turn = self.system.particles, step % 2
         self._backend.fill(self._most[turn : turn + 1], 0)
-        self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self._grid.record, self._most)
+        self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self.system.grid.record, self._most)
         self._is_known = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
-        """Kick and drift, with what acts from outside, and find what is fastest then."""
+        """Kick and drift, gravity and walls included, and find the largest speed after it."""
         if not self._is_known:
-            self.see_velocities(step)
-        p, around, turn = self._particles, self._outside, step % 2
-        around.at(0.0, elapsed=self._elapsed)
+            self.velocities_changed(step)
+        p, around, turn = self.system.particles, self._field, step % 2
+        around.set_time(0.0, elapsed=self._elapsed)
         self._backend.fill(self._most[1 - turn : 2 - turn], 0)
         self._backend.kernels(__name__).kick_and_drift(
             p.n,
@@ -98,22 +101,22 @@ class AdaptiveEuler(Integrator):
             self._reach,
             self._most,
             self._elapsed,
-            self._strides,
+            self._step_times,
             *self._now(step),
-            self._grid.record,
+            self.system.grid.record,
             fault,
         )
 
     def step_times(self, step: int) -> Array:
-        """As they were found."""
-        return self._strides
+        """Return the times of kick and drift, which are equal: (2,) float64 array of the backend."""
+        return self._step_times
 
     def last_drift(self) -> float:
-        """The last step; 0 where none was taken since the simulation was loaded."""
-        return float(self._backend.download(self._strides)[1])
+        """Return the time of the last step; 0 where none was taken since the simulation was loaded."""
+        return float(self._backend.download(self._step_times)[1])
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """The velocities as they are."""
+        """Return the velocities as they are."""
         return self._kicked(force, 0.0)
 
 

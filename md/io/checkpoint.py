@@ -1,16 +1,15 @@
 """Checkpoints: all that a run needs to go on, to the last bit, in one file that runs no code.
 
-What a file holds: numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` say what
-it is; `config` is JSON, with the choices of the simulation (`md.simulation.config`), box, step and energy of the start;
-`pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator keeps it (that of
-`velocity_verlet` stands half a step behind), and in a file of version 3 there may be `radius` too;
-`reorder_*` is the memory of the reorder and its schedule, `integrator_*` that of the integrator,
-`surroundings_*` that of each surrounding by its number. It holds no structure of a
-search, nor what it planned: saving makes the search forget (`Search.forget`), so that the run that goes on
-and the one that is loaded begin anew alike.
+A file holds numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` identify it;
+`config` is JSON, with the choices of the simulation (`md.simulation.config`), box, step, energy of the start and
+version of the package; `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator
+stores it (that of `velocity_verlet` is half a step behind), and in a file of version 3 there may be `radius` too;
+`integrator_*`, `reorder_*` and `surroundings_*` are the `state_dict` of these parts, of a boundary with its
+number. A file holds neither the structure of a search nor its plan: saving resets the search (`Search.reset`), so
+that the run that is saved and the one that is loaded go on alike.
 
-What a file may ask for: its arrays are not compressed, so that they take no more memory than the file has
-bytes; an entry that no checkpoint has is refused by name.
+The arrays are not compressed, so that they take no more memory than the file has bytes. An entry that no
+checkpoint has is refused by name.
 """
 
 from __future__ import annotations
@@ -29,16 +28,15 @@ import numpy as np
 
 from md.checks import host_memory, integer, memory
 from md.checks import path as as_path
-from md.errors import BackendUnavailableError, CheckpointError
-from md.integrate import integrator
+from md.errors import CheckpointError
 from md.io.atomic_write import write_atomically
 from md.particles.box import Box
 from md.particles.state import State
-from md.simulation.config import made, told
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
+PACKAGE = "0.2.0"  # version of this package; files without one were written by 0.1.0
 LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
-MEMORIES = {  # by whose they are, the names that what is in a registry gives its own
+STATES = {  # by part, the names of the arrays that the parts in the registries have
     "integrator": ("elapsed",),
     "reorder": ("applied", "order", "last", "home"),
     "surroundings": ("given", "renewed"),
@@ -80,22 +78,22 @@ class Checkpoint:
         simulation.save(self.path)
 
 
-class Saved(NamedTuple):
+class SavedRun(NamedTuple):
     """What a checkpoint holds.
 
     Attributes:
-        choices: plain data for each argument of `Simulation` that is kept, by `md.simulation.config.told`.
+        choices: plain data of each choice (`md.simulation.config.to_plain`).
         state: the particles in memory order, their velocities as the integrator keeps them.
         step: steps taken so far.
-        start_energy: of `md.simulation.energy_monitor.EnergyMonitor`.
-        memory: of the integrator, of the reorder and of the surroundings, by these words.
+        start_energy: `start` of `md.simulation.energy_monitor.EnergyMonitor`.
+        states: `state_dict` of the integrator, the reorder and the surroundings, by these words.
     """
 
     choices: dict[str, Any]
     state: State
     step: int
     start_energy: float | None
-    memory: dict[str, dict[str, np.ndarray]]
+    states: dict[str, dict[str, np.ndarray]]
 
     def write(self, path: str | Path) -> None:
         """Put the file in its place, once it is whole and on the disk.
@@ -104,7 +102,7 @@ class Saved(NamedTuple):
             OSError: it cannot be written; what was there is as it was.
         """
         state = self.state
-        choices = {name: told for name, told in self.choices.items() if name != "surroundings" or told}
+        choices = {name: plain for name, plain in self.choices.items() if name != "surroundings" or plain}
         later = state.radius is not None or any(state.box.open) or "surroundings" in choices
         version = LATER if later else VERSION
         config = {
@@ -113,17 +111,18 @@ class Saved(NamedTuple):
             "step": self.step,
             "start_energy": self.start_energy,
             "sized": state.radius is not None,
+            "package": PACKAGE,
         }
         arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
         if state.radius is not None:
             arrays["radius"] = state.radius
-        for whose in MEMORIES:
-            arrays |= {f"{whose}_{name}": array for name, array in self.memory[whose].items()}
+        for part in STATES:
+            arrays |= {f"{part}_{name}": array for name, array in self.states.get(part, {}).items()}
         arrays |= {"format": FORMAT, "version": version, "config": json.dumps(config)}
         write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
     @classmethod
-    def read(cls, path: str | Path) -> Saved:
+    def read(cls, path: str | Path) -> SavedRun:
         """Read a file.
 
         Raises:
@@ -174,58 +173,13 @@ class Saved(NamedTuple):
             state = State(arrays["pos"], arrays["vel"], box, arrays["id"], arrays.get("radius"))
         except ValueError as error:
             raise CheckpointError(f"{path}: {error}; the file is damaged") from error
-        memory = {
-            whose: {
-                name.removeprefix(f"{whose}_"): arrays[name]
-                for name in arrays
-                if name.startswith(f"{whose}_")
+        states = {
+            part: {
+                name.removeprefix(f"{part}_"): arrays[name] for name in arrays if name.startswith(f"{part}_")
             }
-            for whose in MEMORIES
+            for part in STATES
         }
-        return cls(choices, state, step, energy, memory)
-
-    def choose(self, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of the simulation.
-
-        Args:
-            path: of the file, for messages.
-            instead: those that take the place of what the file says.
-
-        Raises:
-            CheckpointError: what the file says cannot be made here.
-            BackendUnavailableError: the file's backend is not there.
-            ValueError: an argument that the file does not hold, or that cannot be another.
-        """
-        free = [slot for slot in self.choices if slot not in ("dt", "precision")]
-        for name in instead:
-            if name not in free:
-                raise ValueError(
-                    f"{name} = {instead[name]!r} in place of what {path} says; allowed: {', '.join(free)}"
-                )
-        given = instead.get("integrator")
-        given = integrator(given) if isinstance(given, str) else given
-        theirs = self.choices.get("integrator")
-        if given is not None and "unknown" not in (theirs or {}) and not self.holds("integrator", given):
-            raise ValueError(
-                f"integrator = {given!r} in place of that of {path}: velocities and time are as theirs keeps "
-                "them; allowed: the same; for another begin a Simulation with the `state` of the one loaded"
-            )
-        chosen = dict(instead)
-        for slot in self.choices.keys() - instead.keys():
-            try:
-                chosen[slot] = made(slot, self.choices[slot])
-            except (ValueError, RecursionError) as error:
-                raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
-            except BackendUnavailableError as error:
-                raise BackendUnavailableError(
-                    f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which "
-                    "goes on here, where sums round differently"
-                ) from error
-        return chosen
-
-    def holds(self, slot: str, choice: Any) -> bool:
-        """Whether this is the choice that was saved."""
-        return (told(slot, choice) or None) == (self.choices.get(slot) or None)
+        return cls(choices, state, step, energy, states)
 
 
 @contextmanager
@@ -245,11 +199,6 @@ def blamed_on(path: str | Path):
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         remedy = "" if "allowed" in str(error) else "; allowed: what `save` writes; the file is damaged"
         raise CheckpointError(f"{path} makes no simulation: {error}{remedy}") from error
-
-
-def described(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a simulation as plain data."""
-    return {slot: told(slot, choice) for slot, choice in choices.items()}
 
 
 def _number(plain: dict[str, Any]) -> Any:
@@ -272,7 +221,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             with np.load(raw, allow_pickle=False) as file:
                 sized = _version(path, file) == LATER and "radius" in file.files
                 names = {"config", "pos", "vel", "id", *(("radius",) if sized else ())} | {
-                    name for name in file.files if name.startswith(tuple(f"{whose}_" for whose in MEMORIES))
+                    name for name in file.files if name.startswith(tuple(f"{part}_" for part in STATES))
                 }
                 for name in file.files:
                     if name not in names and name not in ("format", "version"):
@@ -328,15 +277,15 @@ def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
 def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
     """Refuse what no memory has. Of a choice that is in no registry, the names are its own."""
     around = choices.get("surroundings")
-    for whose, names in MEMORIES.items():
-        if not _registered(choices.get(whose)):
+    for part, names in STATES.items():
+        if not _registered(choices.get(part)):
             continue
-        if whose == "surroundings":
+        if part == "surroundings":
             count = len(around) if isinstance(around, list) else 0
             names = [f"{k}_{name}" for k in range(count) for name in names]
-        allowed = {f"{whose}_{name}" for name in names}
+        allowed = {f"{part}_{name}" for name in names}
         for name in arrays:
-            if name.startswith(f"{whose}_") and name not in allowed:
+            if name.startswith(f"{part}_") and name not in allowed:
                 raise _other(path, name)
 
 
@@ -365,10 +314,18 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     _require(path, "version", version, good, "an integer")
     if version not in (VERSION, LATER):
         raise CheckpointError(
-            f"{path} is of version {version}; allowed: {VERSION}, {LATER}, which this package reads; "
-            + ("update it" if version > VERSION else "go on with the package that wrote it")
+            f"{path} is of version {version}, written by spatial-locality {_writer(file)}; allowed: {VERSION}, "
+            f"{LATER}, which version {PACKAGE} of the package reads; load it with the version that wrote it"
         )
     return int(version)
+
+
+def _writer(file: Mapping[str, np.ndarray]) -> str:
+    """Version of the package that wrote a file: 0.1.0 if the file has none."""
+    try:
+        return f"{json.loads(str(file['config']))['package']:.20}"
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return "0.1.0"
 
 
 def _require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:

@@ -8,6 +8,7 @@ from md.backend.prelude import add_scaled, dot, load, sub, zero
 from md.laws.friction import FrictionalSpringDashpot
 from md.laws.pair import PairLaw, pair_function
 from md.laws.spring_dashpot import SpringDashpot
+from md.registry import Registry
 
 __all__ = [
     "LAWS",
@@ -18,11 +19,14 @@ __all__ = [
     "dot",
     "load",
     "pair_function",
+    "register",
     "sub",
     "zero",
 ]
 
-LAWS: dict[str, type] = {  # frozen dataclasses
-    "spring_dashpot": SpringDashpot,
-    "frictional_spring_dashpot": FrictionalSpringDashpot,
-}
+LAWS = Registry(  # frozen dataclasses
+    "law",
+    None,
+    {"spring_dashpot": SpringDashpot, "frictional_spring_dashpot": FrictionalSpringDashpot},
+)
+register = LAWS.register

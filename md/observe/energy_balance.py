@@ -42,7 +42,7 @@ class EnergyBalance:
 
     def report(self, simulation: Simulation) -> None:
         """Look at a simulation."""
-        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
+        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
         law, p, backend = inside.law, inside.particles, inside.backend
         if type(law) is not SpringDashpot:
             raise ValueError(f"no energy balance of {law}; allowed: a SpringDashpot")

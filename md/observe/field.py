@@ -65,7 +65,7 @@ def field(simulation: Simulation, cells: int | Sequence[int]) -> Field:
             than forces.
         SimulationFault: the run has ended with it.
     """
-    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
     return _field(inside.step, inside.time, _sums(inside, cells), 1, inside.particles.box)
 
 
@@ -79,7 +79,7 @@ def virial(simulation: Simulation) -> np.ndarray:
         ValueError: particles of given radius, or a law that sums other things than forces.
         SimulationFault: the run has ended with it.
     """
-    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
     law, slots = _pressed(inside)
     found, slots, id = map(inside.backend.download, (law.virial, slots, inside.particles.id))
     return found[np.argsort(id[slots] if len(slots) else id)]
@@ -104,7 +104,7 @@ class Fields:
 
     def report(self, simulation: Simulation) -> None:
         """Add the fields of a simulation as it is."""
-        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
+        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
         sums = _sums(inside, self.cells)
         self._sums = sums if self._looks == 0 else self._sums + sums
         self._looks += 1

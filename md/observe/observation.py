@@ -81,7 +81,7 @@ def look(
         SimulationFault: the run has ended with it.
     """
     profiles = profiles_of(profiles)
-    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").inside()
+    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
     box, n = inside.particles.box, inside.particles.n
     cells, slices = cells_along(cells, box.dim, MOST_BINS), [profile.along(box) for profile in profiles]
     sums = binned(inside, cells)

@@ -1,25 +1,24 @@
 """Reordering particles in memory: along what, when, and what moves. A new trigger is one line here."""
 
-from md.errors import NotYetReordered
+from md.registry import Registry
 from md.reorder.adaptive import Decayed
-from md.reorder.reorder import MODES, Reorder
-from md.reorder.triggers import Every, Moved, Never, Trigger
+from md.reorder.reorder import MODES, ActiveReorder, Reorder
+from md.reorder.triggers import ActiveTrigger, Every, Moved, Never, RunTrigger, Trigger
 
 __all__ = [
     "MODES",
-    "SCHEDULES",
+    "TRIGGERS",
+    "ActiveReorder",
+    "ActiveTrigger",
     "Decayed",
     "Every",
     "Moved",
     "Never",
-    "NotYetReordered",
     "Reorder",
-    "Schedule",
+    "RunTrigger",
+    "Trigger",
+    "register",
 ]
 
-TRIGGERS: dict[str, type[Trigger]] = {
-    "never": Never,
-    "every": Every,
-    "moved": Moved,
-    "decayed": Decayed,
-}
+TRIGGERS = Registry("trigger", None, {"never": Never, "every": Every, "moved": Moved, "decayed": Decayed})
+register = TRIGGERS.register

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from md import checks
-from md.backend import Backend, Cpu, Timings
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.backend import Backend, Cpu
 from md.particles.cell_sort import CellSort
-from md.reorder.triggers import RunTrigger, RunView, Trigger
-from md.search.base import Search
+from md.particles.system import System
+from md.reorder.triggers import RunTrigger, Trigger, active
+from md.search.base import Search, SearchConfig
 from md.search.sorted_copy import SortedCopySearch
 from sfc import Curve
 
@@ -22,9 +21,9 @@ ROUTES = ("device", "host")
 SCHEDULED = "a function of the step"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reorder:
-    """What order, when, what moves, and where the work is done.
+    """A reorder as a choice: along what order, when, what moves, and where the order is computed.
 
     Args:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
@@ -43,120 +42,125 @@ class Reorder:
             slot order[k]. At every step the phase `build` refreshes the copy from the particles through the
             permutation, and the phase `force` scatters each force through it to its particle's own row. The
             copy takes room for 2 n rows. No fused step: that would move the copy.
-        via: where the order is found. "device": where the particles live; "host": they are copied to the
-            host, sorted and gathered there on all cores, and copied back, as the thesis does. Under
+        via: where the order is computed. "device": where the particles are stored; "host": they are copied to
+            the host, sorted and gathered there on all cores, and copied back, as in [thesis]. Under
             "threads" and "shadow" the positions alone go there, and the permutation comes back.
-
-    Attributes:
-        is_applied: of one that is bound, whether it has ordered the particles since, or gone on from a run.
 
     Raises:
         TypeError: an ordering that is neither a name nor a curve, or a schedule that cannot be called.
-        ValueError: an unknown mode or route, or (when bound to a grid) an unknown ordering.
+        ValueError: an unknown mode or route.
     """
 
     ordering: str | Curve
-    schedule: Trigger
+    schedule: Trigger | RunTrigger
     mode: str = "data"
     via: str = "device"
 
     def __post_init__(self):
-        self.ordering = checks.order_of_cells("ordering of Reorder", self.ordering)
-        self.mode = checks.word("mode of Reorder", self.mode, MODES)
-        self.via = checks.word("via of Reorder", self.via, ROUTES)
+        order = checks.order_of_cells("ordering of Reorder", self.ordering)
+        object.__setattr__(self, "ordering", order)
+        object.__setattr__(self, "mode", checks.word("mode of Reorder", self.mode, MODES))
+        object.__setattr__(self, "via", checks.word("via of Reorder", self.via, ROUTES))
         if isinstance(self.schedule, type):
             raise checks.refuse_class("schedule", self.schedule, SCHEDULED, "make one: md.Every(500)")
-        checks.function("schedule", self.schedule, SCHEDULED, "such as md.Every(500)")
+        if not isinstance(self.schedule, RunTrigger):
+            checks.function("schedule", self.schedule, SCHEDULED, "such as md.Every(500)")
 
-    def bind(self, particles: ParticleArrays, grid: CellGrid, backend: Backend, timings: Timings) -> Reorder:
-        """A copy that reorders these particles, with its rank table and buffers allocated."""
-        bound = copy.copy(self)
-        bound.is_applied = False
-        bound._particles, bound._grid, bound._backend = particles, grid, backend
-        place = backend if self.via == "device" else Cpu()
-        bound._place, bound._sort = place, CellSort(self.ordering, particles.n, grid, place)
-        if self.mode != "data":
-            bound._order = bound._sort.order if place is backend else backend.empty(particles.n, np.int32)
-            bound._order[...] = backend.upload(np.arange(particles.n, dtype=np.int32))
-        if isinstance(self.schedule, RunTrigger):
-            bound.schedule = self.schedule.bind(RunView(particles, grid, backend, timings))
-        return bound
-
-    @property
-    def needs_times(self) -> bool:
-        """Whether the schedule goes by the times of phases, or of pieces of fused steps."""
-        return isinstance(self.schedule, RunTrigger) and self.schedule.times
-
-    def steps_to_next(self, step: int, most: int) -> int:
-        """How many steps may be taken, from this one on, before the schedule has to be asked again.
-
-        Args:
-            step: for which it was just asked.
-            most: no more than so many; it is asked for each of them.
-        """
-        if isinstance(self.schedule, RunTrigger):
-            return self.schedule.steps_to_next(step, most)
-        return next((k for k in range(1, most) if self.schedule(step + k)), most)
-
-    def bind_search(self, search: Search) -> Search:
-        """The search bound to the particles, such that it follows the order of this mode."""
-        if self.mode == "threads":
-            self._particles.work = self._order
-        elif self.mode == "shadow":
-            search = SortedCopySearch(search, self._order)
-        return search.bind(self._particles, self._grid, self._backend)
-
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """Host arrays of what outlives a step beside the particles, for `remember`."""
-        kept = {"applied": np.array([self.is_applied], np.int32)}
-        if self.mode != "data":
-            kept["order"] = self._backend.download(self._order)
-        if isinstance(self.schedule, RunTrigger):
-            kept |= self.schedule.memory
-        return kept
-
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """Go on as another one that was bound to this run would.
-
-        Args:
-            memory: of the other.
+    def build(self, system: System) -> ActiveReorder:
+        """Make the reorder of the particles of a system, with its rank table and buffers allocated.
 
         Raises:
-            ValueError: it is none.
+            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
         """
-        if self.mode != "data":
-            order, n = memory.get("order"), self._particles.n
+        return ActiveReorder(self, system)
+
+
+class ActiveReorder:
+    """A reorder of the particles of a system.
+
+    Args:
+        config: the choice.
+        system: shared state of the simulation.
+
+    Attributes:
+        config: the choice.
+        trigger: decides at which steps to reorder; its `interval` is what a self-tuning one has chosen.
+        steps: numbers of the steps before which the particles were reordered, since this was made.
+        is_applied: whether the particles have been reordered, here or in the run that this one resumes.
+    """
+
+    def __init__(self, config: Reorder, system: System):
+        self.config, self.is_applied = config, False
+        self.steps: list[int] = []
+        self._system, self._backend = system, system.backend
+        self._place: Backend = system.backend if config.via == "device" else Cpu()
+        self._sort = CellSort(config.ordering, system.n_rows, system.grid, self._place)
+        if config.mode != "data":
+            empty = system.backend.empty(system.n_rows, np.int32)
+            self._order = self._sort.order if self._place is system.backend else empty
+            self._order[...] = system.backend.upload(np.arange(system.n_rows, dtype=np.int32))
+        self.trigger = active(config.schedule, system)
+
+    def __repr__(self) -> str:
+        return f"<ActiveReorder of {self.config!r}, {len(self.steps)} times so far>"
+
+    def build_search(self, config: SearchConfig) -> Search:
+        """Make the search that follows the order of this reorder's mode.
+
+        Raises:
+            ValueError: parameters of the search that do not fit the box.
+        """
+        if self.config.mode == "shadow":
+            return SortedCopySearch(config, self._system, self._order)
+        if self.config.mode == "threads":
+            self._system.particles.work = self._order
+        return config.build(self._system)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return what a run needs to resume: name -> array on the host."""
+        state = {"applied": np.array([self.is_applied], np.int32)}
+        if self.config.mode != "data":
+            state["order"] = self._backend.download(self._order)
+        return state | self.trigger.state_dict()
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what `state_dict` of another reorder of this choice gave.
+
+        Raises:
+            ValueError: an entry is missing or of another kind.
+        """
+        if self.config.mode != "data":
+            order, n = state.get("order"), self._system.n_rows
             if order is None or order.dtype != np.int32 or not np.array_equal(np.sort(order), np.arange(n)):
                 raise ValueError(f"order {order!r:.100}; allowed: a permutation of {n} slots, int32")
             self._order[...] = self._backend.upload(order)
-        applied = memory.get("applied", np.ones(1, np.int32))  # older files do not tell
+        applied = state.get("applied", np.ones(1, np.int32))  # older files do not have it
         if applied.dtype != np.int32 or applied.shape != (1,) or applied[0] not in (0, 1):
             raise ValueError(f"applied {applied!r:.100}; allowed: 0 or 1, int32, shape (1,)")
         self.is_applied = bool(applied[0])
-        if isinstance(self.schedule, RunTrigger):
-            self.schedule.remember(memory)
+        self.trigger.load_state(state)
 
     def apply(self, step: int) -> None:
-        """Sort by the rank of the cell; stable, so particles of one cell keep their order in memory."""
+        """Sort by the rank of the cell, before a step; stable: particles of one cell keep their order."""
         self.is_applied = True
-        if self.mode == "data":
+        self.steps.append(step)
+        if self.config.mode == "data":
             self._move()
         else:
-            self._find()
-        if isinstance(self.schedule, RunTrigger):
-            self.schedule.reordered(step)
+            self._find_order()
+        self.trigger.reordered(step)
 
     def _move(self) -> None:
-        particles = self._particles
-        if self._place is not self._backend:
-            particles = particles.on(self._place)
-        self._sort.apply(particles)
-        if particles is not self._particles:
-            self._particles.take_from(particles)
+        particles = self._system.particles
+        if self._place is self._backend:
+            self._sort.apply(particles)
+        else:
+            elsewhere = particles.on(self._place)
+            self._sort.apply(elsewhere)
+            particles.take_from(elsewhere)
 
-    def _find(self) -> None:
-        pos, backend = self._particles.pos, self._backend
+    def _find_order(self) -> None:
+        pos, backend = self._system.particles.pos, self._backend
         if self._place is backend:
             self._sort.find(pos)
         else:

@@ -1,90 +1,96 @@
-"""When to reorder: a boolean function of the step, which may look at the run. A new one is one line here.
+"""When to reorder: a boolean function of the step, or of the run. A new trigger is a class here or your own.
 
-Contract. A schedule is called before every step. A `RunTrigger` one is bound to the run first, and told of
-every reorder. What it goes by beside the step is its `memory`, which a checkpoint holds.
+Contract. A trigger is called before every step and returns whether to reorder. A function of the step alone is one
+as it is. A trigger that reads the run is two classes: the choice (`RunTrigger`), plain parameters, and the
+`ActiveTrigger` that its `build(system)` makes, which is also called at every reorder. What an active trigger
+decides by, besides the step, is its `state_dict`, which a checkpoint holds.
 """
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Protocol
 
 import numba
 import numpy as np
 
 from md import checks
-from md.backend import Backend, Timings
 from md.backend.prelude import cell_number, home_cell, load
-from md.particles.arrays import ParticleArrays
-from md.particles.cell_grid import CellGrid
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
 from sfc.compile import kernel
 
 
-class RunView(NamedTuple):
-    """What a schedule may look at.
+class Trigger(Protocol):
+    """A function that returns, at each step, whether to reorder."""
 
-    Attributes:
-        particles: on their backend.
-        grid: the search's cells.
-        backend: of the particles.
-        timings: of the simulation.
-    """
+    def __call__(self, step: int) -> bool:
+        """Return whether to reorder before this step, counted from 0.
 
-    particles: ParticleArrays
-    grid: CellGrid
-    backend: Backend
-    timings: Timings
+        It may be called for steps ahead, and for one step twice.
+        """
 
 
 class RunTrigger(ABC):
-    """Base of the schedules that look at the run. They reorder at the first step, and then for a reason.
+    """A trigger that reads the run, as a choice: plain parameters. It reorders at the first step."""
+
+    @abstractmethod
+    def build(self, system: System) -> ActiveTrigger:
+        """Make the trigger for a system."""
+
+
+class ActiveTrigger(ABC):
+    """A trigger that reads the run of a system.
+
+    Args:
+        system: shared state of the simulation.
 
     Attributes:
-        times: whether it goes by the times of phases, or of fused steps that a device takes in pieces.
+        capabilities: whether the trigger needs the times of phases, or of captured steps.
+        interval: steps between two reorders that the trigger has chosen by itself; None if it chooses none.
     """
 
-    times: ClassVar[bool] = False
+    capabilities: Capabilities = Capabilities()
 
-    def bind(self, run: RunView) -> RunTrigger:
-        """A copy that watches a run."""
-        bound = copy.copy(self)
-        bound._run, bound._last = run, None
-        return bound
+    def __init__(self, system: System):
+        self._system = system
+        self._last: int | None = None
+
+    @property
+    def interval(self) -> int | None:
+        """Steps between two reorders that the trigger has chosen by itself; None if it chooses none."""
+        return None
 
     def reordered(self, step: int) -> None:
-        """Take note that the particles were just reordered, before this step."""
+        """Record that the particles were just reordered, before this step."""
         self._last = step
 
     def __call__(self, step: int) -> bool:
-        """Whether there is reason to reorder before this step."""
-        return self._last is None or (step > self._last and self._is_due(step))
+        """Return whether to reorder before this step: at the first, and then if `is_due`."""
+        return self._last is None or (step > self._last and self.is_due(step))
 
     def steps_to_next(self, step: int, most: int) -> int:
-        """How many steps may be taken, from this one on, before it has to be asked again: 1.
+        """Return how many steps may be taken, from this one on, before the trigger has to be called again.
 
         Args:
-            step: for which it was just asked, or the particles reordered.
-            most: no more than so many.
+            step: for which it was just called, or the particles reordered.
+            most: upper bound.
         """
         return 1
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """Host arrays of what the schedule goes by, for `remember`; none before the first reorder."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return what the trigger decides by: name -> array on the host; none before the first reorder."""
         return {} if self._last is None else {"last": np.array(self._last)}
 
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """Go on as another one that watched this run would.
-
-        Args:
-            memory: of the other.
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what `state_dict` of another trigger of this kind gave.
 
         Raises:
-            ValueError: it is none.
+            ValueError: an entry of another kind.
         """
-        last = memory.get("last")
+        last = state.get("last")
         if last is None:
             return
         if last.shape != () or not np.issubdtype(last.dtype, np.integer) or last < 0:
@@ -92,32 +98,55 @@ class RunTrigger(ABC):
         self._last = int(last)
 
     @abstractmethod
-    def _is_due(self, step: int) -> bool:
-        """Whether there is, some steps after the last reorder."""
+    def is_due(self, step: int) -> bool:
+        """Return whether to reorder before a step that comes after the last reorder."""
 
 
-class Trigger(Protocol):
-    """Anything that can say, at each step, whether to reorder."""
+class StepTrigger(ActiveTrigger):
+    """A function of the step alone as an active trigger.
+
+    Args:
+        system: shared state of the simulation.
+        trigger: the function.
+    """
+
+    def __init__(self, system: System, trigger: Trigger):
+        super().__init__(system)
+        self._trigger = trigger
 
     def __call__(self, step: int) -> bool:
-        """Whether to reorder before this step, counted from 0.
+        """Return what the function does."""
+        return self._trigger(step)
 
-        A function of the step alone, unless it is a `RunTrigger` one: steps may be asked for ahead, and twice.
-        """
+    def is_due(self, step: int) -> bool:
+        """Return what the function does."""
+        return self._trigger(step)
+
+    def reordered(self, step: int) -> None:
+        """Do nothing: the function knows the step alone."""
+
+    def steps_to_next(self, step: int, most: int) -> int:
+        """Return the steps until the function is true again, at most so many."""
+        return next((k for k in range(1, most) if self._trigger(step + k)), most)
+
+
+def active(trigger: Trigger | RunTrigger, system: System) -> ActiveTrigger:
+    """Return the active trigger of a choice, for a system."""
+    return trigger.build(system) if isinstance(trigger, RunTrigger) else StepTrigger(system, trigger)
 
 
 @dataclass(frozen=True)
 class Never:
-    """At no step."""
+    """Reorder at no step."""
 
     def __call__(self, step: int) -> bool:
-        """False."""
+        """Return False."""
         return False
 
 
 @dataclass(frozen=True)
 class Every:
-    """At step 0 and every `interval` steps after.
+    """Reorder at step 0 and every `interval` steps after.
 
     Args:
         interval: steps between reorders, at least 1.
@@ -134,16 +163,17 @@ class Every:
         object.__setattr__(self, "interval", interval)
 
     def __call__(self, step: int) -> bool:
-        """Whether the step is a multiple of the interval."""
+        """Return whether the step is a multiple of the interval."""
         return step % self.interval == 0
 
 
+@dataclass(frozen=True)
 class Moved(RunTrigger):
-    """When a share of the particles has left the cell that it was sorted by.
+    """Reorder when a share of the particles has left the cell that it was sorted by.
 
     Args:
         fraction: of the particles, 0 < fraction <= 1.
-        interval: steps from one look to the next; a look is a pass over the positions, and on a device the
+        interval: steps from one check to the next; a check is a pass over the positions, and on a device the
             host waits for it.
 
     Raises:
@@ -151,50 +181,64 @@ class Moved(RunTrigger):
         ValueError: a fraction outside its range, or an interval below 1.
     """
 
-    def __init__(self, fraction: float, interval: int = 10):
-        self.fraction = checks.number("fraction of Moved", fraction, above=0, high=1, unit="of the particles")
-        self.interval = checks.integer("interval of Moved", interval, unit="steps")
+    fraction: float
+    interval: int = 10
 
-    def __repr__(self) -> str:
-        return f"Moved(fraction={self.fraction}, interval={self.interval})"
+    def __post_init__(self):
+        fraction = checks.number("fraction of Moved", self.fraction, above=0, high=1, unit="of the particles")
+        interval = checks.integer("interval of Moved", self.interval, unit="steps")
+        object.__setattr__(self, "fraction", fraction)
+        object.__setattr__(self, "interval", interval)
 
-    def bind(self, run: RunView) -> Moved:
-        """A copy that watches a run."""
-        bound = super().bind(run)
-        bound._home = run.backend.empty(run.particles.n, np.int32)
-        bound._none = run.backend.empty(0, np.int32)
-        bound._away = run.backend.zeros(1, np.int32)
-        return bound
+    def build(self, system: System) -> MovedTrigger:
+        """Make the trigger for a system."""
+        return MovedTrigger(self, system)
+
+
+class MovedTrigger(ActiveTrigger):
+    """The trigger `Moved` of a system: keeps the cell in which each particle was at the last reorder."""
+
+    def __init__(self, config: Moved, system: System):
+        super().__init__(system)
+        self._config, backend = config, system.backend
+        self._home = backend.empty(system.n_rows, np.int32)
+        self._none = backend.empty(0, np.int32)
+        self._away = backend.zeros(1, np.int32)
 
     def reordered(self, step: int) -> None:
-        """Note the cell of every particle."""
+        """Record the cell of every particle."""
         super().reordered(step)
-        self._run.grid.keys(self._run.particles.pos, self._none, self._home)
+        self._system.grid.keys(self._system.particles.pos, self._none, self._home)
 
-    @property
-    def memory(self) -> dict[str, np.ndarray]:
-        """With the cell of every particle then."""
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the step of the last reorder, and the cell of every particle then."""
         if self._last is None:
             return {}
-        return super().memory | {"home": self._run.backend.download(self._home)}
+        return super().state_dict() | {"home": self._system.backend.download(self._home)}
 
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """As `RunTrigger.remember`."""
-        super().remember(memory)
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what `state_dict` of another trigger of this kind gave.
+
+        Raises:
+            ValueError: an entry of another kind.
+        """
+        super().load_state(state)
         if self._last is None:
             return
-        home = memory.get("home")
+        home = state.get("home")
         if home is None or home.shape != self._home.shape or home.dtype != np.int32:
             raise ValueError(f"home cells {home!r:.100}; allowed: {len(self._home)} of int32, one a particle")
-        self._home[...] = self._run.backend.upload(home)
+        self._home[...] = self._system.backend.upload(home)
 
-    def _is_due(self, step: int) -> bool:
-        if (step - self._last) % self.interval:
+    def is_due(self, step: int) -> bool:
+        """Return whether so many particles have left their cell; checked at intervals."""
+        assert self._last is not None
+        if (step - self._last) % self._config.interval:
             return False
-        particles, grid, backend, _ = self._run
+        particles, grid, backend = self._system.particles, self._system.grid, self._system.backend
         backend.fill(self._away, 0)
         backend.kernels(__name__).stray(particles.n, particles.pos, self._home, grid.record, self._away)
-        return int(backend.download(self._away)[0]) >= self.fraction * max(particles.n, 1)
+        return int(backend.download(self._away)[0]) >= self._config.fraction * max(particles.n, 1)
 
 
 @kernel(parallel=True)

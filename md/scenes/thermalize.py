@@ -113,6 +113,6 @@ def _relaxed(state: State, backend: str) -> np.ndarray:
 def _simulation(state: State, law: SpringDashpot, dt: float, integrator: str, backend: str) -> Simulation:
     """A simulation that repeats bit for bit on its backend, so that a seed names one state."""
     options = {"dt": dt, "integrator": integrator, "backend": get(backend), "precision": "float32"}
-    if options["backend"].name in Linked.repeats_on:
+    if options["backend"].name in Linked.capabilities.bitwise_on:
         return Simulation(state, law, search="linked", reorder=Reorder("row", Every(20)), **options)
     return Simulation(state, law, search="coherent", **options)

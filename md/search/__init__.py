@@ -1,12 +1,14 @@
-"""Neighbour searches. A new one is its own file (pair) and one line here."""
+"""Neighbour searches. A new one is its own file (pair) and one line here, or `register`ed by its user."""
 
 from md import checks
-from md.search.base import Search, StepPlan
+from md.registry import Registry
+from md.search.base import Search, SearchConfig
 from md.search.bvh.lbvh import Lbvh
 from md.search.bvh.reflexive import Reflexive
 from md.search.coherent import Coherent
 from md.search.linked import Linked
 from md.search.naive import Naive
+from md.search.rebuild import RebuildPolicy, StepPlan
 from md.search.scattered import Scattered
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet
@@ -17,34 +19,42 @@ __all__ = [
     "Lbvh",
     "Linked",
     "Naive",
+    "RebuildPolicy",
     "Reflexive",
     "Scattered",
     "Search",
+    "SearchConfig",
     "StepPlan",
     "Tiles",
     "Verlet",
+    "register",
     "search",
 ]
 
-SEARCHES: dict[str, type[Search]] = {
-    "naive": Naive,
-    "linked": Linked,
-    "scattered": Scattered,
-    "coherent": Coherent,
-    "tiles": Tiles,
-    "verlet": Verlet,
-    "lbvh": Lbvh,
-    "reflexive": Reflexive,
-}
+SEARCHES = Registry(
+    "search",
+    SearchConfig,
+    {
+        "naive": Naive,
+        "linked": Linked,
+        "scattered": Scattered,
+        "coherent": Coherent,
+        "tiles": Tiles,
+        "verlet": Verlet,
+        "lbvh": Lbvh,
+        "reflexive": Reflexive,
+    },
+)
+register = SEARCHES.register
 
 
-def search(choice: str | Search) -> Search:
-    """A search by name, or a configured one as it is.
+def search(choice: str | SearchConfig) -> SearchConfig:
+    """Return the search of a name with its defaults, or a configured one as it is.
 
     Raises:
         TypeError: neither a name nor a search.
         ValueError: an unknown name; lists those known.
     """
-    if isinstance(choice, Search):
+    if isinstance(choice, SearchConfig):
         return choice
     return SEARCHES[checks.word("search", choice, SEARCHES, "or a search, such as md.search.Verlet()")]()

@@ -4,9 +4,14 @@ The cells may stand in any order. Green, Particle Simulation using CUDA, NVIDIA 
 seed 004.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import numba
 
 from md import checks
+from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -17,33 +22,56 @@ from md.backend.prelude import (
     neighbour_rows,
 )
 from md.laws.pair import initial, interact, result
+from md.particles.capabilities import Capabilities
 from md.particles.cell_sort import CellSort
-from md.search.base import Search
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc import Curve
 from sfc.compile import kernel
 
 
-class Coherent(Search):
-    """Counting sort by the rank of the cell, then contiguous stretches.
+@dataclass(frozen=True)
+class Coherent(SearchConfig):
+    """Counting sort of the particles by the rank of their cell at every step: partners lie in few stretches.
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve.
     """
 
     name = "coherent"
-    sorts_data = True
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    cell_order: str | Curve = "row"
 
-    def __init__(self, cell_order: str | Curve = "row"):
-        self.cell_order = checks.order_of_cells("cell_order of Coherent", cell_order)
+    def __post_init__(self):
+        object.__setattr__(
+            self, "cell_order", checks.order_of_cells("cell_order of Coherent", self.cell_order)
+        )
 
-    def _allocate(self) -> None:
-        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
+    def build(self, system: System) -> CoherentSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+        """
+        return CoherentSearch(self, system)
+
+
+class CoherentSearch(Search):
+    """Particles sorted by cell."""
+
+    def __init__(self, config: Coherent, system: System):
+        super().__init__(config, system)
+        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
         """Sort the particles by the rank of their cell and move them there."""
         self._sort.apply(self.particles)
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array]:
+        """Return the start of each cell's stretch and the rank of each cell."""
         return self._sort.start, self._sort.rank
 
 

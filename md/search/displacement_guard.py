@@ -1,8 +1,9 @@
-"""How long a search's structure holds, for fused steps that a device takes before the host has looked.
+"""Displacement guard: stops fused steps on a device once a particle may have moved too far since the last build.
 
-Contract. Every fused step is told a `DisplacementGuard`. From it the step adds up how far the fastest particle can have
-gone since the structure was built. Where that is too far nothing moves, in this step and all after it, until
-the structure is built anew; the step counts itself in `halted_steps`.
+A device takes fused steps before the host has read how far particles moved. Each fused step reads a
+`DisplacementGuard` and sums an upper bound of the distance that the fastest particle has travelled since the
+structure was built. Once that is no longer less than the limit, no particle moves, in this step and in all later
+ones, until the structure is rebuilt; each such step counts itself in `halted_steps`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from md.backend.base import Array
 
 
 class DisplacementGuard(NamedTuple):
-    """What a fused step is told of the structure it works on.
+    """What a fused step reads of the structure that it uses.
 
     A step reads entry `turn` of `fastest` and `travelled` (`turn` of `md.integrate.fused.KickDrift`) and writes
     the other.
@@ -24,12 +25,12 @@ class DisplacementGuard(NamedTuple):
     Attributes:
         fastest: (2,) uint64. The lower half is a float32: the square of the largest speed in the step before,
             rounded up, or somewhat more. The upper half counts steps, so that what is newer is larger. (0,)
-            for a structure that is built at every step: nothing is added up, and nothing halts.
-        travelled: (2,) float32, how far the fastest can have gone from the build to the step before. Who builds
-            sets all bits of both; or both to infinity, to halt the steps.
-        halted_steps: (1,) int32, steps that were halted.
-        limit: how far a particle may go, in d.
-        rounding: how much farther than its speed says a step may take a particle, by rounding, in d.
+            for a structure that is rebuilt at every step: nothing is summed, and no step halts.
+        travelled: (2,) float32, bound of the distance travelled from the build to the step before, in d. A build
+            sets all bits of both entries; or both to infinity, to halt the steps.
+        halted_steps: (1,) int32, number of steps that were halted.
+        limit: how far a particle may move, in d.
+        rounding: by how much more than speed times time a step may move a particle, by rounding, in d.
     """
 
     fastest: Array
@@ -40,6 +41,6 @@ class DisplacementGuard(NamedTuple):
 
 
 def unguarded(backend: Backend) -> DisplacementGuard:
-    """The pace of a structure that is built at every step."""
+    """Return the guard of a structure that is rebuilt at every step: it halts nothing."""
     none = [backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32)]
     return DisplacementGuard(*none, np.float32(np.inf), np.float32(0))

@@ -5,9 +5,14 @@ this is the search on which the thesis's claims are measured. Hockney and Eastwo
 Using Particles (1981), 8.4; seed 003, appendix.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import numba
 import numpy as np
 
+from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
     cell_number,
@@ -20,11 +25,14 @@ from md.backend.prelude import (
     slot_of,
 )
 from md.laws.pair import initial, interact, result
-from md.search.base import Search
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc.compile import kernel
 
 
-class Linked(Search):
+@dataclass(frozen=True)
+class Linked(SearchConfig):
     """Linked cell lists, rebuilt at every step; the particles do not move in memory.
 
     On the CPU each list is in memory order, so runs repeat bit for bit. On a device the lists are linked by
@@ -32,9 +40,22 @@ class Linked(Search):
     """
 
     name = "linked"
-    repeats_on = ("cpu",)
+    capabilities = Capabilities(fusable=True, capturable=True, bitwise_on=("cpu",))
 
-    def _allocate(self) -> None:
+    def build(self, system: System) -> LinkedSearch:
+        """Make the search for a system, with one head a cell and one link a particle.
+
+        Raises:
+            ValueError: more cells than there is memory for.
+        """
+        return LinkedSearch(self, system)
+
+
+class LinkedSearch(Search):
+    """Linked cell lists over the particles of a system."""
+
+    def __init__(self, config: Linked, system: System):
+        super().__init__(config, system)
         backend, n = self.backend, self.particles.n
         self.grid.require_memory(4, backend.free_memory)
         self._keys = backend.empty(n, np.int32)
@@ -49,7 +70,8 @@ class Linked(Search):
             particles.n, particles.pos, self.grid.record, self._keys, self._head, self._next, backend.workers
         )
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array]:
+        """Return the head of each cell's list and the link of each particle."""
         return self._head, self._next
 
 

@@ -1,25 +1,37 @@
 """All pairs: every particle visits every other. O(n^2), the reference that every search must agree with."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import numba
 
 from md.backend.prelude import displacement, dot, finish, load, slot_of
 from md.laws.pair import initial, interact, result
-from md.search.base import Search
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc.compile import kernel
 
 
-class Naive(Search):
-    """Visit all n - 1 others in memory order; no structure to build."""
+@dataclass(frozen=True)
+class Naive(SearchConfig):
+    """Visit all n - 1 other particles in memory order; there is no structure to build."""
 
     name = "naive"
 
-    def _allocate(self) -> None:
-        pass
+    def build(self, system: System) -> NaiveSearch:
+        """Make the search for a system."""
+        return NaiveSearch(self, system)
+
+
+class NaiveSearch(Search):
+    """All pairs."""
 
     def build(self) -> None:
-        """Nothing to build."""
+        """Do nothing: there is no structure."""
 
-    def _structure(self):
+    def structure(self) -> tuple[()]:
+        """Return no arrays."""
         return ()
 
 

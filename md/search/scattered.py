@@ -5,9 +5,14 @@ Beside `coherent`, which moves the particles, it shows what moving them is worth
 using CUDA, NVIDIA (2010); "uniform grid" in seed 004.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import numba
 
 from md import checks
+from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -20,31 +25,53 @@ from md.backend.prelude import (
 )
 from md.laws.pair import initial, interact, result
 from md.particles.cell_sort import CellSort
-from md.search.base import Search
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc import Curve
 from sfc.compile import kernel
 
 
-class Scattered(Search):
+@dataclass(frozen=True)
+class Scattered(SearchConfig):
     """Counting sort of the slots by the rank of the cell at every step; the particles do not move in memory.
 
     Args:
-        cell_order: order of the cells in the list: a name of `sfc.orderings(dim)` or a curve.
+        cell_order: order of the cells in list: a name of `sfc.orderings(dim)` or a curve.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve.
     """
 
     name = "scattered"
+    cell_order: str | Curve = "row"
 
-    def __init__(self, cell_order: str | Curve = "row"):
-        self.cell_order = checks.order_of_cells("cell_order of Scattered", cell_order)
+    def __post_init__(self):
+        object.__setattr__(
+            self, "cell_order", checks.order_of_cells("cell_order of Scattered", self.cell_order)
+        )
 
-    def _allocate(self) -> None:
-        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
+    def build(self, system: System) -> ScatteredSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+        """
+        return ScatteredSearch(self, system)
+
+
+class ScatteredSearch(Search):
+    """Slots sorted by cell."""
+
+    def __init__(self, config: Scattered, system: System):
+        super().__init__(config, system)
+        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
         """Sort the slots by the rank of their particle's cell."""
         self._sort.find(self.particles.pos)
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array, Array]:
+        """Return the start of each cell's stretch, the rank of each cell, and the sorted slots."""
         return self._sort.start, self._sort.rank, self._sort.order
 
 

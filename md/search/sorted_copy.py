@@ -7,14 +7,16 @@ output puts each force back into the row of the particle itself.
 from __future__ import annotations
 
 import copy
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from md.backend.base import Array
 from md.backend.prelude import finish, store
 from md.laws import PairLaw
-from md.search.base import Search
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc.cache import AccessStream
 from sfc.compile import implement, inlined
 
@@ -32,38 +34,42 @@ class ScatterOutput(NamedTuple):
 
 
 class SortedCopySearch(Search):
-    """Another search on a sorted copy of position and velocity.
+    """Another search on a sorted copy of position and velocity, rebuilt and refreshed at every step.
 
     Args:
-        search: works on the copy; one that does not sort the data itself.
-        order: (n,) int32 permutation on the backend: row k of the copy is of the particle in slot order[k].
-            Whoever owns it may change what is in it.
+        config: of the search that works on the copy; one that does not move the particles itself.
+        system: shared state of the simulation.
+        order: (n,) int32 permutation on the backend: row k of the copy is of the particle in slot order[k]. Its
+            owner may change its entries.
     """
 
-    name = "shadow"
-
-    def __init__(self, search: Search, order: Array):
-        self._search, self._order, self.repeats_on = search, order, search.repeats_on
-        self.records = search.records
-
-    def _allocate(self) -> None:
+    def __init__(self, config: SearchConfig, system: System, order: Array):
+        super().__init__(config, system)
+        self.capabilities = replace(config.capabilities, fusable=False)
         p, backend = self.particles, self.backend
-        self._copy = copy.copy(p)
+        self._order, self._copy = order, copy.copy(p)
         self._copy.pos, self._copy.vel = (backend.rows(*p.pos.shape, p.pos.dtype) for _ in range(2))
         self._copy.radius = backend.empty(len(p.radius), p.radius.dtype)
-        self._search = self._search.bind(self._copy, self.grid, backend)
+        self._search = config.build(system.with_particles(self._copy))
+
+    @property
+    def name(self) -> str:
+        """The name of the mode of a reorder that makes it."""
+        return "shadow"
 
     def build(self) -> None:
         """Copy the particles as they are now, and build on the copy."""
         self.particles.copy_to(self._order, self._copy.pos, self._copy.vel, self._copy.radius)
-        self._search.build()
+        self._search.update()
 
-    def forget(self) -> None:
-        """Nor does the copy outlive a step."""
-        self._search.forget()
+    def reset(self) -> None:
+        """Be as after construction."""
+        super().reset()
+        self._search.reset()
 
-    def _structure(self) -> tuple[Array, ...]:
-        return self._search._structure()
+    def structure(self) -> tuple[Any, ...]:
+        """Return the structure on the copy."""
+        return self._search.structure()
 
     def force(self, law: PairLaw, out: Array) -> None:
         """Fold a pair law over the partners of every particle.
@@ -76,24 +82,24 @@ class SortedCopySearch(Search):
 
     @property
     def slots(self) -> Array:
-        """Of the copy."""
+        """(n,) int32 slot of the particle in each row of the copy."""
         return self._order
 
     def accesses(self) -> AccessStream:
-        """The rows of the copy that `force` reads, in the order it visits them."""
+        """Return the rows of the copy that `force` reads, in the order it visits them."""
         return self._search.accesses()
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Ids of the pairs closer than a distance; see `Search.pairs`."""
-        self._name_rows()
+        """Return the ids of the pairs whose centres are closer than a distance: (p, 2) int32, i < j, sorted."""
+        self._copy_ids()
         return self._search.pairs(cutoff)
 
     def touching(self, cutoff: float) -> np.ndarray:
-        """Ids of the pairs that touch; see `Search.touching`."""
-        self._name_rows()
+        """Return the ids of the pairs that touch, as `Search.touching` does: (p, 2) int32, i < j, sorted."""
+        self._copy_ids()
         return self._search.touching(cutoff)
 
-    def _name_rows(self) -> None:
+    def _copy_ids(self) -> None:
         id, order = (self.backend.download(a) for a in (self.particles.id, self._order))
         self._copy.id = self.backend.upload(id[order])
 

@@ -7,6 +7,11 @@ Harris and Prins, Fast N-body simulation with CUDA, GPU Gems 3 (2007), ch. 31; c
 Particle Simulation using CUDA, NVIDIA (2010).
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -25,8 +30,10 @@ from md.backend.prelude import (
     sub,
 )
 from md.laws.pair import initial, interact, result
+from md.particles.capabilities import Capabilities
 from md.particles.cell_sort import CellSort
-from md.search.base import Search
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from sfc import Curve
 from sfc.compile import inlined, kernel
 
@@ -38,12 +45,13 @@ WIDTH = 4  # particles copied at once: few cells hold more
 at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
 
 
-class Tiles(Search):
-    """Counting sort by the rank of the cell, then tiles of cells with their surroundings staged.
+@dataclass(frozen=True)
+class Tiles(SearchConfig):
+    """Counting sort of the particles by the rank of their cell, then tiles of cells with their surroundings staged.
 
     A tile reads each particle around it from memory once (on a device once for every 32 of its own), and
-    each of its own then meets those in the cells next to it. The order in which it meets them is always the
-    same, so runs repeat bit for bit on either backend. `accesses` yields who meets whom, particle by
+    each of its own is then compared with those in the cells next to it, always in the same order, so that
+    runs repeat bit for bit on either backend. `accesses` yields the partners that are compared, particle by
     particle, not what little a tile reads from memory.
 
     Args:
@@ -53,26 +61,40 @@ class Tiles(Search):
             as few tiles as that allows, of equal width but for the last.
 
     Raises:
-        TypeError: a width that is no integer.
+        TypeError: an order that is neither a name nor a curve, or a width that is no integer.
         ValueError: a width outside its range.
     """
 
     name = "tiles"
-    sorts_data = True
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    cell_order: str | Curve = "row"
+    width: int | None = None
 
-    def __init__(self, cell_order: str | Curve = "row", width: int | None = None):
-        remedy = "None for what suits the density"
-        self.cell_order = checks.order_of_cells("cell_order of Tiles", cell_order)
-        self.width = (
-            None
-            if width is None
-            else checks.integer("width of Tiles", width, 1, WIDEST, unit="cells", remedy=remedy)
-        )
+    def __post_init__(self):
+        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Tiles", self.cell_order))
+        if self.width is not None:
+            remedy = "None for what suits the density"
+            width = checks.integer("width of Tiles", self.width, 1, WIDEST, unit="cells", remedy=remedy)
+            object.__setattr__(self, "width", width)
 
-    def _allocate(self) -> None:
-        self._sort = CellSort(self.cell_order, self.particles.n, self.grid, self.backend)
+    def build(self, system: System) -> TilesSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+        """
+        return TilesSearch(self, system)
+
+
+class TilesSearch(Search):
+    """Tiles of sorted cells."""
+
+    def __init__(self, config: Tiles, system: System):
+        super().__init__(config, system)
+        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
         along = self.grid.shape[0]
-        width = CROWD * self.grid.size // max(self.particles.n, 1) if self.width is None else self.width
+        crowd = CROWD * self.grid.size // max(self.particles.n, 1)
+        width = crowd if config.width is None else config.width
         per_row = -(-along // min(max(width, 1), WIDEST))
         if along < 3:
             per_row = along  # of two cells in one tile, each would be beside the other and around it
@@ -83,14 +105,15 @@ class Tiles(Search):
         """Sort the particles by the rank of their cell and move them there."""
         self._sort.apply(self.particles)
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array, int, int, int]:
+        """Return start and rank of the cells, width and number of tiles, and the parts the CPU cuts them into."""
         return self._sort.start, self._sort.rank, self._width, self._tiles, 4 * self.backend.workers
 
-    def _fold(self, law, parameters, out: Array) -> None:
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p = self.particles
         threads = LANES * min(self._tiles, MOST_TILES) if p.n else 0
         kernels = self.backend.kernels(__name__, law)
-        kernels.force(threads, p.n, p.pos, p.vel, *self._structure(), self.grid.record, parameters, out)
+        kernels.force(threads, p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out)
 
 
 @inlined

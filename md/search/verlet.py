@@ -7,15 +7,13 @@ Rev. 159 (1967) 98.
 
 from __future__ import annotations
 
-import copy
-import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numba
 import numpy as np
 
 from md import checks
-from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
@@ -32,175 +30,126 @@ from md.backend.prelude import (
 )
 from md.errors import ListOverflow
 from md.laws.pair import initial, interact, result
-from md.particles.arrays import ParticleArrays
+from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
-from md.search.base import Search, StepPlan
-from md.search.displacement_guard import DisplacementGuard
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
+from md.search.rebuild import DisplacementBound
 from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 
 ROOM = 24  # partners of a particle that there is room for at first: of many millions one has more than 16
-MARGIN = 0.95  # of how far a particle may go, planned for
-RECALL = 0.98  # of the longest stride of the fastest so far, for the next may be as fast
-LONGEST = 10_000  # steps that are planned for
 MOST_ROOM = 2**31 - 1  # places are int32 on the CPU
 WIDTH = 8  # numbers written at once
 at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
 
 
-class Verlet(Search):
-    """Neighbour lists with a skin, made anew only when a particle has moved too far for them.
+@dataclass(frozen=True)
+class Verlet(SearchConfig):
+    """Neighbour lists with a skin, rebuilt only when a particle has moved too far for them.
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
-        skin: in d, 0 or more; 0 makes the lists anew at every step. "auto" for one that is tuned while the
-            run goes on, by the times of its steps: then runs do not repeat bit for bit. None for 0.3, or less
-            in a periodic box too narrow for that.
-
-    Attributes:
-        builds: how often the lists were made.
+        skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" for one that is tuned while the
+            run goes on, which no two runs do alike; None for 0.3, or less in a periodic box too narrow for that.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
-        ValueError: a skin that is negative or not finite, or (when bound) too wide for the box.
+        ValueError: a skin that is negative or not finite.
     """
 
     name = "verlet"
-    sorts_data = True
-    records = False  # build waits; fused steps have a pace instead
+    capabilities = Capabilities(fusable=True, moves_particles=True)  # a build waits; fused steps have a guard
+    cell_order: str | Curve = "row"
+    skin: float | Literal["auto"] | None = None
 
-    def __init__(self, cell_order: str | Curve = "row", skin: float | Literal["auto"] | None = None):
-        self.cell_order = checks.order_of_cells("cell_order of Verlet", cell_order)
-        self.skin, self.builds = checked(skin), 0
+    def __post_init__(self):
+        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Verlet", self.cell_order))
+        object.__setattr__(self, "skin", checked(self.skin))
 
-    def bind(self, particles: ParticleArrays, grid: CellGrid, backend: Backend) -> Verlet:
-        """A copy that works on these particles, in cells as wide as cutoff and skin."""
-        bound = copy.copy(self)
-        bound._skin, bound._cutoff = Skin(self.skin, grid), grid.cutoff
-        status = backend.zeros(4, np.uint64)  # stays when the skin changes: the host may not have looked yet
-        bound._status, bound._fastest, bound._travelled = status, status[:2], status[2:3].view(np.float32)
-        bound._halted_steps = status[3:].view(np.int32)[:1]
-        return Search.bind(bound, particles, bound._cells(grid, backend), backend)
+    def build(self, system: System) -> VerletSearch:
+        """Make the search for a system, in cells as wide as cutoff and skin.
 
-    def _cells(self, grid: CellGrid, backend: Backend) -> CellGrid:
-        return CellGrid(grid.box, self._cutoff + self._skin.width, grid.precision, backend)
+        Raises:
+            ValueError: a skin too wide for the box, an unknown ordering, or more cells than there is memory for.
+        """
+        return VerletSearch(self, system)
+
+
+class VerletSearch(Search):
+    """Neighbour lists over the particles of a system.
+
+    Attributes:
+        skin: `Skin`, the width of the lists' margin and its tuning.
+    """
+
+    policy: DisplacementBound
+
+    def __init__(self, config: Verlet, system: System):
+        self.skin, self._cutoff = Skin(config.skin, system.grid), system.grid.cutoff
+        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
+        super().__init__(config, system, self._cells(system.grid), policy)
+        self._allocate()
+
+    def _cells(self, grid: CellGrid) -> CellGrid:
+        return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
-        self._sort = CellSort(self.cell_order, n, self.grid, backend)
+        self._sort = CellSort(self.config.cell_order, n, self.grid, backend)
         self._reference_pos = backend.rows(n, self.grid.box.dim, self.grid.precision)
         listed = 0 if backend.runs_ahead else n
         self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
         self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
-        self._begin()
 
-    def _begin(self) -> None:
-        self._window, self._since, self._stride = 8, 0, 0.0
-        self._listed = self._whole = False  # whether there are lists, and whether they had room
-
-    def forget(self) -> None:
-        """Nor how many steps were planned, how fast who was, and how much room the lists took."""
+    def reset(self) -> None:
+        """Be as after construction, the room of the lists included."""
         room = min(ROOM * self.particles.n, MOST_ROOM)
         if len(self._partners) != room:
             self._partners = self.backend.empty(room, np.int32)
-        self.backend.fill(self._status, 0)
-        self._begin()
+        super().reset()
 
     def build(self) -> None:
-        """List the partners of each particle if one has moved too far; the host waits for the answer."""
-        if self._whole and not self._expired():
-            return
-        self._whole = False
-        if self._skin.proposed is not None:
-            self._skin.change()
-            self.grid = self._cells(self.grid, self.backend)
-            self._allocate()
-        self._sort.apply(self.particles)
-        self._enlist()
-        while self._make_room():
-            self._enlist()
-        self.builds, self._since, self._listed, self._whole = self.builds + 1, 0, True, True
+        """Sort the particles by cell and list the partners of each, as far as there is room.
 
-    def plan(self) -> StepPlan:
-        """On a device as many steps as the fastest has allowed so far; on the CPU `rebuild` asks at each."""
-        if not self.backend.runs_ahead:
-            return super().plan()
-        if not self._listed or (self._since >= self._window and self._skin.proposed is not None):
-            self._whole = False  # so that they are made
-            self.build()
-        build = self._since >= self._window
-        return StepPlan(self._window - (0 if build else self._since), build, rebuild=False)
+        On a device steps with lists that were cut short are halted.
+        """
+        self._sort.apply(self.particles)
+        self._list_partners()
+
+    def update(self) -> None:
+        """Build if a particle has moved too far, or another skin is to be tried; waits for the device."""
+        if not (self.policy.must_wait or self.policy.is_due):
+            return
+        self.policy.begin_build()
+        if self.skin.proposed is not None:
+            self.skin.change()
+            self.grid = self._cells(self.grid)
+            self._allocate()
+            self.policy.restart()
+            self.policy.set_limit()
+        self.build()
+        while self._grow():
+            self._list_partners()
+        self.policy.built()
 
     def rebuild(self) -> None:
-        """Make the lists; on a device without asking whether they had room, for then the step halts."""
+        """Build where a plan says so: a device without waiting, the CPU if a particle has moved too far."""
         if self.backend.runs_ahead:
-            self._sort.apply(self.particles)
-            self._enlist()
-        else:
             self.build()
+        else:
+            self.update()
 
     @property
-    def pace(self) -> DisplacementGuard:
-        """On a device the search's own."""
-        if not self.backend.runs_ahead:
-            return super().pace
-        limit, rounding = np.float32(self._skin.limit), np.float32(self._skin.step_rounding)
-        return DisplacementGuard(self._fastest, self._travelled, self._halted_steps, limit, rounding)
-
-    @property
-    def replaced(self) -> tuple[Array, ...]:
-        """The partners, when they need more room."""
+    def reallocated(self) -> tuple[Array, ...]:
+        """The array of partners, which a build replaces when it needs more room."""
         return (self._partners,)
 
-    def steps_taken(self, plan: StepPlan) -> None:
-        """The lists have grown older."""
-        if self.backend.runs_ahead:
-            self.builds += plan.build
-            self._whole |= plan.build
-            self._since = plan.steps + (0 if plan.build else self._since)
-
-    @property
-    def status(self) -> Array:
-        """On a device the search's own."""
-        return self._status if self.backend.runs_ahead else super().status
-
-    def process(self, status: np.ndarray, dt: float) -> int:
-        """Plans as many steps as the fastest particle allows."""
-        if not status[:2].any():  # no fused step was taken
-            return 0
-        halted = int(status[3:].view(np.int32)[0])
-        speed2 = np.uint32(int(status[:2].max()) & 0xFFFFFFFF).view(np.float32)
-        self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
-        longest = min(2 * self._window, LONGEST)
-        stride = self._stride + self._skin.step_rounding
-        if self._skin.limit < longest * stride:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.limit / stride)))
-        self._window = max(1, min(longest, self._window - 1) if halted else longest)
-        if int(status[:2].max()) >> 63:  # their counter is half way to its end; before a build they may be 0
-            self.backend.fill(self._fastest, 0)
-            self._since = LONGEST
-        return halted
-
-    @property
-    def tunes(self) -> bool:
-        """Whether the skin does."""
-        return self._skin.tunes
-
-    def timed(self, ms: float, steps: int) -> None:
-        """For the skin."""
-        self._skin.timed(ms, steps)
-
-    def resume(self) -> None:
-        """The lists are made anew before the next step, with room if it was for want of that."""
-        self._whole = not self._make_room()
-        self.backend.fill(self._halted_steps, 0)
-        self._since = LONGEST  # however the plan may change
-
-    def _make_room(self) -> bool:
-        """Take more room if the lists were cut short; whether they were."""
+    def _grow(self) -> bool:
+        """Take more room if the lists were cut short, and return whether they were; waits for the device."""
         needed = int(self.backend.download(self._needed)[0])
         if needed <= len(self._partners):
             return False
@@ -214,27 +163,28 @@ class Verlet(Search):
         self._partners = self.backend.empty(room, np.int32)
         return True
 
-    def _enlist(self) -> None:
-        """List the partners of each particle; `_make_room` says whether there was room."""
+    def _list_partners(self) -> None:
+        """Fill the lists; `_grow` tells whether there was room."""
         backend, p, g = self.backend, self.particles, self.grid
-        reach2 = g.precision.type(g.cutoff + self._skin.rounding) ** 2
+        reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
-        backend.fill(self._travelled, -1)
+        backend.fill(self.policy.travelled, -1)
         backend.kernels(__name__).build_lists(
             p.n, p.pos, self._sort.start, rank, g.record, reach2, self._reference_pos,
-            self._first, self._count, self._partners, len(self._partners), self._needed, self._travelled,
-            4 * backend.workers,
+            self._first, self._count, self._partners, len(self._partners), self._needed,
+            self.policy.travelled, 4 * backend.workers,
         )  # fmt: skip
 
-    def _expired(self) -> bool:
-        """Whether two particles that are in no list of each other may touch now."""
+    def _largest_displacement(self) -> float:
+        """Distance that the farthest particle has moved since the lists were built, in d; waits."""
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
         backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
-        return not np.sqrt(backend.download(self._farthest)[0]) < self._skin.limit
+        return float(np.sqrt(backend.download(self._farthest)[0]))
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array, Array]:
+        """Return where the list of each particle begins, its length, and the partners."""
         return self._first, self._count, self._partners
 
 

@@ -1,5 +1,6 @@
-"""The simulation: configuration, step loop, and monitors of faults and energy."""
+"""The simulation: configuration, step loop, forces, and monitors of faults and energy."""
 
-from md.simulation.simulation import PRECISIONS, Simulation
+from md.simulation.config import PRECISIONS, SimulationConfig
+from md.simulation.simulation import Simulation
 
-__all__ = ["PRECISIONS", "Simulation"]
+__all__ = ["PRECISIONS", "Simulation", "SimulationConfig"]

@@ -1,37 +1,43 @@
-"""Choices of a simulation as plain data, and made again from it: numbers, words, lists, nothing that runs.
+"""The configuration of a simulation: its choices, checked together once, and as plain data for a checkpoint.
 
-Contract. A class that stands in a registry is told as its name there and the parameters of its constructor,
-which it keeps as attributes of the same names. What is made again comes from the registries alone. A new
-kind of choice is one line in `SLOTS`.
+A class that stands in a registry becomes its name there and the parameters of its constructor, which it keeps as
+attributes of the same names. What is made again from plain data comes from the registries alone.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from md import backend as backends
 from md import checks
-from md.backend import Cpu, Cuda
-from md.boundaries import WALLS
+from md.backend import Backend, Cpu, Cuda
+from md.boundaries import BOUNDARIES, WALLS
 from md.boundaries.airfoil import Airfoil
 from md.boundaries.base import Boundary
-from md.boundaries.inflow import Inflow
 from md.boundaries.walls import Walls
-from md.boundaries.wing import Wing
+from md.errors import BackendUnavailableError, CheckpointError
 from md.integrate import INTEGRATORS, Integrator, integrator
+from md.io.checkpoint import SavedRun
 from md.laws import LAWS, PairLaw
-from md.laws.pair import require_law
+from md.laws.pair import kernel_law, require_law
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
 from md.particles.state import State
+from md.particles.system import System
 from md.reorder import TRIGGERS, Reorder
-from md.search import SEARCHES, Search, search
+from md.search import SEARCHES, SearchConfig, search
 from sfc import Curve
 
-SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of the parameter
+PRECISIONS = ("float32", "float64")
+STEPS_PER_CONTACT = 50
+SLOTS: dict[str, Mapping[str, type]] = {  # the classes a field or parameter of this name can be of
     "airfoil": {"airfoil": Airfoil},
     "backend": {"cpu": Cpu, "cuda": Cuda},
     "integrator": INTEGRATORS,
@@ -39,29 +45,120 @@ SLOTS: dict[str, Mapping[str, type]] = {  # what may stand where, by the name of
     "reorder": {"reorder": Reorder},
     "schedule": TRIGGERS,
     "search": SEARCHES,
-    "surrounding": {"wing": Wing, "inflow": Inflow},
+    "surrounding": BOUNDARIES,
     "walls": WALLS,
 }
-ONE_OF = {"surroundings": "surrounding"}  # what a list of choices is a list of
-OPTIONAL = ("reorder", "walls")  # where there may be none
+ELEMENT = {"surroundings": "surrounding"}  # name of the elements of a list of this name
+OPTIONAL = ("reorder", "walls")  # of which there may be none
 CURVE = ("name", "dim", "base", "rank", "next", "start")
 
 
-def told(slot: str, choice: Any) -> Any:
-    """A choice as plain data for JSON.
+@dataclass(frozen=True)
+class SimulationConfig:
+    """All choices of a simulation but the start, checked: plain data, and what a checkpoint holds.
+
+    Attributes:
+        law: between pairs.
+        search, integrator: choices, with their parameters.
+        dt: time step in time units; None for a fiftieth of the shortest contact.
+        reorder: None for none.
+        walls: None for none.
+        gravity: (dim,) acceleration; None for none.
+        surroundings: other boundaries.
+        backend: where it runs.
+        precision: "float32" or "float64".
+        fused: whether the integrator's step is part of the force kernel.
+        allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
+
+    Raises:
+        TypeError: a choice of another class than described, or a law whose class has no pair function.
+        ValueError: an unknown name, or choices that do not go together (`INCOMPATIBLE`).
+        BackendUnavailableError: CUDA where there is none, or for a law without a `.cuh`.
+    """
+
+    law: PairLaw
+    search: SearchConfig
+    integrator: Integrator
+    dt: float | None
+    reorder: Reorder | None
+    walls: Walls | None
+    gravity: tuple[float, ...] | None
+    surroundings: tuple[Boundary, ...]
+    backend: Backend
+    precision: str
+    fused: bool
+    allow_overlap: bool
+
+    @classmethod
+    def checked(
+        cls,
+        law: PairLaw,
+        search: str | SearchConfig,
+        integrator: str | Integrator,
+        dt: float | None,
+        reorder: Reorder | None,
+        walls: Walls | None,
+        gravity: Sequence[float] | None,
+        surroundings: Sequence[Boundary],
+        backend: str | Backend,
+        layout: str | None,
+        precision: str,
+        fused: bool,
+        allow_overlap: bool,
+    ) -> SimulationConfig:
+        """Make a configuration from the arguments of `md.Simulation`; raises as the class says."""
+        walls, reorder, surroundings = _walls(walls), _reorder(reorder), _surroundings(surroundings)
+        precision = checks.word("precision", precision, PRECISIONS)
+        fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
+        chosen = _search(search), _integrator(integrator)
+        require_law(law)
+        check_compatible(*chosen, reorder, fused, surroundings)
+        place = backends.get(backend, layout)
+        place.require_code_of(law)
+        kernel_law(law, np.dtype(precision))  # its numbers are refused here, not at the first step
+        return cls(
+            law, *chosen, dt, reorder, walls, gravity, surroundings, place, precision, fused, allow_overlap
+        )  # type: ignore[arg-type]  # gravity is checked against the box by `ExternalField`
+
+    def build_system(self, state: State) -> System:
+        """Make the shared state of a simulation that starts from some particles.
+
+        Raises:
+            TypeError: a time step that is no number.
+            ValueError: a box too small for the cutoff, more cells than can be, or a time step that is not
+                positive and finite, or none and no contact to derive it from.
+        """
+        dtype = np.dtype(self.precision)
+        particles = ParticleArrays(state, dtype, self.backend)
+        grid = CellGrid(state.box, self.law.cutoff * particles.widest, dtype, self.backend)
+        dt = time_step(self.dt, self.law, self.walls, particles.narrowest, self.surroundings)
+        return System(particles, grid, dt)
+
+    def with_step(self, dt: float, gravity: Sequence[float] | None) -> SimulationConfig:
+        """Return the configuration with the time step and the gravity as they were understood."""
+        gravity = None if gravity is None else tuple(map(float, gravity))
+        return replace(self, dt=dt, gravity=gravity)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return each choice as plain data for JSON."""
+        return {field.name: to_plain(field.name, getattr(self, field.name)) for field in fields(self)}
+
+
+def to_plain(slot: str, choice: Any) -> Any:
+    """Return a choice as plain data for JSON.
 
     Args:
-        slot: where it stands, a key of `SLOTS` or the name of a plain parameter.
-        choice: the object. One of a class that is in no registry is told by name alone.
+        slot: name of the field or parameter.
+        choice: the object. One of a class that is in no registry becomes its qualified name alone.
     """
     for name, kind in SLOTS.get(slot, {}).items():
         if type(choice) is kind:
             parameters = inspect.signature(kind).parameters
-            return {"name": name, "with": {p: told(p, getattr(choice, p)) for p in parameters}}
+            return {"name": name, "with": {p: to_plain(p, getattr(choice, p)) for p in parameters}}
     if choice is None or isinstance(choice, str) or type(choice) in (bool, int, float):
         return choice
     if isinstance(choice, (tuple, list)):
-        return [told(ONE_OF.get(slot, ""), value) for value in choice]
+        return [to_plain(ELEMENT.get(slot, ""), value) for value in choice]
     if isinstance(choice, np.ndarray):
         return choice.tolist()
     if type(choice) is Curve:
@@ -70,15 +167,15 @@ def told(slot: str, choice: Any) -> Any:
     return {"unknown": f"{named.__module__}.{named.__qualname__}"}
 
 
-def made(slot: str, plain: Any) -> Any:
-    """The choice that was told.
+def from_plain(slot: str, plain: Any) -> Any:
+    """Make the choice that `to_plain` described.
 
     Args:
-        slot: as for `told`.
-        plain: what `told` gave.
+        slot: name of the field or parameter.
+        plain: what `to_plain` returned.
 
     Raises:
-        ValueError: a class that is in no registry, or data that is none of a choice.
+        ValueError: a class that is in no registry, or data that describe no choice.
     """
     if isinstance(plain, dict) and "unknown" in plain:
         raise ValueError(f"{slot} is of {plain['unknown']!r}, which is in no registry of md")
@@ -87,7 +184,7 @@ def made(slot: str, plain: Any) -> Any:
     if plain is None or isinstance(plain, (bool, int, float, str)):
         return plain
     if isinstance(plain, list):
-        return tuple(made(ONE_OF.get(slot, ""), value) for value in plain)
+        return tuple(from_plain(ELEMENT.get(slot, ""), value) for value in plain)
     try:
         if "curve" in plain:
             return Curve(**{p: plain["curve"][p] for p in CURVE})
@@ -108,42 +205,9 @@ def _of_registry(slot: str, plain: Any) -> Any:
             f"{', '.join(taken) or 'no parameters'}"
         )
     try:
-        return registry[name](**{p: made(p, value) for p, value in parameters.items()})
+        return registry[name](**{p: from_plain(p, value) for p, value in parameters.items()})
     except (TypeError, ArithmeticError) as error:
         raise ValueError(f"{slot} {name!r}: {error}") from error
-
-
-STEPS_PER_CONTACT = 50
-
-
-def check_classes(
-    state: Any, walls: Any, reorder: Any, surroundings: Any
-) -> tuple[State, Walls | None, Reorder | None, tuple[Boundary, ...]]:
-    """What was given for a simulation, the surroundings as a tuple.
-
-    Raises:
-        TypeError: one of another class.
-    """
-    checks.instance("state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)")
-    return state, _walls(walls), _reorder(reorder), _surroundings(surroundings)
-
-
-def check_given(given: Mapping[str, Any], dim: int) -> None:
-    """Look at each of those choices of a simulation that take the place of a file's.
-
-    Args:
-        given: by name; what `ALONE` does not name is not looked at.
-        dim: axes of the box.
-
-    Raises:
-        TypeError: one of another class.
-        ValueError: one that could not be a choice of any simulation of so many axes.
-    """
-    for name, choice in given.items():
-        if name in ALONE:
-            ALONE[name](choice)
-        elif name == "gravity" and choice is not None:
-            checks.numbers(name, choice, dim, unit="d / time^2")
 
 
 def _walls(walls: Any) -> Walls | None:
@@ -159,12 +223,13 @@ def _reorder(reorder: Any) -> Reorder | None:
 def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
     allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
     surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
-    for k, surrounding in enumerate(surroundings):
-        checks.instance(f"surroundings[{k}]", surrounding, Boundary, "an md.Wing or an md.Inflow")
+    for k, boundary in enumerate(surroundings):
+        checks.instance(f"surroundings[{k}]", boundary, Boundary, "an md.Wing or an md.Inflow")
     return surroundings
 
 
-ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what looks at a choice without the others
+_search, _integrator = search, integrator  # parameters of `checked` have these names
+ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what checks a choice without the others
     "law": require_law,
     "search": search,
     "integrator": integrator,
@@ -177,52 +242,102 @@ ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what looks at a choice wi
 }
 
 
+def check_given(given: Mapping[str, Any], dim: int) -> None:
+    """Check each choice that takes the place of one in a file.
+
+    Args:
+        given: by name; a name that is not in `ALONE` is not checked.
+        dim: axes of the box.
+
+    Raises:
+        TypeError: one of another class.
+        ValueError: one that could not be a choice of any simulation of so many axes.
+    """
+    for name, choice in given.items():
+        if name in ALONE:
+            ALONE[name](choice)
+        elif name == "gravity" and choice is not None:
+            checks.numbers(name, choice, dim, unit="d / time^2")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The choices that have to go together, with shorthands for the conditions of `INCOMPATIBLE`.
+
+    Attributes:
+        search, integrator, reorder, fused, surroundings: of `SimulationConfig`.
+    """
+
+    search: SearchConfig
+    integrator: Integrator
+    reorder: Reorder | None
+    fused: bool
+    surroundings: tuple[Boundary, ...]
+
+    @property
+    def copies(self) -> bool:
+        """Whether the search works on a sorted copy of the particles."""
+        return self.reorder is not None and self.reorder.mode == "shadow"
+
+    @property
+    def ordering(self) -> str | Curve | None:
+        """The ordering of the reorder, if there is one."""
+        return None if self.reorder is None else self.reorder.ordering
+
+
+INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (condition, message)
+    (
+        lambda c: c.fused and not c.integrator.capabilities.fusable,
+        "integrator {c.integrator.name!r} cannot be fused into the force kernel; take fused=False",
+    ),
+    (
+        lambda c: c.fused and bool(c.surroundings),
+        "surroundings with fused=True; steps with them are not fused; take fused=False",
+    ),
+    (
+        lambda c: bool(c.surroundings) and not c.integrator.capabilities.kicks_and_drifts,
+        "surroundings with integrator {c.integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
+        "another whose step is a kick and a drift (`Capabilities.kicks_and_drifts`)",
+    ),
+    (
+        lambda c: bool(c.surroundings) and c.copies,
+        "surroundings with a reorder of mode 'shadow', whose search has a copy of the particles; "
+        "allowed: mode 'data' or 'threads', or none",
+    ),
+    (
+        lambda c: c.fused and not c.search.capabilities.fusable,
+        "search {c.search.name!r} as chosen adds up or moves forces after its kernel, so that no step can "
+        "be fused into it; take fused=False, or of 'reflexive' met='twice', atomics='none', data='sorted'",
+    ),
+    (
+        lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
+        "search {c.search.name!r} sorts the data itself at every build, so a separate reorder "
+        "({c.ordering!r}) has no effect; give it cell_order={c.ordering!r} instead",
+    ),
+    (
+        lambda c: c.fused and c.copies,
+        "mode 'shadow' with fused=True would move the copy, which the next step makes again; allowed: "
+        "fused=False, or mode 'data' or 'threads'",
+    ),
+)
+
+
 def check_compatible(
-    law: PairLaw,
-    search: Search,
+    search: SearchConfig,
     integrator: Integrator,
     reorder: Reorder | None,
     fused: bool,
     surroundings: Sequence[Boundary] = (),
 ) -> None:
-    """Look at what a simulation is to compute with.
+    """Refuse choices of which one makes another senseless, by the rows of `INCOMPATIBLE`.
 
     Raises:
-        TypeError: a law of which kernels know nothing.
-        ValueError: two choices of which one makes the other senseless.
+        ValueError: the first row whose condition holds.
     """
-    require_law(law)
-    if fused and not integrator.fuses:
-        raise ValueError(
-            f"integrator {integrator.name!r} cannot be fused into the force kernel; take fused=False"
-        )
-    if fused and surroundings:
-        raise ValueError("surroundings with fused=True; steps with them are not fused; take fused=False")
-    if surroundings and type(integrator).step_times is Integrator.step_times:
-        raise ValueError(
-            f"surroundings with integrator {integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
-            "one that tells its `step_times`: whose step is a kick and a drift"
-        )
-    if surroundings and reorder is not None and reorder.mode == "shadow":
-        raise ValueError(
-            "surroundings with a reorder of mode 'shadow', whose search has a copy of the particles; "
-            "allowed: mode 'data' or 'threads', or none"
-        )
-    if fused and not search.fuses:
-        raise ValueError(
-            f"search {search.name!r} as chosen adds up or moves forces after its kernel, so that no step can "
-            "be fused into it; take fused=False, or of 'reflexive' met='twice', atomics='none', data='sorted'"
-        )
-    if reorder is not None and search.sorts_data:
-        raise ValueError(
-            f"search {search.name!r} sorts the data itself at every build, so a separate reorder "
-            f"({reorder.ordering!r}) has no effect; give it cell_order={reorder.ordering!r} instead"
-        )
-    if fused and reorder is not None and reorder.mode == "shadow":
-        raise ValueError(
-            "mode 'shadow' with fused=True would move the copy, which the next step makes anew; allowed: "
-            "fused=False, or mode 'data' or 'threads'"
-        )
+    combination = Combination(search, integrator, reorder, fused, tuple(surroundings))
+    for condition, message in INCOMPATIBLE:
+        if condition(combination):
+            raise ValueError(message.format(c=combination))
 
 
 def time_step(
@@ -232,15 +347,15 @@ def time_step(
     narrowest: float = 1.0,
     surroundings: Sequence[Boundary] = (),
 ) -> float:
-    """The time step asked for, or a fiftieth of the shortest contact.
+    """Return the time step that was chosen, or a fiftieth of the shortest contact.
 
     Args:
         dt: in time units; None for what the contacts allow.
         law: between two particles.
         walls: None for none.
-        narrowest: least diameter of a particle, in d: as the square root of it goes the contact time of two
+        narrowest: smallest diameter of a particle, in d: the contact time of two goes as the square root of it
             (`md.laws.polydisperse`), but for what dashpots add.
-        surroundings: what else they touch.
+        surroundings: other boundaries that particles touch.
 
     Raises:
         TypeError: a step that is no number.
@@ -250,11 +365,57 @@ def time_step(
         contact_time = float(np.sqrt(narrowest)) * getattr(law, "contact_time", np.inf)
         if walls is not None:
             contact_time = min(contact_time, walls.duration(law))
-        contact_time = min([contact_time, *(s.contact_time for s in surroundings)])
+        contact_time = min([contact_time, *(boundary.contact_time for boundary in surroundings)])
         if not np.isfinite(contact_time):
             raise ValueError(
                 f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
             )
-        return float(contact_time / STEPS_PER_CONTACT)  # a law of one's own may tell a numpy number
+        return float(contact_time / STEPS_PER_CONTACT)  # a law may return a numpy number
     remedy = "None for a fiftieth of the contact time"
     return checks.number("dt", dt, above=0, unit="time units", remedy=remedy)
+
+
+def holds(saved: SavedRun, slot: str, choice: Any) -> bool:
+    """Return whether a choice is the one that was saved."""
+    return (to_plain(slot, choice) or None) == (saved.choices.get(slot) or None)
+
+
+def choices_of(saved: SavedRun, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the arguments of the simulation that was saved.
+
+    Args:
+        saved: content of the file.
+        path: of the file, for messages.
+        instead: arguments that take the place of what the file says.
+
+    Raises:
+        CheckpointError: what the file says cannot be made here.
+        BackendUnavailableError: the file's backend is not available.
+        ValueError: an argument that the file does not hold, or that cannot be another.
+    """
+    free = [slot for slot in saved.choices if slot not in ("dt", "precision")]
+    for name in instead:
+        if name not in free:
+            raise ValueError(
+                f"{name} = {instead[name]!r} in place of what {path} says; allowed: {', '.join(free)}"
+            )
+    given = instead.get("integrator")
+    given = integrator(given) if isinstance(given, str) else given
+    stored = saved.choices.get("integrator")
+    if given is not None and "unknown" not in (stored or {}) and not holds(saved, "integrator", given):
+        raise ValueError(
+            f"integrator = {given!r} in place of that of {path}: velocities and time are stored as that one "
+            "has them; allowed: the same; for another make a Simulation from the `state` of the one loaded"
+        )
+    chosen = dict(instead)
+    for slot in saved.choices.keys() - instead.keys():
+        try:
+            chosen[slot] = from_plain(slot, saved.choices[slot])
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
+        except BackendUnavailableError as error:
+            raise BackendUnavailableError(
+                f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which "
+                "goes on here, where sums round differently"
+            ) from error
+    return chosen

@@ -1,4 +1,4 @@
-"""What a simulation has on its backend, for those who sum over it there."""
+"""What `md.observe` reads of a simulation on its backend."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from md.search.base import Search
 
 
 class DeviceView(NamedTuple):
-    """A simulation between two steps, until the next one; made by `Simulation.inside`.
+    """A simulation between two steps, valid until the next one; made by `Simulation.device_view`.
 
     Attributes:
-        particles: in their present memory order. Their stored velocities may stand behind the positions.
+        particles: in their present memory order. Their stored velocities may be behind the positions in time.
         vel: (n, dim) array of the backend, velocities at the time of the positions, in the same order.
-        search: built for the positions.
+        search: up to date with the positions.
         law: of the simulation.
         step: steps taken so far.
         time: passed, in time units.
-        drift: time by which the stored velocities carried the particles in the last step; 0 where there was
-            none, or they are not those that did.
-        backend: where all this is.
-        outside: what acts on the particles from outside, at the time of the positions.
-        integrator: name of that which takes the steps.
+        drift: time by which the stored velocities moved the particles in the last step; 0 if there was none,
+            or if other velocities did.
+        backend: where the arrays are stored.
+        outside: gravity and walls, at the time of the positions.
+        integrator: name of the integrator.
     """
 
     particles: ParticleArrays

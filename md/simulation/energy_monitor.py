@@ -1,4 +1,4 @@
-"""Watching the start and the energy: a gas that nothing drives never has more than it started with.
+"""Energy monitor: particles that are not driven never have more energy than at the start.
 
 Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
 included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
@@ -10,32 +10,33 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numba
 import numpy as np
 
-from md.backend import Backend
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import RADIUS
 from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
-from md.integrate import Integrator
+from md.integrate.base import Stepper
 from md.laws import PairLaw
-from md.particles.arrays import ParticleArrays
 from md.particles.box import Box
-from md.particles.cell_grid import CellGrid
 from md.particles.state import pair_distances, pair_sizes
-from md.search import Reflexive, Scattered, Search
-from md.search.bvh.base import TreeSearch
+from md.particles.system import StatusCopy, System
+from md.search import Reflexive, Scattered, SearchConfig
+from md.search.bvh.base import TreeConfig
 from sfc.compile import kernel
 
+GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
+SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
+INTERVAL = 100
+# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.
+CELLS_EACH, MOST_CELLS = 64, 2**20
 FEWEST_ULP = 32  # a step's rounding, up to half a unit, is then 1.6 % of the step
 
 
 def least_stride(box: Box, precision: np.dtype) -> float:
-    """What the typical particle has to move by in a step, in d: 32 units in the last place of the side."""
+    """Return what the typical particle has to move in a step, in d: 32 units in the last place of the side."""
     return FEWEST_ULP * float(np.spacing(np.dtype(precision).type(max(box.lengths))))
 
 
@@ -49,7 +50,7 @@ def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) 
         precision: numpy dtype of the positions.
 
     Returns:
-        Whether it has.
+        Whether it warned.
     """
     precision, least = np.dtype(precision), least_stride(box, precision)
     if not 0 < stride < least:
@@ -66,78 +67,100 @@ def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) 
 
 
 def _levels_to_caller() -> int:
-    """How many calls lie between the function that asks and who called this package."""
+    """Number of calls between the function that warns and the caller of this package."""
     package, level, frame = str(Path(__file__).parents[1]), 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         level, frame = level + 1, frame.f_back
     return level
 
 
-GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
-SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
-INTERVAL = 100
-
-
 class EnergyMonitor:
-    """Looks at the start, then at the energy of motion: at steps 1, 2, 4 and so on, later at intervals.
+    """Checks the start for overlaps, then monitors the kinetic energy: at steps 1, 2, 4 and so on, later at intervals.
 
     Args:
-        particles: the particles.
-        law: their law; of one without a `potential` and a `closest_start` no energy is a fault.
-        integrator: bound to them; there is nothing to watch where it relaxes them.
-        outside: what acts on them from outside.
-        dt: time step in time units, the longest.
-        backend: where they live.
+        system: shared state of the simulation.
+        law: between pairs; without a `potential` and a `closest_start` no energy is a fault.
+        stepper: of the simulation; one that relaxes has no energy to monitor.
+        field: gravity and walls.
+        search: the choice, for the pairs that touch at the start.
+        allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
 
     Attributes:
-        on: whether there is something to watch.
-        begun: whether `begin` has been called, or need not be.
-        start: energy of the start, contacts included, in m d^2 / time^2; None before `begin`, of a law that
-            tells none, and of a gas that is driven.
+        has_work: whether there are particles whose energy is monitored.
+        is_started: whether the start was checked, or need not be.
+        start: energy of the start, contacts included, in m d^2 / time^2; None before the start was checked, for a
+            law without a potential, and for particles that are driven.
     """
 
     def __init__(
         self,
-        particles: ParticleArrays,
+        system: System,
         law: PairLaw,
-        integrator: Integrator,
-        outside: ExternalField,
-        dt: float,
-        backend: Backend,
+        stepper: Stepper,
+        field: ExternalField,
+        search: SearchConfig,
+        allow_overlap: bool,
     ):
-        self.on = len(particles.id) > 0 and not integrator.relaxes
-        self.begun = not self.on
-        self._particles, self._law, self._dt, self._backend = particles, law, dt, backend
-        self._integrator, self._outside = integrator, outside
-        self._energy = backend.zeros(1, np.float64)
-        self._fastest = backend.zeros(1, np.uint64)
-        self._interval = max(INTERVAL, 10 * backend.check_interval)
+        self.has_work = len(system.particles.id) > 0 and not stepper.capabilities.relaxes
+        self.is_started = not self.has_work
+        self._system, self._law, self._stepper, self._field = system, law, stepper, field
+        self._search, self._allow_overlap = search, allow_overlap
+        self._interval = max(INTERVAL, 10 * system.backend.check_interval)
         self.start: float | None = None
-        self._next, self._frozen = 1, False
+        self._next, self._is_frozen = 1, False
 
-    def begin(self, pairs: np.ndarray) -> OverlappingStart | None:
-        """Take down the energy of the start.
+    def check_start(self, step: int) -> OverlappingStart | None:
+        """Measure the energy of the start, and return the fault of particles that overlap deeply.
+
+        The pairs are found by a search of its own, so that the simulation's stays as it is; if the chosen search
+        would move the particles, by one that does not.
+
+        Args:
+            step: steps taken; a fault is returned at step 0 alone, and not with `allow_overlap`.
+        """
+        system, reach = self._system, self._law.cutoff
+        if self._allow_overlap and self._field.drives:
+            pairs = np.empty((0, 2), np.int32)  # not needed, and they may be many
+        else:
+            config = self._search
+            if config.capabilities.moves_particles:
+                most = MOST_CELLS + CELLS_EACH * system.n_rows
+                is_sparse = isinstance(config, TreeConfig) and system.grid.size > most
+                tree = Reflexive(met="twice", atomics="none", data="unsorted")
+                config = tree if is_sparse else Scattered()
+            finder = config.build(system)
+            finder.update()
+            pairs = finder.touching(reach)
+        overlap = self._check(pairs)
+        if overlap is None or step or self._allow_overlap:
+            return None
+        self.is_started = False
+        return overlap
+
+    def _check(self, pairs: np.ndarray) -> OverlappingStart | None:
+        """Measure the energy of the start.
 
         Args:
             pairs: (p, 2) ids of the pairs that touch.
 
         Returns:
-            The fault of the closest pair, where it is closer than the law's `closest_start`; or else of the
-            particle deepest in a wall, where it is closer than half of that to it. Where radii differ, close
-            and deep are so by the sum of two radii, and by the diameter.
+            The fault of the closest pair, if it is closer than the law's `closest_start`; or else of the
+            particle deepest in a wall, if it is closer to it than half of that. Where radii differ, closeness
+            and depth are measured by the sum of two radii, and by the diameter.
         """
-        self._next, self.begun = 1, True
+        self._next, self.is_started = 1, True
         if not hasattr(self._law, "potential"):
             return None
-        p, down = self._particles, self._backend.download
+        p, down = self._system.particles, self._system.backend.download
         pos, id = down(p.pos), down(p.id)
         radius = p.radii()
         size = pair_sizes(radius, id, pairs)
         distance = pair_distances(pos, id, p.box, pairs) / size
         self.start = None
-        if not self._outside.drives:
+        if not self._field.drives:
             contacts = float((size * self._law.potential(distance)).sum())
-            self.start = self._measure()()[0] + contacts + self._outside.potential(pos, radius)
+            self._launch()
+            self.start = self._system.status.poll()().energy + contacts + self._field.potential(pos, radius)
         allowed = self._law.closest_start
         near = int(np.count_nonzero(distance < allowed))
         if near:
@@ -147,7 +170,7 @@ class EnergyMonitor:
             return OverlappingStart(
                 particle, other, found, near, float(size[closest] * allowed), radius is not None
             )
-        depth, reach = self._outside.overlaps(pos, radius).max(axis=1, initial=0), np.full(p.n, RADIUS)
+        depth, reach = self._field.overlaps(pos, radius).max(axis=1, initial=0), np.full(p.n, RADIUS)
         if radius is not None:
             reach = radius.astype(np.float64)
         deepest, near = int((depth / reach).argmax()), int(np.count_nonzero(depth > reach * (1 - allowed)))
@@ -158,53 +181,56 @@ class EnergyMonitor:
         return OverlappingStart(int(id[deepest]), None, found, near, allowed, radius is not None)
 
     def restore(self, step: int, start: float | None) -> None:
-        """Go on from a run that was saved, with the energy of its start."""
-        self.start, self.begun = start, self.begun or step > 0
+        """Resume a run that was saved at a step, with the energy of its start."""
+        self.start, self.is_started = start, self.is_started or step > 0
 
-    def look(self, step: int, now: bool = False) -> Callable[[], EnergyExploded | None]:
-        """Look whether the energy of motion outgrew that of the start, or is nearly gone; waits for nothing.
+    def measure(self, step: int, now: bool = False) -> bool:
+        """Sum the kinetic energy into the status block, if it is due; does not wait.
 
         Args:
             step: steps taken so far.
-            now: look at this step in any case, for somebody else does.
+            now: whether it is due in any case.
 
         Returns:
-            A function that waits for what was looked at, and gives the fault if there is one.
+            Whether it was summed.
         """
-        begun = step > 0 or self.begun
-        if not (self.on and begun and (now or step >= self._next)):
-            return lambda: None
+        is_started = step > 0 or self.is_started
+        if not (self.has_work and is_started and (now or step >= self._next)):
+            return False
         self._next = step + min(step, self._interval)
-        return partial(self._judge, step, self._measure())
+        self._launch()
+        return True
 
-    def _judge(self, step: int, measured: Callable[[], tuple[float, float, int]]) -> EnergyExploded | None:
-        energy, speed, particle = measured()
-        p = self._particles
-        if not self._frozen:
-            stride = np.sqrt(2 * energy / p.n) * self._integrator.stride(speed)
-            self._frozen = warn_if_unresolved(step, stride, p.box, p.pos.dtype)
+    def judge(self, step: int, status: StatusCopy, is_new: bool) -> EnergyExploded | None:
+        """Return the fault of an energy far above that of the start; warn if particles are nearly at rest.
+
+        Args:
+            step: steps taken when the energy was summed.
+            status: copy of the status block.
+            is_new: whether the energy in it was summed then; else there is nothing to judge.
+        """
+        if not is_new:
+            return None
+        energy, particle = status.energy, int(status.fastest) & 0xFFFFFFFF
+        speed = float(np.sqrt(np.uint32(status.fastest >> np.uint64(32)).view(np.float32)))
+        p = self._system.particles
+        if not self._is_frozen:
+            stride = np.sqrt(2 * energy / p.n) * self._stepper.time_of_step(speed)
+            self._is_frozen = warn_if_unresolved(step, stride, p.box, p.pos.dtype)
         if self.start is None:
             return None
-        moves = speed * self._integrator.stride(speed)  # in a step
+        moves = speed * self._stepper.time_of_step(speed)  # in a step
         fast = moves > SLOW * self._law.cutoff * p.narrowest
-        if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN tell of no cause
+        if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN have another cause
             return None
-        return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._dt)
+        return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._system.dt)
 
-    def _measure(self) -> Callable[[], tuple[float, float, int]]:
-        """Kinetic energy of all, and speed and id of the fastest, once asked for."""
-        p, backend = self._particles, self._backend
-        backend.fill(self._energy, 0)
-        backend.fill(self._fastest, 0)
-        backend.kernels(__name__).motion(p.n, p.vel, p.id, 4 * backend.workers, self._energy, self._fastest)
-        energy, fastest = backend.look(self._energy), backend.look(self._fastest)
-
-        def measured() -> tuple[float, float, int]:
-            word = fastest()
-            speed = float(np.sqrt((word >> np.uint64(32)).astype(np.uint32).view(np.float32)[0]))
-            return float(energy()[0]), speed, int(word[0]) & 0xFFFFFFFF
-
-        return measured
+    def _launch(self) -> None:
+        """Sum the energy of all particles and find the fastest, into the status block."""
+        p, backend, status = self._system.particles, self._system.backend, self._system.status
+        backend.fill(status.energy, 0)
+        backend.fill(status.fastest, 0)
+        backend.kernels(__name__).motion(p.n, p.vel, p.id, 4 * backend.workers, status.energy, status.fastest)
 
 
 @kernel(parallel=True)
@@ -227,39 +253,3 @@ def motion(n, vel, id, parts, energy, fastest):
     energy[0], fastest[0] = 0.0, most.max()
     for p in range(parts):
         energy[0] += sums[p]
-
-
-# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.
-CELLS_EACH, MOST_CELLS = 64, 2**20
-
-
-def begin(
-    watch: EnergyMonitor,
-    search: Search,
-    particles: ParticleArrays,
-    grid: CellGrid,
-    backend: Backend,
-    reach: float | None,
-) -> OverlappingStart | None:
-    """Let a watch see the start, by a search of its own, so that the run's stays as it is.
-
-    Args:
-        watch: of the run.
-        search: the choice, not bound; one that would move the particles is not taken.
-        particles: of the run.
-        grid: of the run.
-        backend: of the run.
-        reach: of the law, in d; None where the pairs are not needed, for they may be many.
-
-    Returns:
-        What `EnergyMonitor.begin` does.
-    """
-    if reach is None:
-        return watch.begin(np.empty((0, 2), np.int32))
-    finder = search
-    if search.sorts_data:
-        sparse = isinstance(search, TreeSearch) and grid.size > MOST_CELLS + CELLS_EACH * particles.n
-        finder = Reflexive(met="twice", atomics="none", data="unsorted") if sparse else Scattered()
-    finder = finder.bind(particles, grid, backend)
-    finder.build()
-    return watch.begin(finder.touching(reach))

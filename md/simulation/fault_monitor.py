@@ -1,6 +1,6 @@
-"""Looking at a run from the host: faults that kernels reported, energy, steps that were halted.
+"""Polling a run from the host: faults that kernels reported, energy, steps that were halted.
 
-A look waits for nothing. On a device what it shows is heeded at the next one, when it is surely there, so
+A poll does not block. On a device what it shows is processed at the next poll, when it has surely arrived, so
 that the device always has work.
 """
 
@@ -9,25 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from md import checks
-from md.backend import NO_FAULT, Backend, Timings
-from md.backend.base import Array
-from md.errors import EnergyExploded, ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
+from md.backend import NO_FAULT
+from md.errors import ListOverflow, NonFiniteState, ParticleEscaped, SimulationFault
 from md.io.atomic_write import write_atomically
-from md.particles.arrays import ParticleArrays
 from md.particles.box import FARTHEST, Box
-from md.search.base import Search
+from md.particles.system import StatusCopy, System
+from md.search.rebuild import RebuildPolicy
 from md.simulation.energy_monitor import EnergyMonitor
 
-STEPS = 2**31  # a word counts them up to here, and from 0 again
+STEPS = 2**31  # a fault word counts steps modulo this
 
 
 class FaultSnapshot(NamedTuple):
-    """The arrays of a simulation that cannot go on, as they lay in memory.
+    """The particle arrays of a simulation that ended with a fault, in memory order.
 
     Attributes:
         pos: (n, dim) positions in d, each in the box: a particle that could not be placed stays where it was.
@@ -51,8 +50,8 @@ class FaultSnapshot(NamedTuple):
     def save(self, path: Path) -> None:
         """Write the arrays exactly, for `numpy.load` without pickle.
 
-        The box is there as `lengths`, `periodic` and `open`, a `radius` only where particles differ. The file
-        takes its place in one move, once it is whole.
+        The box is stored as `lengths`, `periodic` and `open`; `radius` only where particles differ. The file is
+        whole or not there (`md.io.atomic_write`).
 
         Raises:
             OSError: a path that cannot be written.
@@ -69,7 +68,7 @@ class FaultSnapshot(NamedTuple):
 
 
 def post_mortem_folder(folder: str | Path | None) -> Path | None:
-    """The folder that faults are saved in, made if it is not there; None for none.
+    """Make the folder that faults are saved in, and return it; None for none.
 
     Raises:
         TypeError: neither a path nor None.
@@ -81,132 +80,112 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
+        cause = getattr(error, "strerror", None) or error
         raise ValueError(
-            f"post_mortem = {str(folder)!r}: {told}; allowed: a folder that is there or can be made"
+            f"post_mortem = {str(folder)!r}: {cause}; allowed: a folder that is there or can be made"
         ) from error
     return folder
 
 
 class FaultSample(NamedTuple):
-    """What was looked at.
+    """One poll of a run.
 
     Attributes:
-        word: waits for the fault word.
-        signs: waits for those of the search.
-        exploded: waits for the fault of the energy, None if there is none.
-        mark: the moment.
+        status: waits for the copy of the status block.
+        energy_is_new: whether the energy in it was summed for this poll.
+        mark: event of the backend's clock at the poll.
         step: number of the next step then.
     """
 
-    word: Callable[[], np.ndarray]
-    status: Callable[[], np.ndarray]
-    exploded: Callable[[], EnergyExploded | None]
+    status: Callable[[], StatusCopy]
+    energy_is_new: bool
     mark: Any
     step: int
 
 
 class FaultMonitor:
-    """What is seen of a run.
+    """Polls a run without blocking (fault word, displacement guard, kinetic energy) and raises its faults.
 
     Args:
-        particles: of the run.
-        search: of the run.
-        watch: of its energy.
-        dt: time step in time units.
-        backend: where it runs.
-        timings: of the run; known times are taken at every look.
-        folder: for what a fault leaves, or None.
+        system: shared state of the simulation.
+        policy: when the search's structure is rebuilt; reads the displacement guard.
+        energy: monitor of the kinetic energy.
+        folder: for the arrays that a fault saves, or None.
 
     Attributes:
-        fault: (1,) uint64 fault word (`md.integrate`).
         failed: the fault the run has ended with, or None.
     """
 
-    def __init__(
-        self,
-        particles: ParticleArrays,
-        search: Search,
-        watch: EnergyMonitor,
-        dt: float,
-        backend: Backend,
-        timings: Timings,
-        folder: Path | None,
-    ):
-        self._particles, self._search, self._watch = particles, search, watch
-        self._dt, self._backend = dt, backend
-        self._timings, self._folder = timings, folder
-        self.fault: Array = backend.upload(np.array([NO_FAULT]))
+    def __init__(self, system: System, policy: RebuildPolicy, energy: EnergyMonitor, folder: Path | None):
+        self._system, self._policy, self._energy, self._folder = system, policy, energy, folder
         self.failed: SimulationFault | None = None
-        self._before: FaultSample | None = None  # the last one heeded
+        self._before: FaultSample | None = None  # the last one that was processed
 
-    def look(self, step: int, now: bool = False) -> FaultSample:
-        """Look, before a step; with `now` at the energy too in any case."""
-        return FaultSample(
-            self._backend.look(self.fault),
-            self._backend.look(self._search.status),
-            self._watch.look(step, now),
-            self._backend.mark(),
-            step,
-        )
+    def sample(self, step: int, now: bool = False) -> FaultSample:
+        """Poll the run before a step; with `now` sum the energy in any case."""
+        is_new = self._energy.measure(step, now)
+        return FaultSample(self._system.status.poll(), is_new, self._system.backend.mark(), step)
 
-    def process(self, look: FaultSample, step: int) -> int:
-        """Act on what was seen.
+    def process(self, sample: FaultSample, step: int) -> int:
+        """Raise the fault that a poll shows, resolve the times known by then, and plan by the guard.
 
         Args:
-            look: by `look`.
+            sample: by `sample`.
             step: number of the next step.
 
         Returns:
             Steps that were halted and have to be taken again.
 
         Raises:
-            SimulationFault: one that was seen, now or earlier.
+            SimulationFault: the poll shows one, or the run has ended with one.
         """
         if self.failed is not None:
             raise self.failed.with_traceback(None)
-        self._raise(look, step)
-        self._timings.resolve(look.step)  # those are done, so this waits for nothing
-        before, self._before = self._before, look
-        if not self._search.process(look.status(), self._dt):
-            if self._search.tunes and before is not None and before.step < look.step:
-                self._search.timed(self._backend.between(before.mark, look.mark), look.step - before.step)
+        status, dt = self._raise(sample, step), self._system.dt
+        self._system.timings.resolve(sample.step)  # those steps are done, so this does not wait
+        before, self._before = self._before, sample
+        if not self._policy.process(status.guard, dt):
+            if self._policy.tunes and before is not None and before.step < sample.step:
+                ms = self._system.backend.between(before.mark, sample.mark)
+                self._policy.observe_steps(ms, sample.step - before.step)
             return 0
-        look, self._before = self.look(step), None
-        self._raise(look, step)
-        halted = self._search.process(look.status(), self._dt)
+        sample, self._before = self.sample(step), None
+        halted = self._policy.process(self._raise(sample, step).guard, dt)
         with self.overflows(step):
-            self._search.resume()
+            self._policy.retry()
         return halted
 
     @contextmanager
     def overflows(self, step: int):
-        """Around what may find too little room for a search's structure, before a step or soon after it."""
+        """End the run with a `ListOverflow` that the block raises, before a step or soon after it."""
         try:
             yield
         except ListOverflow as fault:
             self.fail(fault.at(step), step)
 
-    def fail(self, fault: SimulationFault, step: int) -> None:
-        """End the run with a fault, after steps given out so far."""
+    def fail(self, fault: SimulationFault, step: int) -> NoReturn:
+        """End the run with a fault, after the steps given out so far."""
         self.failed = self.keep(fault, step)
         raise self.failed
 
     def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
-        """A fault with what is left of the run."""
-        p, down = self._particles, self._backend.download
+        """Return a fault with a copy of the particle arrays, saved if there is a folder for it."""
+        p, down = self._system.particles, self._system.backend.download
         arrays = down(p.pos), down(p.vel), down(p.id)
-        return fault.keep(FaultSnapshot(*arrays, p.box, step, self._dt, p.radii()), self._folder)
+        return fault.keep(FaultSnapshot(*arrays, p.box, step, self._system.dt, p.radii()), self._folder)
 
-    def _raise(self, look: FaultSample, step: int) -> None:
-        word, exploded = int(look.word()[0]), look.exploded()
+    def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
+        """The copy of the status block, if it shows no fault."""
+        status = sample.status()
+        word, exploded = status.fault, self._energy.judge(sample.step, status, sample.energy_is_new)
         if word == NO_FAULT and exploded is None:
-            return
-        self._timings.resolve()
+            return status
+        self._system.timings.resolve()
         at, reported = step, None
         if word != NO_FAULT:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
-            at = step - (step - at) % STEPS  # of the steps of which a word tells, the last
+            at = step - (step - at) % STEPS  # the last of the steps that such a word can mean
             reported = ParticleEscaped(at, particle, FARTHEST) if escaped else NonFiniteState(at, particle)
-        # The energy may have been the reason; and a device has gone on since it was looked.
-        self.fail(self._watch.look(at, now=True)() or exploded or reported, step)
+        # The energy may have been the reason; and a device has taken more steps since the poll.
+        is_new = self._energy.measure(at, now=True)
+        self.fail(self._energy.judge(at, self._system.status.poll()(), is_new) or exploded or reported, step)

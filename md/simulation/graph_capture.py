@@ -1,7 +1,7 @@
-"""Steps given to a device in pieces: each is recorded once and launched as one from then on.
+"""Captured steps: a device gets several steps as one graph, captured once and launched from then on.
 
-A step of a small system takes a device less time than its launches take the host. A record holds the
-addresses of all arrays, so it fits only where they are in the same roles.
+A step of a small system takes a device less time than its launches take the host. A graph holds the addresses of
+all arrays, so it is launched only where the arrays are in the same roles.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from md.backend import Backend
-from md.particles.arrays import ParticleArrays
-from md.search.base import Search, StepPlan
+from md.particles.system import System
+from md.search.base import Search
+from md.search.rebuild import StepPlan
 
-MOST_RECORDS = 100
+MOST_GRAPHS = 100
 
 
 class CapturedGraph(NamedTuple):
-    """A piece.
+    """Some steps as one launch.
 
     Attributes:
-        launch: takes its steps.
-        before, after: arrays, in the roles they have before and after.
+        launch: takes the steps.
+        before, after: particle arrays, in the roles they have before and after.
     """
 
     launch: Callable[[], None]
@@ -31,33 +31,28 @@ class CapturedGraph(NamedTuple):
 
 
 class CapturedSteps:
-    """The pieces of a run.
+    """The captured graphs of a run.
 
     Args:
-        particles, search: of the run.
-        backend: of both.
+        system: shared state of the simulation.
+        search: of the simulation.
         take: takes the steps of a plan by launches alone, the first of them being the given one.
 
     Attributes:
-        launched: whether the last piece was launched as it had been recorded before, so that its time is that
-            of its steps alone.
+        launched: whether the last steps were launched as they had been captured before, so that their time is
+            that of the steps alone.
     """
 
-    def __init__(
-        self,
-        particles: ParticleArrays,
-        search: Search,
-        backend: Backend,
-        take: Callable[[StepPlan, int], None],
-    ):
-        self._particles, self._search, self._backend, self._steps = particles, search, backend, take
-        self._records: dict[tuple, CapturedGraph] = {}
+    def __init__(self, system: System, search: Search, take: Callable[[StepPlan, int], None]):
+        self._particles, self._backend = system.particles, system.backend
+        self._search, self._steps = search, take
+        self._graphs: dict[tuple, CapturedGraph] = {}
         self.launched = False
-        self._replaced = search.replaced
+        self._reallocated = search.reallocated
         self._compiled: set[tuple[bool, bool]] = set()
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._graphs)
 
     def take(self, plan: StepPlan, step: int) -> StepPlan:
         """Take the steps of a plan, or the first of them.
@@ -71,29 +66,29 @@ class CapturedSteps:
         """
         lengths = self._backend.piece_lengths
         plan = plan._replace(steps=next(length for length in lengths if length <= plan.steps))
-        kind = plan.build, plan.rebuild
-        if kind not in self._compiled:  # only kernels that have been called can be recorded
+        kind = plan.build, plan.build_each
+        if kind not in self._compiled:  # only kernels that have been called can be captured
             self._compiled.add(kind)
             self.launched = False
             self._steps(plan, step)
             return plan
-        replaced = self._search.replaced
-        if any(array is not known for array, known in zip(replaced, self._replaced, strict=True)):
-            self._records.clear()  # they hold those that are gone
-            self._replaced = replaced
-        before = (*self._particles.arrays, *replaced)
+        reallocated = self._search.reallocated
+        if any(array is not known for array, known in zip(reallocated, self._reallocated, strict=True)):
+            self._graphs.clear()  # they hold the addresses of arrays that are no longer used
+            self._reallocated = reallocated
+        before = (*self._particles.arrays, *reallocated)
         key = plan, step % 2, *map(id, before)
-        self.launched = key in self._records
+        self.launched = key in self._graphs
         if not self.launched:
-            if len(self._records) == MOST_RECORDS:
-                self._records.clear()
+            if len(self._graphs) == MOST_GRAPHS:
+                self._graphs.clear()
             try:
                 launch = self._backend.record(partial(self._steps, plan, step))
             except BaseException:
                 self._particles.arrays = before[: len(self._particles.arrays)]  # nothing was done
                 raise
-            self._records[key] = CapturedGraph(launch, before, self._particles.arrays)
-        record = self._records[key]
-        record.launch()
-        self._particles.arrays = record.after
+            self._graphs[key] = CapturedGraph(launch, before, self._particles.arrays)
+        graph = self._graphs[key]
+        graph.launch()
+        self._particles.arrays = graph.after
         return plan

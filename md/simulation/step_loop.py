@@ -1,70 +1,72 @@
-"""Taking steps: reorder, build, force, integrate. A device that runs ahead is given them in pieces."""
+"""The step loop: reorder, build, force, integrate. A device that runs ahead is given captured steps."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 from tqdm import tqdm
 
-from md.backend import Backend, Timings
 from md.backend.base import Array
-from md.boundaries.base import ActiveBoundary
-from md.integrate import Integrator
-from md.laws import PairLaw
-from md.particles.arrays import ParticleArrays
-from md.reorder import Reorder
-from md.search import Search, StepPlan
+from md.boundaries.base import ActiveBoundaries
+from md.integrate.base import Stepper
+from md.particles.system import System
+from md.reorder.reorder import ActiveReorder
+from md.search.base import Search
+from md.search.rebuild import StepPlan
 from md.simulation.fault_monitor import FaultMonitor
+from md.simulation.forces import Forces
 from md.simulation.graph_capture import CapturedSteps
 from md.simulation.interrupt import defer_sigint
 
-MOST_INTERVALS = 10  # between two looks, where a plan goes on
+MOST_INTERVALS = 10  # between two polls, where planned steps are left
 
 
-class Loop:
-    """The steps of a simulation, and what may go wrong on the way.
+class StepLoop:
+    """Takes the steps of a simulation.
 
     Args:
-        particles: what moves.
-        law: between two of them.
-        search, integrator, reorder: bound to them; `reorder` may be None.
-        lookout: for faults.
-        fused: whether the integrator's step is part of the force kernel.
-        backend: where all this lives.
-        timings: for the times of the phases.
-        surroundings: that the particles meet besides, where steps are not fused.
+        system: shared state of the simulation.
+        search, stepper, boundaries: its parts.
+        forces: computes the force on each particle.
+        reorder: None for none.
+        monitor: polls the run and raises its faults.
+        fused: whether the stepper's step is part of the force kernel.
 
     Attributes:
         step: steps taken so far.
-        force: (n, dim) array for forces.
-        pieces: recorded steps.
+        force: (n, dim) scratch array for forces.
+        captured: captured steps.
     """
 
     def __init__(
         self,
-        particles: ParticleArrays,
-        law: PairLaw,
+        system: System,
         search: Search,
-        integrator: Integrator,
-        reorder: Reorder | None,
-        lookout: FaultMonitor,
+        stepper: Stepper,
+        boundaries: ActiveBoundaries,
+        forces: Forces,
+        reorder: ActiveReorder | None,
+        monitor: FaultMonitor,
         fused: bool,
-        backend: Backend,
-        timings: Timings,
-        surroundings: Sequence[ActiveBoundary] = (),
     ):
-        self._particles, self._law, self._search, self._integrator = particles, law, search, integrator
-        self._reorder, self._lookout, self._fused, self._backend = reorder, lookout, fused, backend
-        self._timings, self.step, self._surroundings = timings, 0, surroundings
-        self.force = backend.rows(particles.n, particles.box.dim, search.grid.precision)
-        self.pieces = CapturedSteps(particles, search, backend, self._take)
-        self._is_recorded = backend.runs_ahead and (fused or (integrator.counts and search.records))
+        self._system, self._search, self._stepper = system, search, stepper
+        self._boundaries, self._forces, self._reorder = boundaries, forces, reorder
+        self._monitor, self._fused = monitor, fused
+        self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
+        self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
+        self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
+        self.step = 0
+        self.force = system.scratch("force")
+        self.captured = CapturedSteps(system, search, self._take)
+        can_capture = fused or (self._can.capturable and search.capabilities.capturable)
+        self._is_captured = system.backend.runs_ahead and can_capture
 
-    def begin_at(self, step: int) -> None:
-        """Go on from a step that another loop came to."""
+    def start_at(self, step: int) -> None:
+        """Resume after so many steps that another loop has taken."""
         self.step = step
-        self._integrator.set_clock(step)
+        self._stepper.set_clock(step)
 
     def run_to(self, last: int, phases: bool, bar: tqdm) -> float:
         """Take steps until so many are taken.
@@ -72,137 +74,143 @@ class Loop:
         Args:
             last: how many, counted from the start.
             phases: whether to time the phases of each.
-            bar: is told of them.
+            bar: progress bar, updated.
 
         Returns:
-            What it took, in ms.
+            The time it took, in ms.
 
         Raises:
-            SimulationFault: something went wrong.
+            SimulationFault: a fault of the run.
         """
-        begun = self.step
+        shown = self.step
         with self._backend.stopwatch() as elapsed:
-            looks = deque()  # a device has done the first when the host asks, and goes on meanwhile
+            samples = deque()  # a device has done the steps of the first when the host reads it, and goes on
             while self.step < last:
                 check = self.step + self._backend.check_interval
                 end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
                 with defer_sigint():
-                    while self.step < min(check, last) or (self.step < end and self._mid_plan()):
-                        with self._lookout.overflows(self.step):
+                    while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
+                        with self._monitor.overflows(self.step):
                             self.advance(phases, last - self.step)
-                looks.append(self._lookout.look(self.step))
-                while looks and (len(looks) > self._backend.runs_ahead or self.step == last):
-                    if self._take_back(self._lookout.process(looks.popleft(), self.step)):
-                        looks.clear()
-                bar.update(self.step - begun)
-                begun = self.step
+                samples.append(self._monitor.sample(self.step))
+                while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
+                    if self._take_back(self._monitor.process(samples.popleft(), self.step)):
+                        samples.clear()
+                bar.update(self.step - shown)
+                shown = self.step
         return elapsed[0]
 
-    def see(self) -> None:
-        """Look for faults and act on them at once, before the state is read."""
-        self._take_back(self._lookout.process(self._lookout.look(self.step, now=True), self.step))
+    def synchronise(self) -> None:
+        """Wait for the device, and raise the fault if there is one; steps that were halted are taken back."""
+        self._take_back(self._monitor.process(self._monitor.sample(self.step, now=True), self.step))
 
     def reorder(self) -> None:
-        """Reorder before the next step, whatever the schedule says; timed as a reorder of that step."""
-        self.see()
+        """Reorder before the next step, whatever the trigger returns; timed as a reorder of that step."""
+        assert self._reorder is not None
+        self.synchronise()
         with defer_sigint():
             self._timed(True, "reorder", self._reorder.apply, self.step)
 
-    def build(self) -> None:
-        """Bring the search up to date with the positions as they are."""
-        with self._lookout.overflows(self.step):
-            self._search.build()
+    def update_search(self) -> None:
+        """Bring the search up to date with the present positions."""
+        with self._monitor.overflows(self.step):
+            self._search.update()
 
-    def find_forces(self) -> Array:
-        """The force on each particle as they are: `force`, filled."""
-        self.build()
-        self._push()
-        self._integrator.push(self.force, self.step)
+    def compute_forces(self) -> Array:
+        """Compute the force on each particle at the present positions, into `force`."""
+        self.update_search()
+        self._forces.compute(self.force, self.step)
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
-        """Take a step, or some that can be given to a device in one piece."""
-        watched = self._reorder is not None and self._reorder.needs_times
-        if self._reorder is not None and self._reorder.schedule(self.step):
-            self._timed(phases or watched, "reorder", self._reorder.apply, self.step)
-        one_by_one = phases or self.step == 0 or not self._is_recorded or (watched and not self._fused)
+        """Take one step, or several that can be given to a device at once.
+
+        Args:
+            phases: whether to time the phases.
+            most: largest number of steps.
+        """
+        reorder = self._reorder
+        if reorder is not None and reorder.trigger(self.step):
+            self._timed(phases or self._needs_times, "reorder", reorder.apply, self.step)
+        is_timed = self._needs_times and not self._fused
+        one_by_one = phases or self.step == 0 or not self._is_captured or is_timed
         if one_by_one and not self._fused:
-            self._take_unfused(phases or watched)
+            self._take_unfused(phases or self._needs_times)
             return
-        plan = self._search.plan()
+        plan = self._plan()
         if one_by_one:
-            phases = phases or watched
+            phases = phases or self._needs_times
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.rebuild if plan.build else _nothing)
             self._timed(phases, "force", self._fused_step, self.step)
         else:
             most = min(plan.steps, most, self._backend.piece_lengths[0])
-            if self._reorder is not None:
-                most = self._reorder.steps_to_next(self.step, most)
-            plan = self._timed_piece(watched, plan._replace(steps=most))
-        self._search.steps_taken(plan)
+            if reorder is not None:
+                most = reorder.trigger.steps_to_next(self.step, most)
+            plan = self._take_captured(plan._replace(steps=most))
+        self._policy.steps_taken(plan)
         self.step += plan.steps
 
+    def _plan(self) -> StepPlan:
+        """What comes before the next steps; builds at once if the build has to wait for the device."""
+        if self._policy.must_wait:
+            self._search.update()
+        return self._policy.plan()
+
+    def _is_mid_plan(self) -> bool:
+        """Whether fused steps go on as planned; the host polls between two plans, when it can change them."""
+        with self._monitor.overflows(self.step):
+            return self._fused and not self._plan().build
+
     def _take_unfused(self, phases: bool) -> None:
-        """Take a step, the search deciding for itself whether to build."""
-        self._timed(phases and self._integrator.prepares, "integrate", self._prepare, self.step)
-        self._timed(phases, "build", self._search.build)
-        self._timed(phases, "force", self._find_force, self.step)
+        """Take one step; the search decides by itself whether to build."""
+        self._timed(phases and self._can.moves_before_force, "integrate", self._prepare, self.step)
+        self._timed(phases, "build", self._search.update)
+        self._timed(phases, "force", self._compute_force, self.step)
         self._timed(phases, "integrate", self._move, self.step)
-        self._search.step_taken()
+        self._policy.step_taken()
         self.step += 1
 
-    def _mid_plan(self) -> bool:
-        """Whether fused steps go on as planned; the host looks between two plans, when it can change them."""
-        with self._lookout.overflows(self.step):
-            return self._fused and not self._search.plan().build
-
     def _prepare(self, step: int) -> None:
-        if self._integrator.prepares:
-            self._integrator.prepare(step, self._lookout.fault)
+        if self._can.moves_before_force:
+            self._stepper.prepare(step, self._system.status.fault)
 
-    def _find_force(self, step: int) -> None:
-        self._push()
-        if not self._integrator.pushes:
-            self._integrator.push(self.force, step, self._integrator.lead)
-
-    def _push(self) -> None:
-        self._search.force(self._law, self.force)
-        for surrounding in self._surroundings:
-            surrounding.push(self.force)
+    def _compute_force(self, step: int) -> None:
+        self._forces.compute_for_step(self.force, step)
 
     def _move(self, step: int) -> None:
-        self._integrator.advance(self.force, step, self._lookout.fault)
-        for surrounding in self._surroundings:
-            surrounding.after(self._integrator.step_times(step))
-        if any(surrounding.changes_velocities for surrounding in self._surroundings):
-            self._integrator.see_velocities(step + 1)
+        self._stepper.advance(self.force, step, self._system.status.fault)
+        for boundary in self._boundaries:
+            boundary.after_step(self._stepper.step_times(step))
+        if self._updates_velocities:
+            self._stepper.velocities_changed(step + 1)
 
     def _fused_step(self, step: int) -> None:
-        self._search.force(self._law, self._integrator.fused(step, self._lookout.fault, self._search.pace))
-        self._particles.swap()
+        output = self._stepper.fused_output(step, self._system.status.fault, self._policy.guard)
+        self._search.force(self._forces.law, output)
+        self._system.particles.swap()
 
     def _take(self, plan: StepPlan, step: int) -> None:
-        """Build where the plan says so, and take its steps."""
+        """Take the steps of a plan by launches alone, building where the plan says so."""
         for k in range(plan.steps):
             self._prepare(step + k)
-            if plan.rebuild or (plan.build and k == 0):
+            if plan.build_each or (plan.build and k == 0):
                 self._search.rebuild()
-            for part in (self._fused_step,) if self._fused else (self._find_force, self._move):
+            for part in (self._fused_step,) if self._fused else (self._compute_force, self._move):
                 part(step + k)
 
-    def _timed_piece(self, watched: bool, plan: StepPlan) -> StepPlan:
-        """Take a piece, and its time if the schedule goes by times."""
-        first = self._backend.mark() if watched else None
-        plan = self.pieces.take(plan, self.step)
-        if watched and self.pieces.launched:
+    def _take_captured(self, plan: StepPlan) -> StepPlan:
+        """Take captured steps, and their time if the trigger needs it."""
+        first = self._backend.mark() if self._needs_times else None
+        plan = self.captured.take(plan, self.step)
+        if self._needs_times and self.captured.launched:
             last = self._backend.mark()
-            self._timings.add_piece(self.step, plan.steps, lambda: self._backend.between(first, last))
+            self._system.timings.add_piece(self.step, plan.steps, lambda: self._backend.between(first, last))
         return plan
 
-    def _timed(self, phases: bool, name: str, work, *arguments) -> None:
+    def _timed(self, phases: bool, name: str, work: Callable[..., Any], *arguments: Any) -> None:
         if phases:
-            with self._backend.phase(self._timings, name, self.step):
+            with self._backend.phase(self._system.timings, name, self.step):
                 work(*arguments)
         else:
             work(*arguments)
@@ -210,7 +218,7 @@ class Loop:
     def _take_back(self, halted: int) -> int:
         if halted:
             self.step -= halted
-            self._integrator.set_clock(self.step)
+            self._stepper.set_clock(self.step)
         return halted
 
 

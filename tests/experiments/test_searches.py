@@ -85,7 +85,10 @@ def test_memory_is_aged_where_the_search_does_not_sort_it(folder):
     table = pd.read_parquet(folder / "table.parquet")
     aged = table.groupby("search")["age_steps"].agg(lambda steps: steps.notna().all())
     kinds = md.search.SEARCHES
-    assert all(is_aged != kinds[name.removesuffix(" again")].sorts_data for name, is_aged in aged.items())
+    assert all(
+        is_aged != kinds[name.removesuffix(" again")].capabilities.moves_particles
+        for name, is_aged in aged.items()
+    )
     steps = table[table["search"] == "linked"].groupby("round")["age_steps"].max()
     assert steps[1] - steps[0] == 1 + 3  # one that is not timed
     assert steps[0] >= 80 + 2 * (1 + 3)  # after the warm-up and a round that is not timed

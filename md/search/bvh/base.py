@@ -1,4 +1,4 @@
-"""What searches on a tree (`md.search.bvh.tree`) have in common: its age."""
+"""What searches on a tree (`md.search.bvh.tree`) share: when the particles are sorted, and when boxes are computed."""
 
 from __future__ import annotations
 
@@ -7,79 +7,66 @@ from abc import abstractmethod
 import numpy as np
 
 from md.backend.base import Array
-from md.search.base import Search, StepPlan
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
 from md.search.bvh.curve_keys import halving
 from md.search.bvh.tree import Tree
+from md.search.rebuild import EverySteps
+from sfc import Curve
 from sfc.cache import AccessStream
 
 
-class TreeSearch(Search):
-    """A search that sorts the particles along a curve and links the tree of them every few steps only.
+class TreeConfig(SearchConfig):
+    """A search on a tree, as a choice: the particles are sorted along a curve every few steps only.
 
-    The boxes of the tree are found anew at each step, so that no pair is missed however far particles have
+    The boxes of the tree are computed again at each step, so that no pair is missed however far particles have
     moved: an old tree is slower, not wrong.
 
     Attributes:
-        tree: over the particles.
+        cell_order: the curve of the leaves.
         rebuild_every: steps from one sort to the next; 1 for at each.
-        builds: how often it sorted.
     """
 
-    sorts_data = True  # so that there is no order to give it from outside
-    tree: Tree
+    cell_order: str | Curve
     rebuild_every: int
-    builds: int = 0
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
-        """The curves that halve their cubes."""
+        """Return the names of the curves that halve their cubes."""
         return halving(dim)
 
-    def forget(self) -> None:
-        """Sort before the next step."""
-        self._age = self.rebuild_every
+
+class TreeSearch(Search):
+    """A search on a tree over the particles of a system.
+
+    Args:
+        config: the choice.
+        system: shared state of the simulation.
+
+    Attributes:
+        tree: over the particles.
+    """
+
+    def __init__(self, config: TreeConfig, system: System):
+        super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
+        self.tree = Tree(self.particles.n, self.grid, self.backend, config.cell_order)
 
     def build(self) -> None:
-        """Sort the particles along the curve, move them there, and link the tree, where that is due."""
-        if self._age >= self.rebuild_every:
-            self.rebuild()
-            self._age = 0
-            self.builds += 1
-
-    def rebuild(self) -> None:
-        """Sort and link."""
+        """Sort the particles along the curve, move them there, and link the tree."""
         self.tree.build(self.particles.pos)
         self.particles.permute(self.tree.keys.order)
 
-    def plan(self) -> StepPlan:
-        """As many steps as until the next sort; where that comes at each, as many as one likes.
-
-        There also a tree that was made since, for a look, is made anew.
-        """
-        if self.rebuild_every == 1:
-            return super().plan()
-        build = self._age >= self.rebuild_every
-        return StepPlan(self.rebuild_every - (0 if build else self._age), build, rebuild=False)
-
-    def steps_taken(self, plan: StepPlan) -> None:
-        """The tree has grown older."""
-        self._age = 1 if plan.rebuild else plan.steps + (0 if plan.build else self._age)
-        self.builds += plan.steps if plan.rebuild else plan.build
-
-    def step_taken(self) -> None:
-        """The tree has grown older."""
-        self._age += 1
-
     @property
     @abstractmethod
-    def _far(self) -> np.ndarray:
-        """Length-1 record of how far walks look, whose `leaf2` is the square of that for leaves."""
+    def _reach_record(self) -> np.ndarray:
+        """Length-1 record of the search radii, whose `leaf2` is the square of that for leaves."""
 
     def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Of all leaves that a walk sees, in reach or not: it reads the box of each."""
-        far, kept = self._far, self._far["leaf2"].copy()
-        far["leaf2"] = np.inf
+        """Collect all leaves that a traversal visits, within the radius or not: it reads the box of each."""
+        record = self._reach_record
+        stored = record["leaf2"].copy()
+        record["leaf2"] = np.inf
         try:
             return super()._collect(reach2, radius)
         finally:
-            far["leaf2"] = kept
+            record["leaf2"] = stored

@@ -3,6 +3,11 @@
 The particles are sorted along a curve, of which `md.search.bvh.tree` makes the tree.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -10,82 +15,100 @@ from md import checks
 from md.backend.base import Array
 from md.backend.prelude import finish, load
 from md.laws.pair import result
-from md.search.bvh.base import TreeSearch
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+from md.search.bvh.base import TreeConfig, TreeSearch
 from md.search.bvh.traversal import traverse_images
-from md.search.bvh.tree import Tree
 from sfc import Curve
 from sfc.compile import inlined, kernel
 
 REBUILD_EVERY = 16  # steps
 
 
-class Lbvh(TreeSearch):
-    """A linear bounding volume hierarchy, walked without a stack by each particle from the root.
+@dataclass(frozen=True)
+class Lbvh(TreeConfig):
+    """A linear bounding volume hierarchy, traversed without a stack by each particle from the root.
 
-    A particle near a periodic side walks once more for each of its images that may have somebody in reach.
-    Each pair is met twice, once from either particle, so that a step repeats bit for bit.
+    A particle near a periodic side traverses the tree once more for each of its images that may have partners.
+    Each pair is found twice, once from either particle, so that a step repeats bit for bit.
 
-    Where particles differ in radius, boxes hold whole spheres and each particle walks no farther than its own
-    radius: a few large ones make nobody else look farther, as they do where cells have to be as wide as they.
+    Where particles differ in radius, boxes hold whole spheres and each particle searches no farther than its own
+    radius: a few large ones do not make all others search farther, as they do where cells have to be as wide.
 
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
         rebuild_every: steps from one sort to the next; 1 for at each.
 
     Raises:
-        TypeError: a number of steps that is no integer.
+        TypeError: an order that is neither a name nor a curve, or a number of steps that is no integer.
         ValueError: a number of steps below 1.
     """
 
     name = "lbvh"
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    cell_order: str | Curve = "morton"
+    rebuild_every: int = REBUILD_EVERY
 
-    def __init__(self, cell_order: str | Curve = "morton", rebuild_every: int = REBUILD_EVERY):
-        self.cell_order = checks.order_of_cells("cell_order of Lbvh", cell_order)
-        self.rebuild_every = checks.integer("rebuild_every of Lbvh", rebuild_every, unit="steps")
+    def __post_init__(self):
+        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Lbvh", self.cell_order))
+        every = checks.integer("rebuild_every of Lbvh", self.rebuild_every, unit="steps")
+        object.__setattr__(self, "rebuild_every", every)
 
-    def _allocate(self) -> None:
+    def build(self, system: System) -> LbvhSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: a curve of another base or dimension, or a tree that there is no memory for.
+        """
+        return LbvhSearch(self, system)
+
+
+class LbvhSearch(TreeSearch):
+    """A linear bounding volume hierarchy over the particles of a system."""
+
+    def __init__(self, config: Lbvh, system: System):
+        super().__init__(config, system)
         grid, real = self.grid, self.grid.precision
-        self.tree = Tree(self.particles.n, grid, self.backend, self.cell_order)
         self._no_radii = self.backend.empty(0, real)
         lengths, eps, widest = max(grid.box.lengths), np.finfo(real).eps, self.particles.widest
-        reach = grid.cutoff + 8 * eps * lengths  # of an image's place, rounded
+        reach = grid.cutoff + 8 * eps * lengths  # of an image's position, rounded
         slack = 16 * eps * (np.abs(grid.box.ends).max() + 2 * grid.cutoff)  # and of the corners of boxes
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "leaf2", "scale")], align=True)
         self._centres = np.array([(reach, reach**2, 0, 1)], kind)
         self._spheres = np.array([(slack, 0, 0, grid.cutoff / widest)], kind)
         self._by_centres = False
         self._in_place = self.backend.empty(0, np.int32)
-        self.forget()
 
     @property
     def boxes(self) -> tuple[Array, Array, Array]:
-        """Of the tree."""
+        """Nodes and ropes of the tree; a leaf's slot is its number."""
         return self.tree.nodes, self.tree.way, self._in_place
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Ids of the pairs whose centres are closer than a distance; see `Search.pairs`."""
+        """Return the ids of the pairs whose centres are closer than a distance: (p, 2) int32, i < j, sorted."""
         self._by_centres = True
         try:
             return super().pairs(cutoff)
         finally:
             self._by_centres = False
 
-    def _structure(self):
-        radius, reach = self._boxes()
+    def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
+        """Return nodes and ropes of the tree, the radii if boxes are of spheres, and the search radii."""
+        radius, reach = self._boxes_of()
         return self.tree.nodes, self.tree.way, radius, reach
 
-    def _boxes(self) -> tuple[Array, np.ndarray]:
-        """The radii, if boxes are of spheres, and how far to walk."""
+    def _boxes_of(self) -> tuple[Array, np.ndarray]:
+        """Radii, (0,) if boxes are of centres, and the record of search radii."""
         if self._by_centres or not len(self.particles.radius):
             return self._no_radii, self._centres
         return self.particles.radius, self._spheres
 
     @property
-    def _far(self) -> np.ndarray:
-        return self._boxes()[1]
+    def _reach_record(self) -> np.ndarray:
+        return self._boxes_of()[1]
 
-    def _fold(self, law, parameters, out) -> None:
-        radius, reach = self._boxes()
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        radius, reach = self._boxes_of()
         self.tree.fit(self.particles.pos, radius=radius, scale=float(reach["scale"][0]))
         super()._fold(law, parameters, out)
 

@@ -8,6 +8,7 @@ Karras, Thinking parallel, part II: tree traversal on the GPU, NVIDIA developer 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 
 import numba
 import numpy as np
@@ -17,10 +18,11 @@ from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.polydisperse import scaled_to_radii
-from md.search.bvh.base import TreeSearch
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+from md.search.bvh.base import TreeConfig, TreeSearch
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.pair_forces import far_of, gather_part, push_part, sum_parts
-from md.search.bvh.tree import Tree
 from md.search.sorted_copy import ScatterOutput
 from sfc import Curve
 from sfc.cache import AccessStream
@@ -37,7 +39,8 @@ MOST_ROOM = 2**31 - 1  # a device counts partners by int32
 ROOM = 32  # of a list: partners whose leaves come later
 
 
-class Reflexive(TreeSearch):
+@dataclass(frozen=True)
+class Reflexive(TreeConfig):
     """The tree of `Lbvh`, in which each leaf looks for the others: the source's search and its variants.
 
     Pairs are met once for reciprocal laws alone (`md.laws.pair`): those that give a partner the opposite of
@@ -75,45 +78,66 @@ class Reflexive(TreeSearch):
     """
 
     name = "reflexive"
-    fuses = False
-    repeats_on = ("cpu",)
+    capabilities = Capabilities(capturable=True, moves_particles=True, bitwise_on=("cpu",))  # by default
+    cell_order: str | Curve = "morton"
+    stack: str = "shared"
+    met: str = "once"
+    atomics: str = "plain"
+    data: str = "sorted"
+    rebuild_every: int = 1
+    contacts: str = "walked"
+    room: int = ROOM
 
-    def __init__(
-        self,
-        cell_order: str | Curve = "morton",
-        stack: str = "shared",
-        met: str = "once",
-        atomics: str = "plain",
-        data: str = "sorted",
-        rebuild_every: int = 1,
-        contacts: str = "walked",
-        room: int = ROOM,
-    ):
-        chosen = {"stack": stack, "met": met, "atomics": atomics, "data": data, "contacts": contacts}
-        for name, value in chosen.items():
-            checks.word(f"{name} of Reflexive", value, CHOICES[name])
-        if (met == "twice") != (atomics == "none"):
-            raise ValueError(
-                f"Reflexive(met={met!r}, atomics={atomics!r}); allowed: met='twice' with atomics='none', for "
-                "then a thread writes its own force alone, or met='once' with 'plain' or 'aggregated'"
+    def __post_init__(self):
+        for name in CHOICES:
+            object.__setattr__(
+                self, name, checks.word(f"{name} of Reflexive", getattr(self, name), CHOICES[name])
             )
-        if contacts == "listed" and (atomics != "plain" or data == "unsorted"):
+        if (self.met == "twice") != (self.atomics == "none"):
             raise ValueError(
-                f"Reflexive(contacts='listed', met={met!r}, atomics={atomics!r}, data={data!r}); allowed: "
-                "met='once', atomics='plain', data='sorted' or 'shadow'"
+                f"Reflexive(met={self.met!r}, atomics={self.atomics!r}); allowed: met='twice' with "
+                "atomics='none', for then a thread writes its own force alone, or met='once' with 'plain' or "
+                "'aggregated'"
             )
-        self.cell_order = checks.order_of_cells("cell_order of Reflexive", cell_order)
-        self.stack, self.met, self.atomics = stack, met, atomics
-        self.data, self.contacts = data, contacts
-        self.rebuild_every = checks.integer("rebuild_every of Reflexive", rebuild_every, unit="steps")
-        self.room = checks.integer("room of Reflexive", room, 1, MOST_ROOM, unit="partners")
-        self.repeats_on = ("cpu",) if met == "once" else ("cpu", "cuda")
-        self.fuses = met == "twice" and data == "sorted"
+        if self.contacts == "listed" and (self.atomics != "plain" or self.data == "unsorted"):
+            raise ValueError(
+                f"Reflexive(contacts='listed', met={self.met!r}, atomics={self.atomics!r}, "
+                f"data={self.data!r}); allowed: met='once', atomics='plain', data='sorted' or 'shadow'"
+            )
+        order = checks.order_of_cells("cell_order of Reflexive", self.cell_order)
+        object.__setattr__(self, "cell_order", order)
+        every = checks.integer("rebuild_every of Reflexive", self.rebuild_every, unit="steps")
+        object.__setattr__(self, "rebuild_every", every)
+        room = checks.integer("room of Reflexive", self.room, 1, MOST_ROOM, unit="partners")
+        object.__setattr__(self, "room", room)
+        can = Capabilities(  # a thread has the whole force on its own row where pairs are met twice
+            fusable=self.met == "twice" and self.data == "sorted",
+            capturable=True,
+            moves_particles=True,
+            bitwise_on=("cpu",) if self.met == "once" else ("cpu", "cuda"),
+        )
+        object.__setattr__(self, "capabilities", can)
 
-    def _allocate(self) -> None:
+    def build(self, system: System) -> ReflexiveSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: a curve of another base or dimension, or a tree or lists that there is no memory for.
+        """
+        return ReflexiveSearch(self, system)
+
+
+class ReflexiveSearch(TreeSearch):
+    """The reflexive tree over the particles of a system."""
+
+    def __init__(self, config: Reflexive, system: System):
+        super().__init__(config, system)
         p, grid, backend, real = self.particles, self.grid, self.backend, self.grid.precision
-        self.tree = Tree(p.n, grid, backend, self.cell_order)
-        reach = grid.cutoff + 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's place, rounded
+        self.stack, self.met, self.atomics = config.stack, config.met, config.atomics
+        self.data, self.contacts, self.room = config.data, config.contacts, config.room
+        reach = grid.cutoff + 8 * np.finfo(real).eps * max(
+            grid.box.lengths
+        )  # of an image's position, rounded
         fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
         self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
         self._entries = -(-(self.tree.depth + 1) // 8) * 8
@@ -132,10 +156,9 @@ class Reflexive(TreeSearch):
             self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
             self._read.radius = backend.empty(len(p.radius), p.radius.dtype)
             self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
-        self.forget()
 
-    def rebuild(self) -> None:
-        """Sort, by name or in memory, and link."""
+    def build(self) -> None:
+        """Sort the particles along the curve, in memory or by slot, and link the tree."""
         self.tree.build(self.particles.pos)
         if self.data == "sorted":
             self.particles.permute(self.tree.keys.order)
@@ -180,7 +203,7 @@ class Reflexive(TreeSearch):
         return self.tree.keys.order if self.data == "unsorted" else self._in_place
 
     @property
-    def _turns(self) -> Array:
+    def _work_order(self) -> Array:
         return self._order
 
     def _ids(self) -> np.ndarray:
@@ -193,7 +216,8 @@ class Reflexive(TreeSearch):
         slots = self._in_place if self.data == "sorted" else self.tree.keys.order
         return self.tree.nodes, self.tree.way, slots
 
-    def _structure(self):
+    def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
+        """Return the order of the leaves, nodes and ropes of the tree, and the search radii."""
         return self._order, self.tree.nodes, self.tree.way, self._reach
 
     @property
@@ -206,7 +230,7 @@ class Reflexive(TreeSearch):
         return self._read.radius if self.data == "shadow" else self.particles.radius
 
     @property
-    def _far(self) -> np.ndarray:
+    def _reach_record(self) -> np.ndarray:
         return self._reach
 
     def _fit(self):
@@ -217,7 +241,7 @@ class Reflexive(TreeSearch):
         else:
             read = p
         self.tree.fit(read.pos, self._order if self.data == "unsorted" else None)
-        return read.pos, read.vel, *self._structure(), self.grid.record
+        return read.pos, read.vel, *self.structure(), self.grid.record
 
     def _fold(self, law, parameters, out) -> None:
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n

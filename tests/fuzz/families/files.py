@@ -59,7 +59,7 @@ def saved() -> list[tuple[md.Simulation, bytes]]:
 
 def same_simulation(found: md.Simulation, sim: md.Simulation) -> None:
     """The same particles, to the last bit, at the same step."""
-    ours, theirs = found._particles.to_state(), sim._particles.to_state()
+    ours, theirs = found.system.particles.to_state(), sim.system.particles.to_state()
     for name in ("pos", "vel", "id"):
         require(getattr(ours, name).tobytes() == getattr(theirs, name).tobytes(), f"another {name}")
     require(found.step == sim.step and ours.box == theirs.box, "another step or box")

@@ -229,8 +229,8 @@ def saved_and_loaded(sim: md.Simulation) -> None:
             ends.append(type(fault))
             continue
         ends.append((one.step, one.state.pos.tobytes(), one.state.vel.tobytes(), one.state.id.tobytes()))
-    by_times = isinstance(sim._choices["reorder"], md.Reorder) and isinstance(
-        sim._choices["reorder"].schedule, md.Decayed
+    by_times = isinstance(sim.config.reorder, md.Reorder) and isinstance(
+        sim.config.reorder.schedule, md.Decayed
     )
     require(by_times or ends[0] == ends[1], "it goes on otherwise than what was saved")
 

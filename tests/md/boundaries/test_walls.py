@@ -155,7 +155,7 @@ def test_shaken_walls_act_as_walls_that_move(backend, wall_damping, integrator):
         [
             (search, dim, fused)
             for search, dim, fused in product(md.search.SEARCHES, (3, 2), (False, True))
-            if md.search.SEARCHES[search].fuses or not fused
+            if md.search.SEARCHES[search].capabilities.fusable or not fused
         ],
         lambda search, dim, fused: dim == 3 and (not fused or search in tiers.BY_DEFAULT),
     ),

@@ -165,7 +165,7 @@ def test_the_wing_is_given_what_the_gas_loses(integrator, search, backend):
     for _ in range(2):
         run.run(100, phases=False)
         run.state, run.forces()  # who looks gives nothing
-        lost = before - run.backend.download(run._particles.vel).sum(axis=0)
+        lost = before - run.backend.download(run.system.particles.vel).sum(axis=0)
         assert np.abs(lost).max() > 10
         assert run.surroundings[0].momentum.sum(axis=0) == pytest.approx(lost, abs=1e-9)
 

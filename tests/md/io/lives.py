@@ -17,7 +17,7 @@ RUNS = {search: {"search": search} for search in md.search.SEARCHES} | {
 
 def repeats(name: str, backend: str) -> bool:
     """Whether a run gives the same bits again."""
-    return backend in md.search.search(RUNS[name]["search"]).repeats_on
+    return backend in md.search.search(RUNS[name]["search"]).capabilities.bitwise_on
 
 
 def begun(backend: str, **choices) -> md.Simulation:
@@ -48,6 +48,6 @@ def live(backend: str, folder: Path, last: int, told: Connection) -> None:
             run.run(min(turn, last - run.step), reporters=reporters[name])
         told.send("turn")
     for name, run in runs.items():
-        particles, down = run._particles, run.backend.download
+        particles, down = run.system.particles, run.backend.download
         arrays = {key: down(getattr(particles, key)) for key in ("pos", "vel", "id", "work")}
         np.savez(folder / f"{name}-end.npz", **arrays)

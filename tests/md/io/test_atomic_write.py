@@ -12,7 +12,7 @@ import pytest
 
 from md.io import atomic_write as whole
 from md.io.atomic_write import claimed, write_atomically
-from md.io.checkpoint import Saved
+from md.io.checkpoint import SavedRun
 from tests.md.io.test_checkpoint_file import simulated
 from tests.processes import all_heard, started
 
@@ -71,7 +71,7 @@ def test_two_processes_that_save_to_one_path_leave_a_whole_file_at_any_time(tmp_
     assert [heard.recv() for _, heard in writers] == ["begun"] * 2
     while any(not heard.poll() for _, heard in writers):
         if path.exists():
-            assert len(Saved.read(path).state) in sizes
+            assert len(SavedRun.read(path).state) in sizes
             reads += 1
     assert [all_heard(heard) for _, heard in writers] == [[[]], [[]]]
     assert reads > 20

@@ -58,10 +58,10 @@ def made(case, backend: str, state: md.State | None = None) -> md.Simulation:
 
 def bits(simulation: md.Simulation) -> list[bytes]:
     """All that moves, as it lies in memory."""
-    simulation._loop.see()
-    particles, down = simulation._particles, simulation.backend.download
+    simulation._loop.synchronise()
+    particles, down = simulation.system.particles, simulation.backend.download
     arrays = [particles.pos, particles.vel, particles.id, particles.work]
-    memory = {} if simulation._reorder is None else simulation._reorder.memory
+    memory = {} if simulation.reordering is None else simulation.reordering.memory
     return [down(a).tobytes() for a in arrays] + [memory[name].tobytes() for name in sorted(memory)]
 
 
@@ -93,7 +93,7 @@ class Looks:
 )
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
     simulation, phases = made(case, backend), case[5]
-    if backend not in simulation.search.repeats_on:
+    if backend not in simulation.search.capabilities.bitwise_on:
         pytest.skip(f"{simulation.search.name} does not repeat on {backend}")
     reporters = [Copies(tmp_path, 60)] if phases else [Looks(), Copies(tmp_path, 60), Looks()]
     simulation.run(250, phases=phases, reporters=reporters)
@@ -229,17 +229,17 @@ def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_anew(backen
     law = md.laws.SpringDashpot.from_restitution(0.9, 1e-2)
     simulation = md.Simulation(cold, law, walls=still, backend=backend)
     simulation.run(10)
-    cool = simulation._watch.start
+    cool = simulation._energy.start
     simulation.save(tmp_path / "run.npz")
     simulation = md.Simulation.load(tmp_path / "run.npz", walls=shaken)
     simulation.run(1000)
-    assert simulation._watch.start is None
+    assert simulation._energy.start is None
     simulation.save(tmp_path / "run.npz")
     simulation = md.Simulation.load(tmp_path / "run.npz", walls=still)
     simulation.run(200)
-    assert simulation._watch.start > 100 * cool
+    assert simulation._energy.start > 100 * cool
     simulation.save(tmp_path / "run.npz")
-    assert md.Simulation.load(tmp_path / "run.npz")._watch.start == simulation._watch.start
+    assert md.Simulation.load(tmp_path / "run.npz")._energy.start == simulation._energy.start
 
 
 @pytest.mark.quick

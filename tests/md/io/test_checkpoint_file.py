@@ -133,7 +133,7 @@ class TestWriting:
 
     def test_a_velocity_that_is_not_finite_is_not_saved(self, path):
         simulation, before = md.Simulation.load(path), path.read_bytes()
-        simulation._particles.vel[7] = np.nan
+        simulation.system.particles.vel[7] = np.nan
         with pytest.raises(ValueError, match=r"vel\[7, 0\] = nan; allowed: finite"):
             simulation.save(path)
         assert path.read_bytes() == before
@@ -446,8 +446,8 @@ def test_numbers_of_numpy_that_older_files_hold_are_read_as_numbers(path):
         ],
     )
     loaded = md.Simulation.load(path)
-    assert (loaded._allow_overlap, loaded.law) == (True, LAW)
-    assert loaded._watch.start == md.Simulation.load(path)._watch.start is not None
+    assert (loaded.config.allow_overlap, loaded.law) == (True, LAW)
+    assert loaded._energy.start == md.Simulation.load(path)._energy.start is not None
 
 
 @pytest.mark.parametrize("kind", [np.longdouble, np.float16, np.float32])
@@ -467,4 +467,4 @@ def test_numbers_of_numpy_in_any_choice_are_saved_and_read(kind, tmp_path):
         backend="cpu",
     )
     simulation.save(tmp_path / "run.npz")
-    assert md.Simulation.load(tmp_path / "run.npz")._choices["surroundings"][1] == inflow
+    assert md.Simulation.load(tmp_path / "run.npz").config.surroundings[1] == inflow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import md
-from md.io.checkpoint import Saved
+from md.io.checkpoint import SavedRun
 from tests import tiers
 from tests.md.io.lives import RUNS, live, repeats
 from tests.processes import all_heard, started
@@ -31,7 +31,7 @@ def folders(request, backend, tmp_path_factory):
         process.kill()
         process.join()
         assert process.exitcode == -9
-        steps.append(max(Saved.read(killed / f"{name}.npz").step for name in names))
+        steps.append(max(SavedRun.read(killed / f"{name}.npz").step for name in names))
     assert all(after > before for before, after in pairwise(steps))
     ends = [started(live, backend, folder, steps[-1] + 50) for folder in (killed, whole)]
     for end, heard in ends:

@@ -34,7 +34,7 @@ class TestContactsBegun:
     @every_search
     @pytest.mark.parametrize("fused", [False, True])
     def test_of_a_gas_are_counted_step_by_step(self, search, fused, backend):
-        if fused and not md.search.SEARCHES[search].fuses:
+        if fused and not md.search.SEARCHES[search].capabilities.fusable:
             pytest.skip(f"{search} as it is by name cannot be fused")
         simulation = simulated(
             md.scenes.shared_gas(216, 0.35), backend, md.scenes.SHARED_LAW, search=search, fused=fused

@@ -87,7 +87,9 @@ def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodi
     tolerance = 1e-12 if precision == "float64" else 1e-5
     for name, value in expected.items():
         assert np.allclose(getattr(seen, name), value, rtol=tolerance, atol=tolerance * 100), name
-    repeats = backend in md.search.SEARCHES[search].repeats_on  # else the two looks round differently
+    repeats = (
+        backend in md.search.SEARCHES[search].capabilities.bitwise_on
+    )  # else the two looks round differently
     summed = 1e-12 if repeats else tolerance
     assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state), rel=summed)
     stored = md.observe.contact_energy(state, simulation.pairs(), LAW)
@@ -183,7 +185,7 @@ class TestObserver:
     @every_search
     @pytest.mark.parametrize("fused", [False, True])
     def test_changes_nothing(self, search, fused, backend):
-        if fused and not md.search.SEARCHES[search].fuses:
+        if fused and not md.search.SEARCHES[search].capabilities.fusable:
             pytest.skip(f"{search} as it is by name cannot be fused")
         runs = [
             simulated(

@@ -53,7 +53,7 @@ def test_every_layout_and_the_fused_step_end_where_the_plain_one_does(
     state = start(dim, periodic)
     plain = end_of(state, "cpu", "aos", precision, "naive", fused=False)
     tolerance = 1e-4 if precision == "float32" else 1e-11
-    for fused in (False, True) if md.search.SEARCHES[search].fuses else (False,):
+    for fused in (False, True) if md.search.SEARCHES[search].capabilities.fusable else (False,):
         end = end_of(state, backend, layout, precision, search, fused)
         np.testing.assert_allclose(end.pos, plain.pos, atol=tolerance, rtol=0)
         np.testing.assert_allclose(end.vel, plain.vel, atol=10 * tolerance, rtol=0)

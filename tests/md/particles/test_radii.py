@@ -161,14 +161,14 @@ class TestEverySearch:
         assert np.abs(ends[0].vel - loose().by_id().vel).max() > 1
 
     def test_equal_radii_of_a_half_are_as_none(self, search, backend):
-        if backend not in md.search.SEARCHES[search].repeats_on:
+        if backend not in md.search.SEARCHES[search].capabilities.bitwise_on:
             pytest.skip("sums round differently from run to run")
         ends, state = [], md.scenes.shared_gas(125, 0.3)
         for radius in (None, np.full(125, 0.5)):
             start = md.State(state.pos, state.vel, state.box, state.id, radius)
             run = simulated(start, search, backend, md.scenes.SHARED_LAW, md.scenes.SHARED_DT)
             run.run(100)
-            ends.append((run.state, run.pairs(), run._watch.start))
+            ends.append((run.state, run.pairs(), run._energy.start))
         (one, pairs, energy), (other, their_pairs, their_energy) = ends
         for name in ("id", "pos", "vel"):
             assert np.array_equal(getattr(one, name), getattr(other, name))

@@ -90,7 +90,8 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     ("search", "precision"),
     tiers.by_default(
         product(
-            sorted(s for s, kind in md.search.SEARCHES.items() if not kind.sorts_data), ("float64", "float32")
+            sorted(s for s, kind in md.search.SEARCHES.items() if not kind.capabilities.moves_particles),
+            ("float64", "float32"),
         ),
         lambda search, precision: precision == "float64" or search == "linked",
     ),
@@ -241,7 +242,7 @@ class TestAtOnce:
         auto = self.simulated(backend, schedule=md.Decayed("auto"))
         for _ in range(5):
             auto.reorder()
-        assert auto._reorder.schedule._foresight.interval == 64
+        assert auto.reordering.schedule._foresight.interval == 64
         auto.run(5)
         assert auto.timings.steps["reorder"] == [0]
 

@@ -16,7 +16,7 @@ from tests.md.reorder.test_reorder import STILL, cell_ranks, resting_gas
 from tests.strategies import ORDERINGS, clouds
 
 LAW = md.laws.SpringDashpot(stiffness=100.0, damping=1.0)
-UNSORTED = sorted(name for name, kind in md.search.SEARCHES.items() if not kind.sorts_data)
+UNSORTED = sorted(name for name, kind in md.search.SEARCHES.items() if not kind.capabilities.moves_particles)
 KEEPING = [mode for mode in MODES if mode != "data"]
 every_search = pytest.mark.parametrize("search", UNSORTED)
 every_mode = pytest.mark.parametrize("mode", KEEPING)
@@ -112,7 +112,7 @@ def test_the_force_kernel_takes_the_slots_of_the_work_order_and_no_other(search,
     simulation = simulated(resting_gas(3), "threads", backend, search, schedule=md.Never())
     simulation.search.build()
     slots = np.array([17, 4, 250], np.int32)
-    simulation._particles.work[...] = simulation.backend.upload(np.resize(slots, len(simulation)))
+    simulation.system.particles.work[...] = simulation.backend.upload(np.resize(slots, len(simulation)))
     simulation._loop.force[...] = np.nan
     simulation.search.force(LAW, simulation._loop.force)
     written = np.isfinite(simulation.backend.download(simulation._loop.force)).all(axis=1)
@@ -132,7 +132,7 @@ def test_the_shadow_is_read_as_the_sorted_particles_are(search, backend):
 
 
 def order_of(simulation) -> list[int]:
-    return simulation.backend.download(simulation._reorder._order).tolist()
+    return simulation.backend.download(simulation.reordering._order).tolist()
 
 
 @every_mode

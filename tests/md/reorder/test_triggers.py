@@ -316,14 +316,14 @@ def test_narrow_numbers_are_kept_as_pythons_and_no_step_makes_them_wrap(make):
     schedule = make()
     assert {type(value) for value in vars(schedule).values()} <= {int, float, str}
     simulation = drifting([0.125, 0.0], schedule, "cpu")
-    simulation._loop.begin_at(120)
+    simulation._loop.start_at(120)
     simulation.run(20)
-    simulation._loop.begin_at(250)
+    simulation._loop.start_at(250)
     simulation.run(20)
     assert simulation.step == 270
     if isinstance(schedule, md.Every):
         assert simulation.timings.steps.get("reorder") is None
-        simulation._loop.begin_at(290)
+        simulation._loop.start_at(290)
         assert reorders(simulation, 20) == [300]
 
 

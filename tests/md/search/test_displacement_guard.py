@@ -92,8 +92,8 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
         ages.add(simulation.search._since)
         listed = simulation.search.pairs(1.0)
         plain = md.Simulation(
-            md.State(*(device.download(a) for a in simulation._particles.arrays[:2]), state.box,
-                     device.download(simulation._particles.id)),
+            md.State(*(device.download(a) for a in simulation.system.particles.arrays[:2]), state.box,
+                     device.download(simulation.system.particles.id)),
             md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
         )  # fmt: skip
         if simulation.search._since < simulation.search._window:
@@ -209,7 +209,9 @@ def test_the_cpu_needs_no_guard():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("search", [name for name, kind in md.search.SEARCHES.items() if kind.fuses])
+@pytest.mark.parametrize(
+    "search", [name for name, kind in md.search.SEARCHES.items() if kind.capabilities.fusable]
+)
 def test_steps_taken_by_a_record_are_the_steps(device, search):
     runs = []
     for phases in (True, False):
@@ -224,9 +226,9 @@ def test_steps_taken_by_a_record_are_the_steps(device, search):
         for steps in (1, 60, 33, 140):
             simulation.run(steps, phases=phases)
         runs.append(simulation)
-    assert [len(run._loop.pieces) > 0 for run in runs] == [False, True]
+    assert [len(run._loop.captured) > 0 for run in runs] == [False, True]
     one, other = (run.state.by_id() for run in runs)
-    if "cuda" in type(runs[0].search).repeats_on:
+    if "cuda" in type(runs[0].search).capabilities.bitwise_on:
         assert np.array_equal(one.pos, other.pos)
         assert np.array_equal(one.vel, other.vel)
     np.testing.assert_allclose(one.pos, other.pos, atol=1e-9)

@@ -187,12 +187,12 @@ def test_any_cell_order_gives_the_same_run(name, backend, fused):
 def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
     simulation = simulated(md.scenes.shared_gas(125, 0.2), "verlet", backend, fused=fused)
     simulation.run(3)
-    particle = int(simulation.backend.download(simulation._particles.id)[7])
-    simulation._particles.vel[7] = value
+    particle = int(simulation.backend.download(simulation.system.particles.id)[7])
+    simulation.system.particles.vel[7] = value
     for _ in range(2):
         with pytest.raises(md.NonFiniteState, match=f"step 3: particle {particle} has"):
             simulation.run(20)
-    pos = simulation.backend.download(simulation._particles.pos)
+    pos = simulation.backend.download(simulation.system.particles.pos)
     assert np.isfinite(pos).all()  # what is in memory still has a cell
 
 
@@ -233,12 +233,12 @@ def test_pairs_that_touch_across_a_side_of_a_long_box_are_listed(precision, skin
 def test_the_fused_step_counts_no_references_to_arrays():
     simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
     simulation.search.build()
-    p, search = simulation._particles, simulation.search
+    p, search = simulation.system.particles, simulation.search
     force = verlet.force.py_func  # compiled here: one from the cache comes without its assembly
     fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
     fresh(
         p.n, p.pos, p.vel, *search._structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
-        simulation._integrator.fused(0, simulation._lookout.fault, search.pace),
+        simulation._stepper.fused(0, simulation.system.status.fault, search.pace),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()
     assert "NRT_incref" not in assembly

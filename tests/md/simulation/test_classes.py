@@ -199,7 +199,7 @@ def test_narrow_numbers_of_doors_are_kept_as_pythons():
     assert type(md.Reorder(np.str_("row"), md.Every(3)).ordering) is str
     assert type(md.search.Coherent(np.str_("row")).cell_order) is str
     run = simulated(dt=np.float32(1e-4), gravity=np.zeros(3, np.float16), surroundings=[])
-    assert (type(run.dt), type(run._choices["gravity"][0])) == (float, float)
+    assert (type(run.dt), type(run.config.gravity[0])) == (float, float)
     box = md.Box(np.array([6, 7], np.int8), np.array([True, False]))
     assert {type(side) for side in box.lengths} == {float}
     assert {type(flag) for flag in box.periodic} == {bool}

@@ -117,8 +117,8 @@ def test_an_object_that_is_in_no_registry_is_named_and_taken_from_the_caller(slo
     for run in (simulation, loaded):
         run.run(6)
     assert loaded.step == 9
-    assert np.array_equal(simulation._particles.pos, loaded._particles.pos)
-    assert np.array_equal(simulation._particles.id, loaded._particles.id)
+    assert np.array_equal(simulation.system.particles.pos, loaded.system.particles.pos)
+    assert np.array_equal(simulation.system.particles.id, loaded.system.particles.id)
 
 
 class Timed(Soft):
@@ -151,7 +151,7 @@ def test_another_choice_takes_the_place_of_the_file(tmp_path):
         path, reorder=None, search="verlet", fused=True, backend=md.backend.Cpu("soa")
     )
     loaded.run(4)
-    assert (loaded._reorder, loaded.search.name, loaded.backend.layout) == (None, "verlet", "soa")
+    assert (loaded.reordering, loaded.search.name, loaded.backend.layout) == (None, "verlet", "soa")
     another = md.Simulation.load(path, reorder=md.Reorder("row", md.Every(100), mode="shadow"))
     another.run(4)
     np.testing.assert_allclose(loaded.state.by_id().pos, another.state.by_id().pos, atol=1e-12)

@@ -85,7 +85,7 @@ def test_one_that_slows_down_warns_where_it_first_is_too_slow(backend):
     def runs():
         for _ in range(200):
             simulation.run(1)
-            inside = simulation.inside()  # looking looks at the energy
+            inside = simulation.device_view()  # looking looks at the energy
             vel = inside.backend.download(inside.particles.vel).astype(float)
             step_times.append(np.sqrt((vel**2).sum(axis=1).mean()) * DT)
 

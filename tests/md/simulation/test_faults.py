@@ -181,7 +181,7 @@ class TestEnergy:
         simulation = md.Simulation(state, md.laws.SpringDashpot(1e4, 0.0), backend=backend)
         simulation.run(300)
         assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
-        assert simulation._watch.start == pytest.approx(1e4 * 0.25**2 / 2)
+        assert simulation._energy.start == pytest.approx(1e4 * 0.25**2 / 2)
 
     @pytest.mark.parametrize("z", [0.3, 0.45])
     def test_of_a_start_in_a_wall_is_that_of_its_spring_too(self, z, backend):
@@ -190,8 +190,10 @@ class TestEnergy:
         simulation = md.Simulation(state, LAW, walls=walls, backend=backend)
         simulation.run(100)
         stiffness, _ = walls.contact(LAW)
-        assert simulation._watch.start == pytest.approx(stiffness * (0.5 - z) ** 2 / 2)
-        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(simulation._watch.start, rel=1e-2)
+        assert simulation._energy.start == pytest.approx(stiffness * (0.5 - z) ** 2 / 2)
+        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(
+            simulation._energy.start, rel=1e-2
+        )
 
     @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_of_rounding_is_none(self, backend):
@@ -234,7 +236,7 @@ def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):
     ids = generator.choice(2**31 - 1, 1000, replace=False)
     state = md.State(9 * generator.random((1000, dim)), vel, box, id=ids)
     simulation = md.Simulation(state, LAW, backend=backend, layout=layout, precision=precision)
-    energy, speed, fastest = simulation._watch._measure()()
+    energy, speed, fastest = simulation._energy._measure()()
     squares = np.square(vel.astype(np.float64)).sum(axis=1)
     assert energy == pytest.approx(squares.sum() / 2, rel=1e-6)
     assert speed == pytest.approx(np.sqrt(squares.max()), rel=1e-6)

@@ -38,7 +38,7 @@ def both(device, state, search, law=LAW, **options) -> list[md.Simulation]:
         for steps in (1, 60, 33, 140, 5):
             run.run(steps, phases=phases)
         runs.append(run)
-    assert [len(run._loop.pieces) > 0 for run in runs] == [False, True]
+    assert [len(run._loop.captured) > 0 for run in runs] == [False, True]
     assert runs[0].step == runs[1].step == 239
     return runs
 
@@ -179,5 +179,5 @@ def test_a_fault_tells_its_step(integrator, device):
 def test_lists_with_a_skin_are_asked_at_every_step_where_steps_are_not_fused(device):
     run = md.Simulation(gas(), LAW, search="verlet", dt=4e-4, walls=SHAKEN, backend=device)
     run.run(100, phases=False)
-    assert len(run._loop.pieces) == 0
+    assert len(run._loop.captured) == 0
     assert run.builds > 1

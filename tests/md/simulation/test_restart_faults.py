@@ -15,7 +15,7 @@ def test_an_energy_that_explodes_after_a_restart_is_seen(backend, tmp_path):
     slow = md.State([[2, 2, 2], [3.2, 2, 2]], [[0, 0, 0], [1.0, 0, 0]], md.Box((6, 6, 6)))
     simulation = md.Simulation(slow, LAW, dt=DT, backend=backend)
     simulation.run(5)
-    assert simulation._watch.start == pytest.approx(0.5)
+    assert simulation._energy.start == pytest.approx(0.5)
     simulation.save(tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
         arrays = dict(file)

@@ -29,7 +29,7 @@ def same_bits(one: md.State, other: md.State) -> bool:
 
 def same_run(one: md.State, other: md.State, backend: str, search: str = "linked") -> bool:
     """Bit for bit where the search promises it, else up to the rounding of sums in another order."""
-    if backend in md.search.SEARCHES[search].repeats_on:
+    if backend in md.search.SEARCHES[search].capabilities.bitwise_on:
         return same_bits(one, other)
     return np.array_equal(one.id, other.id) and all(
         np.allclose(getattr(one, name), getattr(other, name), rtol=1e-4, atol=1e-3) for name in ("pos", "vel")

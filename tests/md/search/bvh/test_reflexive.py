@@ -210,9 +210,9 @@ def test_who_meets_more_than_a_list_has_room_for_loses_nobody(room, dim, backend
 @EACH
 def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, backend):
     search, gas = Reflexive(**variant), md.scenes.shared_gas(125, 0.3)
-    assert search.repeats_on == (("cpu",) if variant["met"] == "once" else ("cpu", "cuda"))
-    assert search.fuses == (variant["met"] == "twice" and variant["data"] == "sorted")
-    if not search.fuses:
+    assert search.capabilities.bitwise_on == (("cpu",) if variant["met"] == "once" else ("cpu", "cuda"))
+    assert search.capabilities.fusable == (variant["met"] == "twice" and variant["data"] == "sorted")
+    if not search.capabilities.fusable:
         with pytest.raises(ValueError, match=r"'reflexive' as chosen .*take fused=False, or .*met='twice'"):
             simulated(gas, search, backend, fused=True)
         return

@@ -89,7 +89,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     run.forces()
     bound, n, folder = run.search, len(state.pos), tmp_path / kernel
     folder.mkdir()
-    rows = [np.asarray(a) for a in (run._particles.pos, run._particles.vel)]
+    rows = [np.asarray(a) for a in (run.system.particles.pos, run.system.particles.vel)]
     if layout == "soa":
         rows = [np.ascontiguousarray(a.T) for a in rows]
     if layout == "aos4":
@@ -97,7 +97,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     nodes = bound.tree.nodes.copy()
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
     words[:, 3, 0] = bound.tree.way  # as a device keeps it
-    records = bound._reach, run._grid.record, as_struct(run.law, real)
+    records = bound._reach, run.system.grid.record, as_struct(run.law, real)
     lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
@@ -108,7 +108,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     for word, value in told.items():
         program = program.replace(word, value)
     found = printed_around(folder, source.replace("extern __shared__", "extern"), program)
-    return np.array(found)[np.argsort(run._particles.id)]
+    return np.array(found)[np.argsort(run.system.particles.id)]
 
 
 @pytest.mark.parametrize(
