@@ -77,7 +77,7 @@ def scaled_to_radii(law: PairLaw, radius: Array) -> Any:
     """
     if not len(radius):
         return law
-    return law.scaled_to_radii(radius) if hasattr(law, "of_sizes") else Sizes(law, radius)
+    return law.scaled_to_radii(radius) if hasattr(law, "scaled_to_radii") else Sizes(law, radius)
 
 
 @inlined
