@@ -20,7 +20,8 @@ from experiments.measured.caches import caches
 from experiments.measured.gpu_clock import GpuClock
 from experiments.measured.host_load import HostLoad
 from md.backend import Backend
-from sfc import checks, kernel_cache
+from sfc import checks
+from sfc.compile import kernel_cache
 
 SETTLE_AT_MOST = 12  # untimed rounds before the first, until nothing is compiled or recorded any more
 TRIES = 3  # of a sample in which something was compiled or recorded after all

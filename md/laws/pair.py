@@ -35,7 +35,7 @@ from md.backend.prelude import zero
 from md.checks import flag, is_number, number, refuse_class, sequence, shown, text
 from md.checks import function as require_function
 from sfc.compile import chosen_by, implement, inlined
-from sfc.fingerprint import ChangedReachError, UnknownReachError, fingerprint
+from sfc.compile.fingerprint import ChangedReachError, UnknownReachError, fingerprint
 
 PARAMETERS = {
     "initial": ("law", "ri"),

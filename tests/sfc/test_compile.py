@@ -11,12 +11,12 @@ import pytest
 from platformdirs import user_cache_path
 
 from sfc.compile import kernel
-from sfc.kernel_cache import ABANDONED, cache_folder, remove_old
+from sfc.compile.kernel_cache import ABANDONED, cache_folder, remove_old
 
 ROOT = Path(__file__).parents[2]
 PROBE = """
 import json, sys, warnings
-import md, sfc.kernel_cache
+import md, sfc.compile.kernel_cache
 found = {}
 state = md.State([[1.0, 1.0, 1.0], [1.75, 1.0, 1.0]], [[0.0] * 3] * 2, md.Box((4, 4, 4)))
 law = md.laws.SpringDashpot(stiffness=100.0, damping=0.0)
@@ -25,7 +25,7 @@ with warnings.catch_warnings(record=True) as warned:
     for search in sys.argv[1:]:
         simulation = md.Simulation(state, law, search=search, dt=1e-3, backend="cpu")
         found[search] = simulation.forces()[:, 0].tolist()
-counts = sfc.kernel_cache.counts
+counts = sfc.compile.kernel_cache.counts
 warned = [str(t.message) for t in warned]
 print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.found), warned]))
 """
@@ -108,7 +108,11 @@ LOOP = "    for item in numba.prange(n):\n"
             ("md/backend/prelude.py", "Inner product of two vectors", "The product of two vectors"),
         ],
         [
-            ("md/simulation.py", "first, last, taken, ms = ", "one = 1\n        first, last, taken, ms = "),
+            (
+                "md/simulation/simulation.py",
+                "first, last, taken, ms = ",
+                "one = 1\n        first, last, taken, ms = ",
+            ),
             ("md/search/base.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
             ("md/search/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
             ("md/observe/observation.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
@@ -157,9 +161,9 @@ def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
     checkout.edit(
         law,
         "from sfc.compile import inlined\n",
-        "from md.simulation.interrupt import MANY\nfrom sfc.compile import inlined\n",
+        "from md.errors import MANY\nfrom sfc.compile import inlined\n",
     )
-    constants = checkout.folder / "md/simulation/interrupt.py"
+    constants = checkout.folder / "md/errors.py"
     text = constants.read_text()
     for factor in (2, 3):
         constants.write_text(f"{text}\nMANY = {factor}\n")
@@ -230,7 +234,7 @@ SHARED = """
 import json, numba, sys
 import numpy as np
 from sfc.compile import kernel
-from sfc.kernel_cache import counts
+from sfc.compile.kernel_cache import counts
 @kernel(parallel=True)
 def total(by):
     count = 0

@@ -15,7 +15,7 @@ from numba import extending, float32, float64, njit, vectorize
 from numba.experimental import jitclass
 
 from sfc.compile import callee, chosen_by, implement, inlined, kernel
-from sfc.fingerprint import UnknownReachError, fingerprint
+from sfc.compile.fingerprint import UnknownReachError, fingerprint
 
 MODULE = '''"""A module."""
 import math
@@ -285,7 +285,8 @@ def test_however_a_function_is_made_its_code_and_options_count(made, first, seco
 
 def test_what_is_added_to_a_function_of_numpy_counts_for_kernels():
     script = (
-        "from sfc.fingerprint import *; from numba import extending; import numpy as np; f = lambda x: x; "
+        "from sfc.compile.fingerprint import *; from numba import extending; import numpy as np; "
+        "f = lambda x: x; "
     )
     script += "before = [fingerprint([f], extended) for extended in (True, False)]; "
     script += "extending.overload(np.busday_count)(lambda begin, end: lambda begin, end: 1); "
@@ -296,7 +297,7 @@ def test_what_is_added_to_a_function_of_numpy_counts_for_kernels():
 
 
 def test_options_are_described_alike_in_every_process():
-    script = "from sfc.fingerprint import *; from numba import njit; import md.laws.pair as p; "
+    script = "from sfc.compile.fingerprint import *; from numba import njit; import md.laws.pair as p; "
     script += "f = njit(fastmath={'nnan', 'nsz', 'ninf', 'contract'})(lambda x: p.pair_size(x, 0, 1)); "
     script += "print(fingerprint([f]), described_options({'fastmath': {'nnan', 'nsz', 'ninf'}}))"
     found = {

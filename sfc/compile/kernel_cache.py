@@ -1,11 +1,11 @@
-"""Compiled kernels on disk: found by what they are made of, whole or not there.
+"""Disk cache of compiled kernels, addressed by a hash of their code and of everything else they depend on.
 
 An entry is one file, named by the kernel's module and name and by a hash of all that decides its machine
-code: what it can reach (`sfc.fingerprint`), the types of its arguments, the compiler's options, the versions
-of Python, Numba, llvmlite and numpy, and the processor. The path of the sources is not in it, so that a
-second checkout finds the kernels of the first. An entry is written beside its place and renamed into it, so
-that two processes that compile the same kernel end with one whole entry, and carries a hash of its content,
-so that a damaged one is compiled again.
+code: the code and constants that it can call or read (`sfc.compile.fingerprint`), the types of its arguments,
+the compiler's options, the versions of Python, Numba, llvmlite and numpy, and the processor. The path of the
+sources is not in the hash, so a second checkout finds the kernels of the first. An entry is written to a
+temporary file in its folder and renamed, so two processes that compile the same kernel leave one complete
+entry. It holds a hash of its content, so a damaged entry is compiled again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from sfc.fingerprint import UnknownReachError, described_options
+from sfc.compile.fingerprint import UnknownReachError, described_options
 
 MAGIC = b"spatial-locality kernel 1\n"
 DIGEST = 32  # bytes of a hash

@@ -1,10 +1,11 @@
-"""How code is compiled: `@kernel` for what Python calls, `@inlined` and `@overload` for what kernels call.
+"""Decorators of compiled functions: `@kernel` for calls from Python, the others for calls from kernels.
 
-Compiled kernels are kept on disk (`sfc.kernel_cache`), each under a hash of the code and the constants it can
-reach (`sfc.fingerprint`): never stale after an edit, never compiled again without one.
+Compiled kernels are stored on disk (`sfc.compile.kernel_cache`), each under a hash of the code and constants
+that it can call or read (`sfc.compile.fingerprint`): never stale after an edit, never compiled again without
+an edit.
 
-A kernel whose loops threads share takes more than twice as long to compile as the same kernel for one thread,
-so that each is compiled when it is first called for.
+A parallel kernel takes more than twice as long to compile as the same kernel for one thread, so each of the
+two is compiled at its first call.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numba
 from numba import extending
 from numba.core import types
 
-from sfc.fingerprint import fingerprint
-from sfc.kernel_cache import KernelCache
+from sfc.compile.fingerprint import fingerprint
+from sfc.compile.kernel_cache import KernelCache
 
 _by_class: dict[Callable, dict[type, Callable]] = {}  # of each function, what chooses its code for a class
 
@@ -126,7 +127,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable:
             return known and known(*kinds)
 
         choose.__signature__ = inspect.Signature(names)  # which Numba compares with that of the code
-        choose.by_class, choose.default = True, default  # for `sfc.fingerprint`
+        choose.by_class, choose.default = True, default  # for `sfc.compile.fingerprint`
         extending.overload(stub, jit_options={"forceinline": True})(choose)
         return stub
 

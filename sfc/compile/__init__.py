@@ -1,0 +1,32 @@
+"""Compilation of kernels: the decorators, and the disk cache of what they compile.
+
+`@kernel` compiles a function that Python calls. `@inlined` and `@callee` mark plain functions that kernels
+call: the code of an inlined function replaces each call, and for a callee the compiler decides. `@overload`
+chooses the code of a function by the Numba types of its arguments. `@chosen_by` chooses it by the NamedTuple class of
+one argument, and `implement` registers the code for one class, in the module that defines the class.
+
+`sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
+constants that a kernel can call or read, which decides whether a stored kernel is still valid.
+"""
+
+from sfc.compile.decorators import (
+    Shared,
+    callee,
+    chosen_by,
+    implement,
+    implementations,
+    inlined,
+    kernel,
+    overload,
+)
+
+__all__ = [
+    "Shared",
+    "callee",
+    "chosen_by",
+    "implement",
+    "implementations",
+    "inlined",
+    "kernel",
+    "overload",
+]
