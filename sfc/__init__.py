@@ -7,10 +7,10 @@ curve of yours. `device` encodes, decodes and ranks arrays on a CUDA device.
 """
 
 from sfc import cache, device, locality, testing
+from sfc.automaton.curve import Curve
+from sfc.automaton.grammar_file import parse_curve, read_curve
+from sfc.automaton.lsystem import GrammarError, curve_from_grammar
 from sfc.catalogue import curve, curves, register
-from sfc.curve import Curve
-from sfc.grammar_file import parse_curve, read_curve
-from sfc.lsystem import GrammarError, curve_from_grammar
 from sfc.ordering import Ordering
 from sfc.orderings import covering, ordering, orderings
 

@@ -9,7 +9,7 @@ it).
 import numpy as np
 
 from sfc import checks
-from sfc.curve import Curve
+from sfc.automaton.curve import Curve
 
 MOST_DIM = 8  # the tables of which are made in seconds; each dimension more takes eight times as long
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from functools import cache
 
 from sfc import checks
+from sfc.automaton.curve import Curve
 from sfc.butz import butz
 from sfc.compact import compact
-from sfc.curve import Curve
 from sfc.gray import gray
 from sfc.hilbert import RULES as HILBERT
 from sfc.hilbert import hilbert

@@ -12,7 +12,7 @@ three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
 import numpy as np
 
 from sfc import checks
-from sfc.curve import Curve
+from sfc.automaton.curve import Curve
 
 # Of each octant in visiting order: which octant; the pattern's axis that lies along each of the cube's; the
 # axes along which it is mirrored; whether it is walked backwards.

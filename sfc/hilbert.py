@@ -6,9 +6,9 @@ versions; `butz` (in butz.py) and `compact` (in compact.py) are others.
 """
 
 from sfc import checks
+from sfc.automaton.curve import Curve
+from sfc.automaton.lsystem import GrammarError, curve_from_grammar
 from sfc.butz import butz
-from sfc.curve import Curve
-from sfc.lsystem import GrammarError, curve_from_grammar
 
 RULES = {
     2: {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"},

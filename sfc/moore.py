@@ -1,9 +1,9 @@
 """Moore's closed curve: Hilbert's with another first level, so that its end meets its start."""
 
 from sfc import checks
-from sfc.curve import Curve
+from sfc.automaton.curve import Curve
+from sfc.automaton.lsystem import curve_from_grammar
 from sfc.hilbert import RULES
-from sfc.lsystem import curve_from_grammar
 
 AXIOMS = {2: "AFA<F<AFA", 3: "A+#<A&#<A+<#A+#^A+<#A+&#A+#<A"}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfc import checks
-from sfc.curve import Curve
+from sfc.automaton.curve import Curve
 
 
 def morton(dim: int) -> Curve:

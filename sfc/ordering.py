@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from sfc import checks, scans
-from sfc.curve import Curve
-from sfc.descent import cells_in_box
+from sfc.automaton.curve import Curve
+from sfc.automaton.descent import cells_in_box
 from sfc.points import as_words, cells_of, first_outside, numbers_of
 
 CHUNK = 2**20

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from sfc import checks, pancake, scans
+from sfc.automaton.curve import Curve
 from sfc.catalogue import curve, curves, is_curve
-from sfc.curve import Curve
 from sfc.gilbert import gilbert
 from sfc.ordering import Ordering, checked_shape
 

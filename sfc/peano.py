@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from sfc import checks
-from sfc.curve import Curve, Grammar
+from sfc.automaton.curve import Curve, Grammar
 
 RULES = {2: {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}}  # the same curve as a grammar
 

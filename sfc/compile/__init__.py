@@ -2,8 +2,8 @@
 
 `@kernel` compiles a function that Python calls. `@inlined` and `@callee` mark plain functions that kernels
 call: the code of an inlined function replaces each call, and for a callee the compiler decides. `@overload`
-chooses the code of a function by the Numba types of its arguments. `@chosen_by` chooses it by the NamedTuple class of
-one argument, and `implement` registers the code for one class, in the module that defines the class.
+chooses the code of a function by the Numba types of its arguments. `@chosen_by` chooses it by the NamedTuple
+class of one argument, and `implement` registers the code for one class, in the module that defines the class.
 
 `sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
 constants that a kernel can call or read, which decides whether a stored kernel is still valid.

@@ -20,7 +20,12 @@ def git(tmp_path):
         return done.stdout.decode().strip()
 
     run("init", "-q")
-    for name in ("sfc/curve.py", "md/search/linked.cu", "md/particles/state.cuh", "experiments/timing.py"):
+    for name in (
+        "sfc/automaton/curve.py",
+        "md/search/linked.cu",
+        "md/particles/state.cuh",
+        "experiments/timing.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{name}\n")
     (tmp_path / "pyproject.toml").write_text("[project]\n")
@@ -55,7 +60,13 @@ def test_a_large_file_beside_the_sources_is_not_read(git, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["sfc/curve.py", "md/search/linked.cu", "md/particles/state.cuh", "experiments/new.py", "pyproject.toml"],
+    [
+        "sfc/automaton/curve.py",
+        "md/search/linked.cu",
+        "md/particles/state.cuh",
+        "experiments/new.py",
+        "pyproject.toml",
+    ],
 )
 def test_a_changed_or_a_new_source_is_other_code_and_nothing_is_written(git, tmp_path, name):
     before, places = code_of(tmp_path), sorted((tmp_path / ".git").rglob("*"))
@@ -71,7 +82,7 @@ def test_a_changed_or_a_new_source_is_other_code_and_nothing_is_written(git, tmp
 
 def test_a_source_that_moved_or_went_is_other_code(git, tmp_path):
     before = code_of(tmp_path)["sources"]
-    (tmp_path / "sfc/curve.py").rename(tmp_path / "sfc/line.py")
+    (tmp_path / "sfc/automaton/curve.py").rename(tmp_path / "sfc/line.py")
     moved = code_of(tmp_path)["sources"]
     (tmp_path / "sfc/line.py").unlink()
     assert len({before, moved, code_of(tmp_path)["sources"]}) == 3

@@ -304,7 +304,7 @@ def test_a_name_that_is_no_text_is_refused(name):
 
 @pytest.mark.parametrize("grammar", ["A", {"A": "AFA"}, ("A", {})])
 def test_a_grammar_of_another_class_is_refused(grammar):
-    with pytest.raises(TypeError, match=r"grammar = .*; allowed: an sfc.curve.Grammar, or None"):
+    with pytest.raises(TypeError, match=r"grammar = .*; allowed: an sfc.automaton.Grammar, or None"):
         sfc.Curve("own", 2, 2, [[0, 1, 2, 3]], [[0] * 4], grammar=grammar)
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import sfc
+from sfc.automaton.lsystem import expand, walk
 from sfc.butz import butz
 from sfc.compact import compact
 from sfc.gray import gray
 from sfc.hilbert import RULES, hilbert
-from sfc.lsystem import expand, walk
 from sfc.moore import moore
 from sfc.morton import morton
 from sfc.peano import peano

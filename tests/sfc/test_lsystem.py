@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sfc
-from sfc.lsystem import curve_from_grammar, expand, walk
+from sfc.automaton.lsystem import curve_from_grammar, expand, walk
 
 MODULES = [importlib.import_module(f"sfc.{found.name}") for found in pkgutil.iter_modules(sfc.__path__)]
 GRAMMARS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfc
-from sfc.tables import MOST
+from sfc.automaton.tables import MOST
 from tests.strategies import CURVES
 
 ONE = [[0, 1, 2, 3]], [[0, 0, 0, 0]]  # Morton's tables in 2D

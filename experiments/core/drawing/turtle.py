@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 from matplotlib.transforms import Affine2D
 
-from sfc.lsystem import FORWARD, TURNS
+from sfc.automaton.lsystem import FORWARD, TURNS
 
 _FILLS = ("#CFE3F2", "#FBE0CC", "#CDEBDF", "#F3E0EB", "#FBEBC8", "#DDF0FB")
 _INKS = ("#00517F", "#9C4500", "#00674B", "#8C4A6F", "#8A5F00", "#2A6E94")

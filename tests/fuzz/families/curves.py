@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import sfc
-from sfc.lsystem import expand
+from sfc.automaton.lsystem import expand
 from tests.fuzz import references
 from tests.fuzz.drawing import INTEGER_TYPES, Draw, laid
 from tests.fuzz.families import Family

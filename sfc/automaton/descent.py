@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sfc.automaton.curve import Curve
 from sfc.compile import kernel
-from sfc.curve import Curve
 
 
 def cells_in_box(curve: Curve, order: int, shape: tuple[int, ...], length: int) -> Iterator[np.ndarray]:

@@ -15,15 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfc import checks, walk
+from sfc import checks
+from sfc.automaton import walk
+from sfc.automaton.tables import tables
 from sfc.points import as_words, cells_of, numbers_of
-from sfc.tables import tables
 
 CHUNK = 2**18  # cells of a traversal decoded at a time
 
 
 class Grammar(NamedTuple):
-    """An L-system of a curve, as `sfc.lsystem` reads it.
+    """An L-system of a curve, as `sfc.automaton.lsystem` reads it.
 
     Attributes:
         axiom: the starting string.
@@ -65,7 +66,7 @@ class Curve:
     ):
         self.name = checks.text("name", name, "it is what tables and figures call the curve")
         self.grammar = checks.instance(
-            "grammar", grammar, (Grammar, type(None)), "an sfc.curve.Grammar, or None"
+            "grammar", grammar, (Grammar, type(None)), "an sfc.automaton.Grammar, or None"
         )
         made = tables(f"curve {self.name!r}", dim, base, rank, next, start)
         self.dim, self.base, self.start = int(dim), int(base), int(start)

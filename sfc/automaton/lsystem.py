@@ -22,8 +22,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from sfc import checks
-from sfc.curve import Curve, Grammar
-from sfc.tables import cells_of_a_state
+from sfc.automaton.curve import Curve, Grammar
+from sfc.automaton.tables import cells_of_a_state
 
 FORWARD = "F#"
 MOST_ORDER = 64  # at which the index of any curve has 64 bits or more

@@ -7,7 +7,7 @@
     A = ">BF<AFA<FB>"
     B = "<AF>BFB>FA<"
 
-The commands of the rules are those of `sfc.lsystem`.
+The commands of the rules are those of `sfc.automaton.lsystem`.
 """
 
 import stat
@@ -15,8 +15,8 @@ import tomllib
 from pathlib import Path
 
 from sfc import checks
-from sfc.curve import Curve
-from sfc.lsystem import GrammarError, curve_from_grammar
+from sfc.automaton.curve import Curve
+from sfc.automaton.lsystem import GrammarError, curve_from_grammar
 
 KEYS = ("name", "dim", "axiom", "rules")
 MOST_BYTES = 2**20  # of a file; the largest base in 3D takes less than a tenth
