@@ -6,19 +6,24 @@ ranks the cells of any box. `locality` measures how well an order keeps neighbou
 curve of yours. `device` encodes, decodes and ranks arrays on a CUDA device.
 """
 
-from sfc import cache, device, locality, testing
+from sfc import cache, checks, device, locality, testing
 from sfc.automaton.curve import Curve
 from sfc.automaton.grammar_file import parse_curve, read_curve
 from sfc.automaton.lsystem import GrammarError, curve_from_grammar
-from sfc.catalogue import curve, curves, register
 from sfc.ordering import Ordering
-from sfc.orderings import covering, ordering, orderings
+from sfc.orderings import covering, ordering
+
+# isort: split
+# The rooms `sfc.curves` and `sfc.orderings` register their entries; then the functions take these two names.
+import sfc.curves  # noqa: F401 - registers the curve families
+from sfc.registry import curve, curves, orderings, register, register_ordering
 
 __all__ = [
     "Curve",
     "GrammarError",
     "Ordering",
     "cache",
+    "checks",
     "covering",
     "curve",
     "curve_from_grammar",
@@ -30,5 +35,6 @@ __all__ = [
     "parse_curve",
     "read_curve",
     "register",
+    "register_ordering",
     "testing",
 ]

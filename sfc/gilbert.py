@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from sfc.compile import kernel
-from sfc.scans import Scan
+from sfc.registry import Scan
 
 LEAF = 512  # cells; the path through a box of no more is tabulated
 _FIELD = 10  # bits of a coordinate in such a box

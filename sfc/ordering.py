@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from sfc import checks, scans
+from sfc import checks
 from sfc.automaton.curve import Curve
 from sfc.automaton.descent import cells_in_box
 from sfc.points import as_words, cells_of, first_outside, numbers_of
+from sfc.registry import Cells, Rank
 
 CHUNK = 2**20
 MOST_AXES = 64  # of an array of numpy
@@ -47,8 +48,8 @@ class Ordering:
         self,
         name: str,
         shape: tuple[int, ...],
-        rank: scans.Rank,
-        cells: scans.Cells | None = None,
+        rank: Rank,
+        cells: Cells | None = None,
         curve: tuple[Curve, int] | None = None,
         around: "Ordering | None" = None,
     ):

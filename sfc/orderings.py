@@ -1,41 +1,24 @@
-"""The orderings there are, by name: scans, paths that fit a box, and every curve. A new scan is one line."""
+"""Orderings of a box by name: scans, paths that fit a box, and every curve."""
 
 import inspect
 import math
-from collections.abc import Callable
 from functools import partial
 
 from sfc import checks, pancake, scans
 from sfc.automaton.curve import Curve
-from sfc.catalogue import curve, curves, is_curve
 from sfc.gilbert import gilbert
 from sfc.ordering import Ordering, checked_shape
+from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings, register_ordering
 
 ANY = range(1, 65)
-SCANS: dict[str, tuple[Callable[..., scans.Scan], range]] = {  # with the numbers of axes they are known for
-    "gilbert": (gilbert, range(2, 4)),
-    "pancake": (pancake.pancake, range(3, 4)),
-    "random": (scans.random, ANY),
-    "row": (scans.row, ANY),
-    "tiled": (scans.tiled, ANY),
-    "zigzag": (scans.zigzag, ANY),
-}
-COVERINGS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {"pancake": pancake.covering}
+register_ordering("gilbert", gilbert, (2, 3))
+register_ordering("pancake", pancake.pancake, (3,), covering=pancake.covering)
+register_ordering("random", scans.random, ANY)
+register_ordering("row", scans.row, ANY)
+register_ordering("tiled", scans.tiled, ANY)
+register_ordering("zigzag", scans.zigzag, ANY)
+
 SPARSE = 8  # a covering's box of more than so many times the cells is not walked: the cells are sorted
-
-
-def orderings(dim: int | None = None) -> tuple[str, ...]:
-    """Names of the orderings, in alphabetical order.
-
-    Only those known for boxes of `dim` axes where it is given.
-
-    Raises:
-        TypeError: a dim that is neither an integer nor None.
-        ValueError: a dim below 1.
-    """
-    dim = dim if dim is None else checks.integer("dim", dim)
-    known = (name for name, (_, dims) in SCANS.items() if dim is None or dim in dims)
-    return tuple(sorted({*known, *curves(dim)}))
 
 
 def ordering(order: str | Curve, shape, **options) -> Ordering:
@@ -58,13 +41,13 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
     if not isinstance(order, (str, Curve)):
         known = ", ".join(orderings(len(shape)))
         raise checks.refuse_class("order", order, f"an sfc.Curve, or one of {known}")
-    if isinstance(order, str) and not _is_ordering(order, len(shape)):
+    if isinstance(order, str) and not is_ordering(order, len(shape)):
         known = ", ".join(orderings(len(shape)))
         raise ValueError(
             f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}"
         )
-    if isinstance(order, str) and order in SCANS:
-        factory = SCANS[order][0]
+    if isinstance(order, str) and order in ORDERINGS:
+        factory = ORDERINGS[order].build
         taken = list(inspect.signature(factory).parameters)[1:] if options else []
         if set(options) - set(taken):
             raise ValueError(
@@ -111,19 +94,15 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
         ValueError: as `ordering`, but for the shape it cannot fill.
     """
     shape = checked_shape(shape)
-    if not isinstance(order, str) or order not in COVERINGS or not _is_ordering(order, len(shape)):
+    entry = ORDERINGS.get(order) if isinstance(order, str) else None
+    if entry is None or entry.covering is None or len(shape) not in entry.dims:
         return ordering(order, shape, **options)
-    around = COVERINGS[order](shape)
+    around = entry.covering(shape)
     whole = ordering(order, around, **options)
     if around == shape:
         return whole
     walked = whole if whole.size <= SPARSE * math.prod(shape) else None
     return Ordering(order, shape, whole.rank, around=walked)
-
-
-def _is_ordering(name: str, dim: int) -> bool:
-    """Whether `orderings(dim)` has a name, without listing all."""
-    return (name in SCANS and dim in SCANS[name][1]) or is_curve(name, dim)
 
 
 def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:

@@ -11,12 +11,11 @@ import numba
 import numpy as np
 
 from sfc import checks
-from sfc.catalogue import curve
 from sfc.compile import kernel
-from sfc.gilbert import gilbert
-from sfc.scans import Scan
+from sfc.registry import ORDERINGS, Scan, curve
 
-CUBE = "hilbert"
+CUBE = "hilbert"  # the curve within a block
+PATH = "gilbert"  # the ordering of the blocks
 MAX_BLOCKS = 2**28  # 13 bytes are held for each
 _CHUNK = 2**20
 
@@ -89,7 +88,7 @@ def _blocks(across: tuple[int, int], exit_axis: int) -> tuple[np.ndarray, np.nda
         turns: (blocks,) uint8, as `_turned` says.
     """
     count = across[0] * across[1]
-    over = gilbert(across)
+    over = ORDERINGS[PATH].build(across)
     path, number = np.empty((count, 2), np.int32), np.empty(across, np.int32)
     for start in range(0, count, _CHUNK):
         places = np.arange(start, min(start + _CHUNK, count))

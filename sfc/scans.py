@@ -6,24 +6,15 @@ Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from sfc import checks
+from sfc.registry import Scan
 
 MAX_RANDOM_CELLS = 2**31
 TILE = 4
-Rank = Callable[[np.ndarray], np.ndarray]
-Cells = Callable[[np.ndarray], np.ndarray]
-
-
-class Scan(NamedTuple):
-    """An order of a box without gaps: the two functions of the contract above."""
-
-    rank: Rank
-    cells: Cells
 
 
 def row(shape: tuple[int, ...]) -> Scan:

@@ -45,9 +45,9 @@ MUTATIONS = [
     ),
     Mutation(
         "two entries of Hilbert's table are swapped",
-        "sfc/hilbert.py",
-        "    return curve_from_grammar(name, dim, axiom, RULES[dim])",
-        "    curve = curve_from_grammar(name, dim, axiom, RULES[dim])\n"
+        "sfc/curves/hilbert.py",
+        "    return curve_from_grammar(name, dim, axiom, HILBERT[dim])",
+        "    curve = curve_from_grammar(name, dim, axiom, HILBERT[dim])\n"
         "    rank = curve.rank.copy()\n"
         "    rank[0, :2] = rank[0, 1::-1]\n"
         "    return Curve(name, dim, 2, rank, curve.next, start=curve.start)",

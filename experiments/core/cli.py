@@ -27,8 +27,7 @@ from experiments.core.sweep import sweep
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
-from sfc.catalogue import CURVES
-from sfc.orderings import SCANS
+from sfc.registry import CURVES, ORDERINGS
 
 Draw = Callable[[pd.DataFrame, Path], Any]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
@@ -194,8 +193,8 @@ def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
                 found.append((sfc.parse_curve(text, where), text, where))
     grammars = {}
     for curve, text, where in found:
-        if curve.name in (*BASELINES, *CURVES, *SCANS):
-            taken = ", ".join((*BASELINES, *sorted({*CURVES, *SCANS})))
+        if curve.name in (*BASELINES, *CURVES, *ORDERINGS):
+            taken = ", ".join((*BASELINES, *sorted({*CURVES, *ORDERINGS})))
             raise UsageError(
                 f"{where}: curve {curve.name!r} has the name of an ordering that is there already, in some "
                 f"dimension; allowed: any name but {taken}; choose another name in the file"

@@ -36,7 +36,7 @@ WRONG = {
 def catalogue():
     """What a run registers is forgotten after its test."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sfc.catalogue._registered", {})
+        patch.setattr("sfc.registry._registered", {})
         yield
     assert "coil" not in sfc.orderings()
 
@@ -184,7 +184,7 @@ def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(
         "coil": texts[0],
         "coil-3d": texts[1],
     }
-    sfc.catalogue._registered.clear()
+    sfc.registry._registered.clear()
     assert replotted(folder, curves) == 0
     assert "coil" in sfc.orderings(2)
     assert "coil" in sfc.orderings(3)
@@ -212,7 +212,7 @@ def test_a_run_is_drawn_again_with_the_curves_it_was_given_and_by_its_own_experi
     main(curves.Config, curves.measure, curves.draw, curves.QUICK, arguments)
     (folder,) = (tmp_path / "curves").iterdir()
     (folder / "coil-3d.png").unlink()
-    sfc.catalogue._registered.clear()
+    sfc.registry._registered.clear()
     assert replotted(folder, curves) == 0
     assert (folder / "coil-3d.png").exists()
     assert replotted(folder, timing) == 2

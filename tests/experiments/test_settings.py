@@ -215,7 +215,7 @@ def test_more_than_the_machine_holds_is_refused_with_the_bytes(count):
 
 @pytest.mark.parametrize("name", ["shuffled", "lattice"])
 def test_no_config_takes_a_curve_with_the_name_of_a_baseline(name, monkeypatch):
-    monkeypatch.setattr("sfc.catalogue._registered", {})
+    monkeypatch.setattr("sfc.registry._registered", {})
     rules = {"A": ">BF<AFA<FB>", "B": "<AF>BFB>FA<"}
     sfc.register(sfc.curve_from_grammar(name, 2, "A", rules))
     with pytest.raises(UsageError, match=rf"a curve named '{name}'.*allowed: any name but shuffled, lattice"):

@@ -1,7 +1,5 @@
 """A grammar becomes the curve its turtle walks, or is refused with the rule and the reason."""
 
-import importlib
-import pkgutil
 import re
 
 import numpy as np
@@ -9,13 +7,13 @@ import pytest
 
 import sfc
 from sfc.automaton.lsystem import curve_from_grammar, expand, walk
+from sfc.curves import grammars
 
-MODULES = [importlib.import_module(f"sfc.{found.name}") for found in pkgutil.iter_modules(sfc.__path__)]
 GRAMMARS = [
-    (module.__name__.removeprefix("sfc."), dim, rules)
-    for module in MODULES
-    for dim, rules in getattr(module, "RULES", {}).items()
-    if module.__name__ != "sfc.moore"  # which takes Hilbert's
+    (name.lower(), dim, rules)
+    for name, by_dim in vars(grammars).items()
+    if name.isupper()
+    for dim, rules in by_dim.items()
 ]
 every_grammar = pytest.mark.parametrize(("name", "dim", "rules"), GRAMMARS)
 

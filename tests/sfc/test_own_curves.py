@@ -29,7 +29,7 @@ def test_a_grammar_file_is_a_curve(tmp_path):
 
 @pytest.mark.quick
 def test_a_registered_curve_is_known_wherever_a_built_in_one_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("sfc.catalogue._registered", {})
+    monkeypatch.setattr("sfc.registry._registered", {})
     (tmp_path / "coil.toml").write_text(COIL.format(name="coil"))
     curve = sfc.read_curve(tmp_path / "coil.toml")
     sfc.register(curve)
@@ -48,7 +48,7 @@ def test_a_registered_curve_is_known_wherever_a_built_in_one_is(tmp_path, monkey
 
 @pytest.mark.parametrize("name", ["hilbert", "row", "pancake", "butz"])
 def test_a_name_that_is_taken_in_any_dimension_is_refused(name, monkeypatch):
-    monkeypatch.setattr("sfc.catalogue._registered", {})
+    monkeypatch.setattr("sfc.registry._registered", {})
     curve = sfc.Curve(name, 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
     with pytest.raises(ValueError, match=rf"'{name}' in 2D: the name is taken; choose another than"):
         sfc.register(curve)

@@ -6,8 +6,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve, Grammar
-
-RULES = {2: {"A": "AFBFA>F>BFAFB<F<AFBFA", "B": "BFAFB<F<AFBFA>F>BFAFB"}}  # the same curve as a grammar
+from sfc.curves.grammars import PEANO
 
 MOST_DIM = 7  # the tables of which are made in seconds
 
@@ -17,7 +16,7 @@ def peano(dim: int) -> Curve:
 
     Digit by digit, his arithmetic definition: a digit is mirrored when the digits of the other axes before it
     have an odd sum. A state is the set of mirrored axes, of which in an odd dimension only those of even size
-    occur. In 2D it is also a grammar, `RULES`.
+    occur. In 2D it is also a grammar, `PEANO`.
 
     Args:
         dim: 2 or 3 (4 states each), and on up to `MOST_DIM`.
@@ -44,5 +43,5 @@ def peano(dim: int) -> Curve:
             inner ^= (sum(digits) - digits[axis] & 1) << axis
         rank[state, digit] = position
         next[state, digit] = number[inner]
-    grammar = Grammar("A", RULES[dim]) if dim in RULES else None
+    grammar = Grammar("A", PEANO[dim]) if dim in PEANO else None
     return Curve("peano", dim, 3, rank, next, grammar=grammar)

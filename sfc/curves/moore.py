@@ -3,7 +3,7 @@
 from sfc import checks
 from sfc.automaton.curve import Curve
 from sfc.automaton.lsystem import curve_from_grammar
-from sfc.hilbert import RULES
+from sfc.curves.grammars import HILBERT
 
 AXIOMS = {2: "AFA<F<AFA", 3: "A+#<A&#<A+<#A+#^A+<#A+&#A+#<A"}
 
@@ -25,4 +25,4 @@ def moore(dim: int) -> Curve:
         ValueError: one outside this range.
     """
     dim = checks.integer("dim", dim, 2, 3)
-    return curve_from_grammar("moore", dim, AXIOMS[dim], RULES[dim])
+    return curve_from_grammar("moore", dim, AXIOMS[dim], HILBERT[dim])

@@ -1,0 +1,252 @@
+"""Registry of curves and orderings, by name and dimension.
+
+`sfc/curves/__init__.py` registers the curve families and `sfc/orderings/__init__.py` the orderings, one line
+an entry. `register` adds one curve and `register_ordering` one ordering in the present process; both are then
+available wherever a built-in name is. Names of curves and of orderings are disjoint, because each curve is
+also an ordering.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfc import checks
+from sfc.automaton.curve import Curve
+
+Shape = tuple[int, ...]
+Rank = Callable[[np.ndarray], np.ndarray]
+Cells = Callable[[np.ndarray], np.ndarray]
+
+
+class Scan(NamedTuple):
+    """An order of all cells of a box, without gaps: two functions that are inverse to each other.
+
+    Attributes:
+        rank: (n, dim) int64 cells -> (n,) uint64 ranks, 0 .. cells of the box - 1.
+        cells: (n,) int64 ranks -> (n, dim) int64 cells.
+    """
+
+    rank: Rank
+    cells: Cells
+
+
+class CurveEntry(NamedTuple):
+    """A curve family in one dimension.
+
+    Attributes:
+        build: (dim, **options) -> Curve.
+        axioms: values of the option `axiom`; empty if the family does not take it.
+    """
+
+    build: Callable[..., Curve]
+    axioms: tuple[str, ...] = ()
+
+
+class OrderingEntry(NamedTuple):
+    """An ordering that is no curve.
+
+    Attributes:
+        build: (shape, **options) -> Scan; its further parameters are the options of the ordering.
+        dims: numbers of axes for which it is known.
+        covering: shape -> the smallest shape around it that the ordering can fill; None if it fills any
+            shape.
+    """
+
+    build: Callable[..., Scan]
+    dims: frozenset[int]
+    covering: Callable[[Shape], Shape] | None = None
+
+
+CURVES: dict[str, dict[int, CurveEntry]] = {}
+ORDERINGS: dict[str, OrderingEntry] = {}
+_registered: dict[tuple[str, int], Curve] = {}
+
+
+def register_family(
+    name: str,
+    build: Callable[..., Curve],
+    dims: Iterable[int],
+    axioms: Mapping[int, Iterable[str]] | None = None,
+) -> None:
+    """Add a curve family of the package; a name may be added again for other dimensions.
+
+    Args:
+        name: of the family.
+        build: (dim, **options) -> Curve.
+        dims: dimensions for which it is known.
+        axioms: values of the option `axiom` for each dimension in which `build` takes it.
+    """
+    entries = CURVES.setdefault(name, {})
+    for dim in dims:
+        entries[dim] = CurveEntry(build, tuple((axioms or {}).get(dim, ())))
+
+
+def register_ordering(
+    name: str,
+    build: Callable[..., Scan],
+    dims: Iterable[int],
+    covering: Callable[[Shape], Shape] | None = None,
+) -> None:
+    """Add an ordering that is no curve, in this process.
+
+    Args:
+        name: of the ordering.
+        build: (shape, **options) -> `Scan` of a box of that shape; its further parameters are the options of
+            `sfc.ordering`.
+        dims: numbers of axes for which it is known, such as (2, 3).
+        covering: shape -> the smallest shape around it that the ordering can fill; None if it fills any
+        shape.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a name that a curve or an ordering has, or that could not be part of a file's name.
+    """
+    _check_name("ordering", checks.text("name", name))
+    checks.function("build", build, "a function of a shape that returns an sfc.registry.Scan")
+    known = frozenset(checks.integer("dims", dim) for dim in dims)
+    if covering is not None:
+        checks.function("covering", covering, "None, or a function of a shape that returns a shape")
+    taken = {*ORDERINGS, *CURVES, *(one for one, _ in _registered)}
+    if name in taken:
+        raise ValueError(
+            f"ordering {name!r}: the name is taken; choose another than {', '.join(sorted(taken))}"
+        )
+    ORDERINGS[name] = OrderingEntry(build, known, covering)
+
+
+def register(curve: Curve) -> None:
+    """Add a curve in this process; its name is then available wherever a built-in one is.
+
+    Args:
+        curve: the curve; registering one with the same tables again changes nothing.
+
+    Raises:
+        TypeError: an object that is no `Curve`.
+        ValueError: a name that a built-in curve or ordering of any dimension has, or another curve of this
+            dimension, or that could not be part of a file's name.
+    """
+    remedy = "make one with sfc.read_curve or sfc.curve_from_grammar; built-in ones are known already"
+    checks.instance("curve", curve, Curve, "an sfc.Curve", remedy)
+    _check_name("curve", curve.name)
+    known = _registered.get((curve.name, curve.dim))
+    if known is not None and _same(known, curve):
+        return
+    taken = {*ORDERINGS, *CURVES, *orderings(curve.dim)}
+    if curve.name in taken:
+        raise ValueError(
+            f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than "
+            f"{', '.join(sorted(taken))}"
+        )
+    _registered[curve.name, curve.dim] = curve
+
+
+def curves(dim: int | None = None) -> tuple[str, ...]:
+    """List the names of the curves, in alphabetical order.
+
+    Args:
+        dim: list only those known in `dim` dimensions; None for all.
+
+    Raises:
+        TypeError: a dim that is neither an integer nor None.
+        ValueError: a dim below 1.
+    """
+    dim = dim if dim is None else checks.integer("dim", dim)
+    built_in = {name for name, entries in CURVES.items() if dim is None or dim in entries}
+    return tuple(sorted(built_in | {name for name, its in _registered if dim is None or dim == its}))
+
+
+def orderings(dim: int | None = None) -> tuple[str, ...]:
+    """List the names of the orderings, curves included, in alphabetical order.
+
+    Args:
+        dim: list only those known for boxes of `dim` axes; None for all.
+
+    Raises:
+        TypeError: a dim that is neither an integer nor None.
+        ValueError: a dim below 1.
+    """
+    dim = dim if dim is None else checks.integer("dim", dim)
+    known = (name for name, entry in ORDERINGS.items() if dim is None or dim in entry.dims)
+    return tuple(sorted({*known, *curves(dim)}))
+
+
+def is_curve(name: str, dim: int) -> bool:
+    """Return whether `curves(dim)` contains a name, without listing all."""
+    return (name, dim) in _registered or dim in CURVES.get(name, {})
+
+
+def is_ordering(name: str, dim: int) -> bool:
+    """Return whether `orderings(dim)` contains a name, without listing all."""
+    return (name in ORDERINGS and dim in ORDERINGS[name].dims) or is_curve(name, dim)
+
+
+def curve(name: str, dim: int, **options: Any) -> Curve:
+    """Return the curve of a name and dimension.
+
+    Args:
+        name: one of `curves(dim)`.
+        dim: dimensions.
+        options: `axiom` for `hilbert` in 2D and 3D, one of its grammar's symbols; nothing for the others.
+
+    Returns:
+        The curve; the same object at every call.
+
+    Raises:
+        TypeError: a name or an axiom that is no str, or a dim that is no integer.
+        ValueError: an unknown name, or one not known in `dim` dimensions; lists those that are. An option
+            that the curve does not take.
+    """
+    dim = checks.integer("dim", dim)
+    if not isinstance(name, str):
+        raise checks.refuse_class("name", name, f"a name, one of {_list(dim)}")
+    if not is_curve(name, dim):
+        if name in curves():
+            there = " and ".join(f"{d}D" for d in _dims(name))
+            raise ValueError(
+                f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
+            )
+        raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
+    axioms = CURVES[name][dim].axioms if dim in CURVES.get(name, {}) else ()
+    if options and (not axioms or set(options) != {"axiom"}):
+        raise ValueError(
+            f"curve {name!r} in {dim}D does not take {sorted(options)}; allowed: axiom, for "
+            f"{_curves_with_axioms()} only"
+        )
+    for option, value in options.items():  # before `_build`, whose cache needs hashable arguments
+        checks.instance(option, value, str, f"one of {', '.join(axioms)}")
+    return _registered.get((name, dim)) or _build(name, dim, **options)
+
+
+@cache
+def _build(name: str, dim: int, **options: Any) -> Curve:
+    return CURVES[name][dim].build(dim, **options)
+
+
+def _check_name(what: str, name: str) -> None:
+    if not re.fullmatch(r"\w[\w-]*", name):
+        raise ValueError(
+            f"{what} name {name!r}; allowed: letters, digits, _ and -, for it becomes part of file names"
+        )
+
+
+def _same(one: Curve, other: Curve) -> bool:
+    tables = [(c.base, c.start, c.rank.tobytes(), c.next.tobytes()) for c in (one, other)]
+    return tables[0] == tables[1]
+
+
+def _curves_with_axioms() -> str:
+    dims = {name: [dim for dim, entry in entries.items() if entry.axioms] for name, entries in CURVES.items()}
+    return ", ".join(
+        f"{name!r} in {' and '.join(f'{d}D' for d in dims[name])}" for name in dims if dims[name]
+    )
+
+
+def _dims(name: str) -> list[int]:
+    return sorted({*CURVES.get(name, ()), *(dim for known, dim in _registered if known == name)})
+
+
+def _list(dim: int) -> str:
+    return ", ".join(curves(dim)) or "none"
