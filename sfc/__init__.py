@@ -10,8 +10,7 @@ from sfc import cache, checks, device, locality, testing
 from sfc.automaton.curve import Curve
 from sfc.automaton.grammar_file import parse_curve, read_curve
 from sfc.automaton.lsystem import GrammarError, curve_from_grammar
-from sfc.ordering import Ordering
-from sfc.orderings import covering, ordering
+from sfc.orderings import Ordering, covering, ordering
 
 # isort: split
 # The rooms `sfc.curves` and `sfc.orderings` register their entries; then the functions take these two names.

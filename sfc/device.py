@@ -10,7 +10,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.device import decode, encode, require_cells, source
-from sfc.ordering import Ordering
+from sfc.orderings.ordering import Ordering
 
 __all__ = ["decode", "encode", "rank", "source"]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve
-from sfc.ordering import Ordering
+from sfc.orderings.ordering import Ordering
 
 
 def check_curve(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfc import checks
-from sfc.ordering import Ordering
+from sfc.orderings.ordering import Ordering
 
 PAIR_CELLS = 2**14  # exact measures of all pairs: about 10**8 of them
 LISTED_CELLS = 2**24  # largest box whose cells are listed

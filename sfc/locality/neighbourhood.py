@@ -16,7 +16,7 @@ from sfc.locality.measure import (
     exact_measure,
     position_of,
 )
-from sfc.ordering import Ordering
+from sfc.orderings.ordering import Ordering
 
 
 @dataclass(frozen=True)

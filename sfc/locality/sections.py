@@ -16,7 +16,7 @@ from sfc.locality.measure import (
     estimate,
     exact_measure,
 )
-from sfc.ordering import Ordering
+from sfc.orderings.ordering import Ordering
 
 
 def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None, seed: int = 0) -> Measure:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from sfc.orderings import gilbert
 from tests import tiers
 from tests.strategies import shapes_filled_by
 from tests.tiers import nightly
@@ -140,7 +141,7 @@ def test_gilbert_finds_cells_alike_in_any_order_of_the_ranks(shape):
 def test_a_pancake_ranks_by_the_table_of_its_blocks(monkeypatch):
     ordering = sfc.ordering("pancake", (96, 64, 8))
     path = ordering.traversal()
-    monkeypatch.setattr("sfc.gilbert._rank", None)
+    monkeypatch.setattr(gilbert, "_rank", None)
     assert np.array_equal(ordering.rank(path), np.arange(ordering.size))
 
 

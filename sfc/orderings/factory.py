@@ -4,19 +4,10 @@ import inspect
 import math
 from functools import partial
 
-from sfc import checks, pancake, scans
+from sfc import checks
 from sfc.automaton.curve import Curve
-from sfc.gilbert import gilbert
-from sfc.ordering import Ordering, checked_shape
-from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings, register_ordering
-
-ANY = range(1, 65)
-register_ordering("gilbert", gilbert, (2, 3))
-register_ordering("pancake", pancake.pancake, (3,), covering=pancake.covering)
-register_ordering("random", scans.random, ANY)
-register_ordering("row", scans.row, ANY)
-register_ordering("tiled", scans.tiled, ANY)
-register_ordering("zigzag", scans.zigzag, ANY)
+from sfc.orderings.ordering import Ordering, checked_shape
+from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings
 
 SPARSE = 8  # a covering's box of more than so many times the cells is not walked: the cells are sorted
 
