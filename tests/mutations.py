@@ -51,14 +51,14 @@ MUTATIONS = [
         "    rank = curve.rank.copy()\n"
         "    rank[0, :2] = rank[0, 1::-1]\n"
         "    return Curve(name, dim, 2, rank, curve.next, start=curve.start)",
-        "tests/sfc/test_curves_by_name.py::test_a_curve_is_what_it_was_found_to_be",
+        "tests/sfc/curves/test_families.py::test_a_curve_is_what_it_was_found_to_be",
     ),
     Mutation(
         "stack distances are one too large",
         "sfc/cache/lru.py",
         "histogram[distinct - not_later] += 1",
         "histogram[min(distinct - not_later + 1, len(histogram) - 1)] += 1",
-        "tests/sfc/test_cache.py::test_lru_equals_a_brute_force_cache_of_every_capacity",
+        "tests/sfc/cache/test_models.py::test_lru_equals_a_brute_force_cache_of_every_capacity",
     ),
     Mutation(
         "shaken walls are a quarter of a cycle late",

@@ -1,4 +1,4 @@
-"""What each curve of the catalogue is, against its own definition."""
+"""Each curve of the registry against its own definition."""
 
 import hashlib
 import itertools
@@ -46,7 +46,7 @@ def digest(curve: sfc.Curve) -> str:
 
 
 @pytest.mark.quick
-def test_every_curve_of_the_catalogue_is_known():
+def test_every_curve_of_the_registry_is_known():
     assert set(KNOWN) == set(CURVES)
 
 
@@ -304,3 +304,12 @@ def test_moore_s_curve_is_closed_and_made_of_hilbert_s(dim):
     for piece in path:
         local = piece - piece.min(axis=0)
         assert any(np.array_equal(local, copy) for copy in symmetric_copies(part, 8))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4])
+def test_morton_interleaves_bits_with_axis_0_lowest(dim):
+    curve = sfc.curve("morton", dim)
+    cells = np.random.default_rng(1).integers(0, 2**curve.max_order, (200, dim))
+    for cell, index in zip(cells.tolist(), curve.encode(cells, curve.max_order).tolist(), strict=True):
+        bits = [(k, axis) for k in range(curve.max_order) for axis in range(dim)]
+        assert index == sum((cell[axis] >> k & 1) << dim * k + axis for k, axis in bits)

@@ -7,7 +7,7 @@ import pytest
 
 import sfc
 from sfc import locality
-from tests.sfc.test_locality import MEASURES
+from tests.sfc.locality.test_measures import MEASURES
 
 every_ordered = pytest.mark.parametrize(
     "measure",

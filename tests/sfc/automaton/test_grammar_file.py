@@ -1,4 +1,4 @@
-"""Curves of one's own: read from a grammar file, and known by name once registered."""
+"""Curves read from a grammar file."""
 
 import os
 from pathlib import Path
@@ -25,41 +25,6 @@ def test_a_grammar_file_is_a_curve(tmp_path):
     curve = sfc.read_curve(path)
     assert (curve.name, curve.dim) == ("coil", 2)
     assert np.array_equal(curve.traversal(4), sfc.curve("hilbert", 2).traversal(4))
-
-
-@pytest.mark.quick
-def test_a_registered_curve_is_known_wherever_a_built_in_one_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("sfc.registry._registered", {})
-    (tmp_path / "coil.toml").write_text(COIL.format(name="coil"))
-    curve = sfc.read_curve(tmp_path / "coil.toml")
-    sfc.register(curve)
-    sfc.register(sfc.read_curve(tmp_path / "coil.toml"))
-    assert sfc.curve("coil", 2) is curve
-    assert "coil" in sfc.curves(2)
-    assert "coil" in sfc.orderings(2)
-    assert "coil" not in sfc.orderings(3)
-    sfc.testing.check_ordering(sfc.ordering("coil", (5, 7)))
-    with pytest.raises(ValueError, match=r"'coil' exists in 2D, not in 3D"):
-        sfc.curve("coil", 3)
-    other = sfc.Curve("coil", 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
-    with pytest.raises(ValueError, match=r"'coil' in 2D: the name is taken"):
-        sfc.register(other)
-
-
-@pytest.mark.parametrize("name", ["hilbert", "row", "pancake", "butz"])
-def test_a_name_that_is_taken_in_any_dimension_is_refused(name, monkeypatch):
-    monkeypatch.setattr("sfc.registry._registered", {})
-    curve = sfc.Curve(name, 2, 2, np.arange(4)[None], np.zeros((1, 4), int))
-    with pytest.raises(ValueError, match=rf"'{name}' in 2D: the name is taken; choose another than"):
-        sfc.register(curve)
-
-
-def test_what_is_no_curve_is_not_registered():
-    for wrong in ("hilbert", None, sfc.Curve):
-        with pytest.raises(
-            TypeError, match=r"curve = .*; allowed: an sfc.Curve; make one with sfc.read_curve"
-        ):
-            sfc.register(wrong)
 
 
 def test_a_mark_that_an_editor_puts_first_is_passed_over(tmp_path):

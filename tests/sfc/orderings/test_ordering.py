@@ -1,4 +1,4 @@
-"""An ordering ranks every cell of any box once."""
+"""Orderings by name, orderings of one's own, and what they refuse."""
 
 import math
 
@@ -9,37 +9,7 @@ from hypothesis import strategies as st
 
 import sfc
 from tests import tiers
-from tests.strategies import INTEGER_DTYPES, ORDERINGS, all_cells, shapes, shapes_filled_by
-
-every_ordering = pytest.mark.parametrize(("name", "dim"), ORDERINGS)
-
-
-@pytest.mark.quick
-@every_ordering
-@tiers.examples(5)
-@given(data=st.data())
-def test_any_box_is_visited_once_in_the_order_of_the_ranks(name, dim, data):
-    shape = data.draw(shapes_filled_by(name, dim))
-    ordering = sfc.ordering(name, shape)
-    sfc.testing.check_ordering(ordering)
-    cells = ordering.traversal()
-    assert sorted(map(tuple, cells.tolist())) == sorted(map(tuple, all_cells(shape).tolist()))
-    ranks = ordering.rank(cells)
-    assert ranks.dtype == np.uint64
-    assert (ranks[1:] > ranks[:-1]).all()
-
-
-@every_ordering
-@tiers.examples(5)
-@given(data=st.data())
-def test_dense_ranks_number_the_traversal_without_gaps(name, dim, data):
-    shape = data.draw(shapes_filled_by(name, dim))
-    ordering = sfc.ordering(name, shape)
-    cells = ordering.traversal()
-    row_numbers = cells @ np.cumprod([1, *shape[:-1]])
-    dense = ordering.dense_ranks()
-    assert dense.dtype == np.uint32
-    assert np.array_equal(dense[row_numbers], np.arange(ordering.size))
+from tests.strategies import INTEGER_DTYPES, ORDERINGS, all_cells, shapes
 
 
 @pytest.mark.parametrize("name", ["row", "zigzag", "random", "tiled", "gilbert"])
@@ -89,21 +59,6 @@ def test_a_huge_box_is_ranked_without_being_listed():
     ordering = sfc.ordering("row", (2**31, 2**31))
     assert ordering.rank(np.array([[2**31 - 1, 2**31 - 1]])).tolist() == [2**62 - 1]
     assert sfc.ordering("zigzag", (2**31, 2**31)).rank(np.array([[0, 0]])).tolist() == [0]
-
-
-@pytest.mark.parametrize("key", [lambda c: c[:, 0], lambda c: c[:, 0] * 0 + 7], ids=["rows alike", "one"])
-def test_check_ordering_catches_cells_that_share_a_rank(key):
-    broken = sfc.Ordering("broken", (3, 4), lambda cells: key(cells).astype(np.uint64))
-    with pytest.raises(AssertionError):
-        sfc.testing.check_ordering(broken)
-
-
-def test_the_issue_s_orderings_are_there():
-    for dim in (2, 3):
-        assert {"row", "zigzag", "random", "tiled", "gilbert", *sfc.curves(dim)} <= set(sfc.orderings(dim))
-    assert "pancake" in sfc.orderings(3)
-    assert "pancake" not in sfc.orderings(2)
-    assert list(sfc.orderings()) == sorted(sfc.orderings())
 
 
 @pytest.mark.quick
@@ -209,14 +164,6 @@ def test_what_names_no_order_is_refused(order):
             TypeError, match=r"order = .*; allowed: an sfc.Curve, or one of gilbert, .*hilbert"
         ):
             make(order, (4, 4))
-
-
-@pytest.mark.parametrize("dim", [2.0, "2", True, [2]])
-def test_a_dim_of_names_that_is_no_integer_is_refused(dim):
-    for names in (sfc.orderings, sfc.curves):
-        with pytest.raises(TypeError, match=r"dim = .* of class .*; allowed: an integer of at least 1"):
-            names(dim)
-    assert sfc.orderings(np.uint8(3)) == sfc.orderings(3)
 
 
 @pytest.mark.quick
@@ -336,43 +283,6 @@ def test_ranks_over_63_bits_have_no_cells_and_that_is_said(side):
         sfc.ordering("hilbert", (side, side)).cells(np.array([0]))
 
 
-@every_ordering
-@tiers.examples(5)
-@given(data=st.data())
-def test_a_dense_order_gives_back_the_cell_of_a_rank(name, dim, data):
-    ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
-    if ordering.is_dense:
-        ranks = np.arange(ordering.size)
-        assert np.array_equal(ordering.rank(ordering.cells(ranks)), ranks)
-        assert np.array_equal(ordering.cells(ranks[::-1].astype(np.uint32)), ordering.traversal()[::-1])
-        for wrong in (-1, ordering.size):
-            with pytest.raises(ValueError, match=rf"rank {wrong} at 1; allowed: 0 <= rank < {ordering.size}"):
-                ordering.cells(np.array([0, wrong]))
-    else:
-        assert name in sfc.curves(dim)
-        with pytest.raises(ValueError, match=r"have gaps.*the curve's own cube"):
-            ordering.cells(np.array([0]))
-
-
-@every_ordering
-def test_no_cells_have_no_ranks(name, dim):
-    ordering = sfc.ordering(name, (4,) * dim)
-    assert ordering.rank(np.empty((0, dim), np.int8)).shape == (0,)
-    if ordering.is_dense:
-        assert ordering.cells(np.empty(0, np.int64)).shape == (0, dim)
-
-
-@every_ordering
-@tiers.examples(5)
-@given(data=st.data())
-def test_a_traversal_in_pieces_is_the_traversal(name, dim, data):
-    ordering = sfc.ordering(name, data.draw(shapes_filled_by(name, dim)))
-    length = data.draw(st.integers(1, 50))
-    pieces = list(ordering.chunks(length))
-    assert max(map(len, pieces)) <= length
-    assert np.array_equal(np.concatenate(pieces), ordering.traversal())
-
-
 def test_a_traversal_too_large_to_hold_is_streamed():
     """The first piece of boxes of 2**45 cells."""
     for name, shape in (("hilbert", (2**15,) * 3), ("gilbert", (2**20, 2**15, 2**10)), ("row", (2**45,))):
@@ -380,18 +290,3 @@ def test_a_traversal_too_large_to_hold_is_streamed():
         pieces = ordering.chunks(1000)
         first = next(pieces)
         assert np.array_equal(ordering.rank(first), np.arange(1000))
-
-
-@pytest.mark.parametrize("name", sfc.orderings(3))
-@tiers.examples(5)
-@given(shape=shapes(3))
-def test_a_covering_ranks_any_box_as_a_part_of_one_that_can_be_filled(name, shape):
-    ordering = sfc.covering(name, shape)
-    assert ordering.shape == shape
-    sfc.testing.check_ordering(ordering)
-    if name == "pancake":
-        height = 2 ** int(np.ceil(np.log2(shape[2])))
-        whole = sfc.ordering(name, (*(-(-side // height) * height for side in shape[:2]), height)).traversal()
-        assert np.array_equal(ordering.traversal(), whole[(whole < np.array(shape)).all(axis=1)])
-    else:
-        assert np.array_equal(ordering.traversal(), sfc.ordering(name, shape).traversal())

@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 from sfc.compile import kernel
 from sfc.compile.kernel_cache import ABANDONED, cache_folder, remove_old
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROBE = """
 import json, sys, warnings
 import md, sfc.compile.kernel_cache

@@ -1,0 +1,1 @@
+"""Tests of sfc.automaton: automata, L-systems and grammar files."""

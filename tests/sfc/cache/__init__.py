@@ -1,0 +1,1 @@
+"""Tests of sfc.cache: the models of a cache."""

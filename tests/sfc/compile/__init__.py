@@ -1,0 +1,1 @@
+"""Tests of sfc.compile: compilation and the kernel cache."""

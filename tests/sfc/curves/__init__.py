@@ -1,0 +1,1 @@
+"""Tests of sfc.curves: the curve families."""

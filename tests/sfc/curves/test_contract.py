@@ -1,0 +1,198 @@
+"""Contract of every registered curve: a bijection that refines itself, at every order and integer dtype."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfc
+from tests import tiers
+from tests.strategies import CURVES, INTEGER_DTYPES, cells_of, indices_of
+from tests.tiers import nightly, product
+
+ORDERS = (1, 2, 3, 4, 5, 6)
+
+
+CELLS = 2**17
+
+
+every_curve = pytest.mark.parametrize(("name", "dim"), CURVES)
+
+
+every_order = pytest.mark.parametrize(
+    ("name", "dim", "order"),
+    [(*c, k) for c in CURVES for k in ORDERS if sfc.curve(*c).base ** (c[1] * k) <= CELLS],
+)
+
+
+def numbers(cells: np.ndarray, side: int) -> np.ndarray:
+    return cells @ (side ** np.arange(cells.shape[1]))
+
+
+class TestEveryOrderExhaustively:
+    @every_order
+    def test_the_traversal_visits_every_cell_once(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        side = curve.base**order
+        cells = curve.traversal(order)
+        assert cells.shape == (side**dim, dim)
+        assert cells.min() == 0
+        assert cells.max() == side - 1
+        assert np.array_equal(np.sort(numbers(cells, side)), np.arange(side**dim))
+
+    @every_order
+    def test_encode_and_decode_are_inverse(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        index = np.arange(curve.base ** (dim * order))
+        cells = curve.traversal(order)
+        assert np.array_equal(curve.decode(index, order), cells)
+        assert np.array_equal(curve.encode(cells, order), index)
+
+    @every_order
+    def test_a_continuous_curve_steps_by_one_and_another_jumps(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        steps = np.abs(np.diff(curve.traversal(order), axis=0)).sum(axis=1)
+        if curve.is_continuous or order > 1:  # the Gray code's own first order does not jump
+            assert (steps == 1).all() == curve.is_continuous
+        assert (curve.first_jump() is None) == curve.is_continuous
+
+    @every_curve
+    def test_a_closed_curve_ends_beside_its_start_at_every_order(self, name, dim):
+        curve = sfc.curve(name, dim)
+        ends = [curve.traversal(order)[[0, -1]] for order in (1, 2, 3)]
+        closes = [np.abs(np.diff(pair, axis=0)).sum() == 1 for pair in ends]
+        assert all(closes) == curve.is_closed
+
+    @every_order
+    def test_it_starts_at_the_origin_or_if_it_is_closed_at_a_side(self, name, dim, order):
+        first = sfc.curve(name, dim).traversal(order)[0]
+        assert not first.all() if sfc.curve(name, dim).is_closed else not first.any()
+
+    @every_order
+    def test_a_coarser_order_ranks_the_parents(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        cells = curve.traversal(order)
+        parents = curve.encode(cells // curve.base, order - 1)
+        assert np.array_equal(parents, curve.encode(cells, order) // curve.base**dim)
+
+    @every_curve
+    def test_order_zero_is_one_cell(self, name, dim):
+        assert sfc.curve(name, dim).traversal(0).tolist() == [[0] * dim]
+
+    @every_curve
+    @pytest.mark.parametrize("cells", [CELLS, nightly(2**20)])
+    def test_check_curve_finds_no_fault(self, name, dim, cells):
+        sfc.testing.check_curve(sfc.curve(name, dim), cells=cells)
+
+
+@every_curve
+class TestAnyDtypeAndOrder:
+    @pytest.mark.quick
+    @tiers.examples(5)
+    @given(data=st.data())
+    def test_decode_after_encode_is_the_identity(self, name, dim, data):
+        curve = sfc.curve(name, dim)
+        cells, order = data.draw(cells_of(curve))
+        index = curve.encode(cells, order)
+        assert index.dtype == np.uint64
+        assert all(int(i) < curve.base ** (dim * order) for i in index)
+        assert np.array_equal(curve.decode(index, order), cells)
+
+    @tiers.examples(5)
+    @given(data=st.data())
+    def test_encode_after_decode_is_the_identity(self, name, dim, data):
+        curve = sfc.curve(name, dim)
+        index, order = data.draw(indices_of(curve))
+        cells = curve.decode(index, order)
+        assert cells.shape == (len(index), dim)
+        assert (cells < curve.base**order).all()
+        assert np.array_equal(curve.encode(cells, order), index.astype(np.uint64))
+
+    def test_many_points_at_the_largest_order_come_back(self, name, dim):
+        curve = sfc.curve(name, dim)
+        side = curve.base**curve.max_order
+        cells = np.random.default_rng(0).integers(0, side, (50_000, dim))
+        index = curve.encode(cells, curve.max_order)
+        assert len(np.unique(index)) == len(cells)
+        assert np.array_equal(curve.decode(index, curve.max_order), cells)
+
+    def test_the_memory_layout_of_the_cells_does_not_matter(self, name, dim):
+        curve = sfc.curve(name, dim)
+        cells = curve.traversal(3)
+        wide = np.zeros((len(cells), 2 * dim), np.int64)
+        wide[:, ::2] = cells
+        reversed_twice = np.ascontiguousarray(cells[::-1])[::-1]
+        frozen = cells.copy()
+        frozen.flags.writeable = False
+        for view in (np.asfortranarray(cells), wide[:, ::2], reversed_twice, frozen):
+            assert np.array_equal(curve.encode(view, 3), np.arange(len(cells)))
+
+
+@pytest.mark.parametrize(("name", "dim", "dtype"), product(CURVES, INTEGER_DTYPES, every=4))
+def test_every_integer_dtype_gives_the_same_index(name, dim, dtype):
+    curve = sfc.curve(name, dim)
+    cells = curve.traversal(2)
+    assert np.array_equal(curve.encode(cells.astype(dtype), 2), np.arange(len(cells)))
+    few = np.arange(len(cells))[:100]
+    assert np.array_equal(curve.decode(few.astype(dtype), 2), cells[:100])
+
+
+@every_curve
+class TestRefusals:
+    def test_a_cell_outside_the_grid_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        side = curve.base**2
+        for wrong in (side, -1):
+            cells = np.zeros((3, dim), np.int64)
+            cells[1, dim - 1] = wrong
+            with pytest.raises(ValueError, match=rf"{wrong}\].*row 1.*0 <= cell < {side}"):
+                curve.encode(cells, 2)
+
+    def test_an_unsigned_cell_over_the_signed_range_is_refused(self, name, dim):
+        cells = np.full((1, dim), 2**63 + 1, np.uint64)
+        with pytest.raises(ValueError, match=str(2**63 + 1)):
+            sfc.curve(name, dim).encode(cells, 3)
+
+    def test_an_index_past_the_end_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        count = curve.base ** (2 * dim)
+        for wrong in (count, -1):
+            with pytest.raises(ValueError, match=rf"index {wrong} .*0 <= index < {count}"):
+                curve.decode(np.array([0, wrong]), 2)
+
+    @pytest.mark.parametrize("dtype", [float, nightly(np.float32), nightly(complex), bool, nightly(object)])
+    def test_a_dtype_that_is_no_integer_is_refused_with_the_remedy(self, name, dim, dtype):
+        curve = sfc.curve(name, dim)
+        expected = rf"dtype {np.dtype(dtype)}; allowed: any integer dtype; scale .* and floor them: np\."
+        with pytest.raises(ValueError, match=expected):
+            curve.encode(np.zeros((1, dim), dtype), 2)
+        with pytest.raises(ValueError, match=expected):
+            curve.decode(np.zeros(1, dtype), 2)
+
+    def test_a_wrong_dim_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        for shape in ((2, dim + 1), (2, dim - 1), (dim,), (1, 2, dim)):
+            with pytest.raises(ValueError, match=rf"shape \({shape[0]},.*\(n, {dim}\)"):
+                curve.encode(np.zeros(shape, np.int64), 2)
+        with pytest.raises(ValueError, match=r"shape \(2, 1\).*\(n,\)"):
+            curve.decode(np.zeros((2, 1), np.int64), 2)
+
+    def test_an_order_over_64_bits_or_below_zero_is_refused(self, name, dim):
+        curve = sfc.curve(name, dim)
+        assert curve.base ** (dim * curve.max_order) <= 2**64
+        for wrong in (curve.max_order + 1, -1):
+            expected = rf"order of {name} in {dim}D = {wrong};.* up to {curve.max_order}; .*64 bits"
+            with pytest.raises(ValueError, match=expected):
+                curve.encode(np.zeros((1, dim), np.int64), wrong)
+            with pytest.raises(ValueError, match=expected):
+                curve.decode(np.zeros(1, np.int64), wrong)
+            with pytest.raises(ValueError, match=expected):
+                curve.traversal(wrong)
+
+    @pytest.mark.parametrize("order", [1.5, True, "2", nightly(None), np.timedelta64(2, "s")])
+    def test_an_order_that_is_no_integer_is_refused(self, name, dim, order):
+        curve = sfc.curve(name, dim)
+        message = rf"order of {name} in {dim}D = .* of class {type(order).__name__}; allowed: an integer of"
+        for call in (curve.side, curve.traversal, lambda k: curve.encode(np.zeros((1, dim), np.int64), k)):
+            with pytest.raises(TypeError, match=message):
+                call(order)

@@ -1,0 +1,1 @@
+"""Tests of sfc.locality: the measures of locality."""
