@@ -1,9 +1,9 @@
-"""Space-filling curves, orderings of boxes, and models of a cache. Knows no physics.
+"""Space-filling curves, orderings of boxes, locality measures and cache models, without physics.
 
 `curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)`
 ranks the cells of any box. `locality` measures how well an order keeps neighbours together. `cache.block`,
 `cache.lru` and `cache.set_associative` predict the hits of an access stream. `testing.check_curve` checks a
-curve of yours. `device` encodes, decodes and ranks arrays on a CUDA device.
+curve. `device` encodes, decodes and ranks arrays on a CUDA device.
 """
 
 from sfc import cache, checks, device, locality, testing

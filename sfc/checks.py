@@ -1,10 +1,10 @@
-"""Checks of arguments, each once: integers, flags, numbers, words, classes, paths, arrays, room in memory.
+"""Checks of arguments: integers, flags, numbers, words, classes, paths, arrays, free memory.
 
 Contract. A value of a wrong class is a TypeError, a value of the right class that is not allowed a
 ValueError; arrays of a wrong dtype or shape are a ValueError. Every message names the argument, the value,
-what is allowed and, where one is given, the remedy. What is returned is a plain Python value, or an array of
-native byte order: numpy's integers of any width come back as Python's, so that no product of them wraps.
-Truth values, `timedelta64` and masked arrays are no integers.
+what is allowed and, if there is one, the remedy. A check returns a plain Python value, or an array of native
+byte order: numpy's integers of any width become Python integers, so that no product of them wraps. Booleans,
+`timedelta64` and masked arrays are no integers.
 """
 
 import math
@@ -33,42 +33,42 @@ CONTAINERS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memo
 
 
 def shown(value: object) -> str:
-    """A value as it stands in a message: its repr, cut to 80 characters; arrays by dtype and shape."""
+    """Format a value for a message: its repr, cut to 80 characters; arrays by dtype and shape."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"an array of dtype {value.dtype} and shape {value.shape}"
     try:
         text = repr(value)
-    except Exception:  # a class of the caller may raise anything
+    except Exception:  # the `__repr__` of any class may raise
         text = f"an object of class {type(value).__name__}"
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 def refuse_class(name: str, value: object, allowed: str, remedy: str = "") -> TypeError:
-    """The TypeError for a value of a wrong class.
+    """Return the TypeError for a value of a wrong class.
 
     Args:
         name: of the argument.
-        value: what was given.
-        allowed: what is, in words.
-        remedy: what to do; may be left out.
+        value: its value.
+        allowed: what is allowed, in words.
+        remedy: what to do instead; may be empty.
     """
     return TypeError(_message(f"{name} = {shown(value)} of class {type(value).__name__}", allowed, remedy))
 
 
 def refuse_value(name: str, value: object, allowed: str, remedy: str = "") -> ValueError:
-    """The ValueError for a value that is not allowed; arguments as those of `refuse_class`."""
+    """Return the ValueError for a value that is not allowed; arguments as those of `refuse_class`."""
     return ValueError(_message(f"{name} = {shown(value)}", allowed, remedy))
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an integer of Python or numpy; truth values and `timedelta64` are none."""
+    """Return whether a value is an integer of Python or numpy; booleans and `timedelta64` are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def integer(
     name: str, value: object, low: float = 1, high: float = math.inf, *, unit: str = "", remedy: str = ""
 ) -> int:
-    """The value as a Python integer.
+    """Check an integer; return it as a Python integer.
 
     Args:
         name: of the argument, for the message.
@@ -99,7 +99,7 @@ def integers(
     unit: str = "",
     remedy: str = "",
 ) -> tuple[int, ...]:
-    """A short sequence of integers as a tuple of Python integers, such as a number of cells an axis.
+    """Check a short sequence of integers, such as cells along each axis; return a tuple of Python integers.
 
     Args:
         name: of the argument.
@@ -123,18 +123,18 @@ def integers(
 def per_axis(
     name: str, value: object, axes: int, low: float = 1, high: float = math.inf, *, remedy: str = ""
 ) -> tuple[int, ...]:
-    """One integer for all axes, or one for each, as a tuple of Python integers.
+    """Check one integer for all axes, or one for each; return a tuple of Python integers.
 
     Args:
         name: of the argument.
         value: an integer, or a sequence or array of `axes` integers.
-        axes: how many are returned.
+        axes: number of axes.
         low: lowest allowed.
         high: highest allowed.
         remedy: what to do instead.
 
     Raises:
-        TypeError: neither, or an entry that is no integer.
+        TypeError: another class, or an entry that is no integer.
         ValueError: another number of entries, or one out of range.
     """
     if is_integer(value):
@@ -156,16 +156,16 @@ def number(
     unit: str = "",
     remedy: str = "",
 ) -> float:
-    """The value as a Python float.
+    """Check a number; return it as a Python float.
 
     Args:
         name: of the argument.
         value: a number of Python, numpy (of any width) or `fractions`.
         low: lowest allowed.
         high: highest allowed.
-        above: bound that itself is not allowed.
-        below: bound that itself is not allowed.
-        finite: whether infinities are refused; NaN always is.
+        above: exclusive lower bound.
+        below: exclusive upper bound.
+        finite: whether infinities are not allowed; NaN never is.
         unit: for the message.
         remedy: what to do instead.
 
@@ -189,7 +189,7 @@ def number(
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number of Python, numpy or `fractions`; truth values are none."""
+    """Return whether a value is a real number of Python, numpy or `fractions`; booleans are not."""
     real = isinstance(value, (int, float, np.integer, np.floating, Fraction))
     return real and not isinstance(value, (bool, np.timedelta64))
 
@@ -197,7 +197,7 @@ def is_number(value: object) -> bool:
 def numbers(
     name: str, values: object, count: int | None = None, *, remedy: str = "", **bounds: Any
 ) -> tuple[float, ...]:
-    """A short sequence of numbers as a tuple of Python floats, such as lengths of a box.
+    """Check a short sequence of numbers, such as lengths of a box; return a tuple of Python floats.
 
     Args:
         name: of the argument.
@@ -217,7 +217,7 @@ def numbers(
 
 
 def flag(name: str, value: object, remedy: str = "") -> bool:
-    """The value as a Python bool.
+    """Check a flag; return it as a Python bool.
 
     Args:
         name: of the argument.
@@ -225,7 +225,7 @@ def flag(name: str, value: object, remedy: str = "") -> bool:
         remedy: what to do instead.
 
     Raises:
-        TypeError: anything else; 0, 1, None and words are no flags.
+        TypeError: any other value, also 0, 1, None and words.
     """
     if not isinstance(value, (bool, np.bool_)):
         raise refuse_class(name, value, "True or False", remedy)
@@ -233,12 +233,12 @@ def flag(name: str, value: object, remedy: str = "") -> bool:
 
 
 def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> str:
-    """The value, which must be one of the words known.
+    """Check that a value is one of some words; return it as a str.
 
     Args:
         name: of the argument.
         value: a str.
-        known: words allowed, in the order in which the message lists them.
+        known: words allowed, in the order of the message.
         remedy: what to do instead.
 
     Raises:
@@ -254,11 +254,11 @@ def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> st
 
 
 def text(name: str, value: object, remedy: str = "") -> str:
-    """The value, which must be a str of at least one character.
+    """Check that a value is a str of at least one character; return it.
 
     Raises:
         TypeError: no str.
-        ValueError: an empty one.
+        ValueError: an empty str.
     """
     if not isinstance(value, str):
         raise refuse_class(name, value, "a str", remedy)
@@ -268,11 +268,11 @@ def text(name: str, value: object, remedy: str = "") -> str:
 
 
 def path(name: str, value: object, remedy: str = "") -> Path:
-    """The value as a path.
+    """Check a path; return it as a `Path`.
 
     Raises:
-        TypeError: neither a str nor an `os.PathLike` that gives one; numbers, which open file descriptors.
-        ValueError: an empty one, or one with a zero byte.
+        TypeError: neither a str nor an `os.PathLike` of one; also numbers, which `open` takes as descriptors.
+        ValueError: an empty path, or one with a zero byte.
     """
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(found, str):
@@ -283,17 +283,17 @@ def path(name: str, value: object, remedy: str = "") -> Path:
 
 
 def instance(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str, remedy: str = "") -> Any:
-    """The value itself, which must be an object of one of some classes.
+    """Check that a value is an object of one of some classes; return it.
 
     Args:
         name: of the argument.
-        value: what was given.
+        value: its value.
         kinds: classes allowed.
         allowed: the classes in words: "an md.Box".
         remedy: what to do instead.
 
     Raises:
-        TypeError: of another class.
+        TypeError: an object of another class.
     """
     if not isinstance(value, kinds):
         raise refuse_class(name, value, allowed, remedy)
@@ -301,10 +301,10 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str
 
 
 def function(name: str, value: Any, allowed: str, remedy: str = "") -> Any:
-    """The value itself, which must be callable.
+    """Check that a value is callable; return it.
 
     Raises:
-        TypeError: it is not.
+        TypeError: an object that is not callable.
     """
     if not callable(value):
         raise refuse_class(name, value, allowed, remedy)
@@ -314,12 +314,12 @@ def function(name: str, value: Any, allowed: str, remedy: str = "") -> Any:
 def sequence(
     name: str, values: object, what: str, count: int | None = None, remedy: str = ""
 ) -> tuple[Any, ...]:
-    """A short sequence as a tuple; text, mappings and sets are none.
+    """Check a short sequence; return it as a tuple. Text, mappings and sets are not allowed.
 
     Args:
         name: of the argument.
         values: a list, tuple, range or one-dimensional array.
-        what: its entries in words.
+        what: its entries, in words.
         count: how many there must be; None for any number up to `LONGEST`.
         remedy: what to do instead.
 
@@ -356,31 +356,31 @@ def array(
     finite: bool = False,
     outside: str = "",
 ) -> np.ndarray:
-    """The values as an array of native byte order; a copy only where one is needed.
+    """Check an array; return it in native byte order, as a copy only if needed.
 
     Args:
         name: of the argument.
         values: an array, or nested sequences that make one.
-        kinds: letters of `numpy.dtype.kind` allowed: "iu", "fiu". An array without entries may be of floats
-            too, as numpy's own empty ones are; it is returned as int64 where integers alone are allowed.
-        allowed: the dtypes in words: "any integer dtype".
-        shape: sides, each a number or a letter for any: ("n", 3).
-        remedy: what to do where the dtype is wrong.
+        kinds: letters of `numpy.dtype.kind` allowed: "iu", "fiu". An empty array may also be of floats, as
+            numpy's default ones are; it is returned as int64 if only integers are allowed.
+        allowed: the dtypes, in words: "any integer dtype".
+        shape: sides, each a number, or a letter for any number: ("n", 3).
+        remedy: what to do if the dtype is wrong.
         low: lowest value allowed; None for no bound. NaN is outside every bound.
         high: highest value allowed; None for no bound.
-        finite: whether NaN, infinities, and what is infinite as a float64 are refused.
-        outside: what to do where a value is out of range.
+        finite: whether NaN, infinities, and values that are infinite as a float64 are not allowed.
+        outside: what to do if a value is out of range.
 
     Raises:
         TypeError: text, and objects that make no array.
-        ValueError: a masked array, another dtype, another shape, or a value out of range, of which it names
-            the first; a range, or numbers that are broadcast, of which memory holds no copy.
+        ValueError: a masked array, another dtype, another shape, or a value out of range (the message names
+            the first); a range, or a broadcast array, too large to copy into memory.
     """
     listed = _classes(values, len(shape))
     if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
         unmasked = f"an array without a mask, {_shape(shape)}"
         raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
-    truths = listed & {bool, np.bool_}  # of which numpy makes 0 and 1 where they stand beside a number
+    truths = listed & {bool, np.bool_}  # numpy converts them to 0 and 1 in a list with numbers
     if truths and "b" not in kinds and listed - truths - {list, tuple}:
         raise ValueError(_message(f"{name} = {shown(values)} holds truth values", allowed, remedy))
     if isinstance(values, range) or range in listed:
@@ -390,13 +390,17 @@ def array(
         found = np.asarray(values)
     except TypeError as error:
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
-    except (ValueError, OverflowError, MemoryError) as error:  # ragged, say, or a list of long ranges
+    except (
+        ValueError,
+        OverflowError,
+        MemoryError,
+    ) as error:  # such as ragged lists, or a list of long ranges
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
     fits(name, found, kinds, allowed, shape, remedy)
-    if 0 in found.strides:  # numbers repeated, which take no memory until they are copied
+    if 0 in found.strides:  # a broadcast array, which takes no memory until it is copied
         room(name, 8 * found.size, "give fewer at a time")
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
         return found.astype(np.int64)
@@ -428,15 +432,15 @@ def _require_between(
 def fits(
     name: str, values: Any, kinds: str, allowed: str, shape: tuple[int | str, ...], remedy: str = ""
 ) -> None:
-    """Check the dtype and the shape of an array that lives anywhere, also on a device.
+    """Check the dtype and the shape of an array in host or device memory.
 
     Args:
         name: of the argument.
         values: an array with the attributes `dtype`, `shape` and `size`.
-        kinds: as those of `array`.
-        allowed: the dtypes in words.
-        shape: as that of `array`.
-        remedy: what to do where the dtype is wrong.
+        kinds: as in `array`.
+        allowed: the dtypes, in words.
+        shape: as in `array`.
+        remedy: what to do if the dtype is wrong.
 
     Raises:
         ValueError: another dtype or another shape.
@@ -453,28 +457,28 @@ def fits(
 
 
 def room(name: str, needed: int, remedy: str, free: Callable[[], int] | None = None) -> None:
-    """Refuse an array that memory does not hold, before it is asked for.
+    """Check that an array fits in memory, before it is allocated.
 
     Args:
         name: what is to be allocated, in words.
-        needed: bytes of it; up to `SMALL` of them are allowed without a look.
+        needed: its bytes; up to `SMALL` are allowed without reading the free memory.
         remedy: what to do instead.
-        free: tells the bytes that there are; None for `host_memory`.
+        free: function that returns the free bytes; None for `host_memory`.
 
     Raises:
-        ValueError: more bytes than that.
+        ValueError: more bytes than are free.
     """
     if needed > SMALL:
         memory(name, needed, (free or host_memory)(), remedy)
 
 
 def memory(name: str, needed: int, free: int, remedy: str) -> None:
-    """Refuse to ask for more memory than there is, before it is asked for.
+    """Check that some bytes are free, before they are allocated.
 
     Args:
         name: what needs it, in words.
         needed: bytes.
-        free: bytes that there are: `host_memory`, or those of a device.
+        free: free bytes: `host_memory`, or those of a device.
         remedy: what to do instead.
 
     Raises:
@@ -486,9 +490,9 @@ def memory(name: str, needed: int, free: int, remedy: str) -> None:
 
 
 def host_memory() -> int:
-    """Bytes of memory that this process may still ask the host for.
+    """Return the bytes of memory that this process may still allocate on the host.
 
-    What is free (of the whole, where the host does not say), or less where the address space of the process
+    The free memory (all memory, if the host does not report it), or less if the address space of the process
     or the memory of its container is limited.
     """
     page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**12
@@ -515,18 +519,18 @@ def host_memory() -> int:
 
 
 def bytes_shown(count: int) -> str:
-    """A number of bytes as it stands in a message: in full, or as a power of 2 where that is too long."""
+    """Format a number of bytes for a message: in full, or as a power of 2 if that is too long."""
     if count >= 2**500:
         return f"more than 2**{count.bit_length() - 1} bytes"
     return f"{count:,} bytes ({count / 2**30:.3g} GiB)"
 
 
 def _classes(values: object, depth: int) -> set[type]:
-    """Classes of the entries of nested lists and tuples; empty for anything else.
+    """Collect the classes of the entries of nested lists and tuples; none for another object.
 
     Args:
-        values: what was given.
-        depth: of nesting, down to which the entries are looked at.
+        values: any object.
+        depth: of nesting, down to which entries are read.
     """
     found: set[type] = set()
     while depth and isinstance(values, (list, tuple)):
@@ -541,7 +545,7 @@ def _classes(values: object, depth: int) -> set[type]:
 
 
 def _length(values: range) -> int:
-    """Entries of a range; `len` does not count more than a C integer holds."""
+    """Count the entries of a range; `len` raises if a C integer overflows."""
     return max(0, -((values.start - values.stop) // values.step))
 
 
@@ -550,7 +554,7 @@ def _shape(shape: tuple[int | str, ...]) -> str:
 
 
 def _range(low: float, high: float, above: float = -math.inf, below: float = math.inf) -> str:
-    """The bounds in words, beginning with a space; empty where there are none."""
+    """Format the bounds, with a leading space; empty if there are none."""
     parts = []
     if above > low or (above == low != -math.inf):
         parts.append(f"above {above:g}")

@@ -19,11 +19,11 @@ _rank_tables: WeakKeyDictionary[Ordering, dict[int, Any]] = WeakKeyDictionary()
 
 
 def rank(ordering: Ordering, cells):
-    """Rank of each cell of a box, on the device.
+    """Compute the rank of each cell of a box, on the device.
 
-    A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes a cell of the
-    box, at most `TABLE_CELLS`) is made at the first call and stays on the device as long as the ordering
-    lives.
+    A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes per cell of
+    the box, at most `TABLE_CELLS`) is made at the first call and stored on the device for the lifetime of the
+    ordering.
 
     Args:
         ordering: of the box.
@@ -34,7 +34,8 @@ def rank(ordering: Ordering, cells):
 
     Raises:
         TypeError: no ordering, or cells that are no array of cupy.
-        ValueError: as `Ordering.rank`, which waits for the device; a box too large for a table.
+        ValueError: as `Ordering.rank`, a check that synchronises with the device; a box too large for a
+            table.
     """
     checks.instance("ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering")
     require_cells(cells, ordering.shape)

@@ -1,7 +1,7 @@
-"""Arrays of cells, indices and ranks: what is taken, and 64-bit words of it for the compiled loops.
+"""Arrays of cells, indices and ranks: their checks, and their conversion to 64-bit words for compiled loops.
 
-Contract. Cells are (n, dim), indices and ranks (n,), of any integer dtype; an array without any entry may be
-of floats too, as numpy's own empty ones are. A negative number as a word lies above every bound.
+Contract. Cells are (n, dim), indices and ranks (n,), of any integer dtype; an empty array may also be of
+floats, as numpy's default ones are. A negative number as a word is above every bound.
 """
 
 from functools import lru_cache
@@ -14,29 +14,29 @@ from sfc.compile import kernel
 
 
 def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:
-    """The cells as an array, (n, dim) of integers; where they are is not looked at.
+    """Convert cells to an (n, dim) array of integers, without checking that they are in the box.
 
     Args:
-        cells: what was given.
+        cells: array or nested sequences.
         shape: of the grid or box, for its number of axes and for the remedy.
 
     Raises:
-        TypeError: what makes no array.
-        ValueError: another shape or dtype; says how points are scaled and floored.
+        TypeError: an object that makes no array.
+        ValueError: another shape or dtype; the message has the code that scales and floors points.
     """
     return checks.array("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
 
 
 def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
-    """The indices or ranks as an array, (n,) of integers; how large they are is not looked at.
+    """Convert indices or ranks to an (n,) array of integers, without checking their range.
 
     Args:
-        name: what they are, for the message.
-        numbers: what was given.
-        count: how many there are, for the remedy.
+        name: of the argument, for the message.
+        numbers: array or sequence.
+        count: length of the order, for the remedy.
 
     Raises:
-        TypeError: what makes no array.
+        TypeError: an object that makes no array.
         ValueError: another shape or dtype.
     """
     return checks.array(name, numbers, "iu", checks.INTEGERS, ("n",), along(count))
@@ -44,7 +44,7 @@ def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def floored(shape: tuple[int, ...]) -> str:
-    """How points become cells of a grid or box, as code."""
+    """Return code that scales points to the cells of a grid or box, for error messages."""
     alike = len(set(shape)) == 1
     sides, last = (shape[0], shape[0] - 1) if alike else (shape, tuple(side - 1 for side in shape))
     return (
@@ -55,9 +55,9 @@ def floored(shape: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=256)
 def along(count: int) -> str:
-    """How fractions of an order's length become indices, as code that is right for 0 to 1 inclusive.
+    """Return code that scales fractions of an order's length to indices, valid for 0 to 1 inclusive.
 
-    The largest float below the count bounds them before the cast, for one at or above 2**64 would wrap.
+    The largest float below the count bounds them before the cast, because 2**64 and above would wrap.
     """
     last = count - 1
     if int(float(last)) > last:
@@ -69,16 +69,16 @@ def along(count: int) -> str:
 
 
 def as_words(values: np.ndarray) -> np.ndarray:
-    """The values as contiguous 64-bit words, without a copy where they are such; negative ones wrap."""
+    """Convert values to contiguous 64-bit words, without a copy if possible; negative ones wrap."""
     kind = np.int64 if values.dtype.kind == "i" else np.uint64
     words = np.ascontiguousarray(values, dtype=kind).view(np.uint64)
-    # Numba would compile anew for an array that it must not write
+    # Numba compiles a second version for read-only arrays
     return words if words.flags.writeable else words.copy()
 
 
 @kernel(parallel=True)
 def first_outside(words, sides):
-    """First row with a word not below its side, or the number of rows; `sides` is a tuple of uint64."""
+    """Find the first row with a word not below its side, else the number of rows; `sides` are uint64."""
     bad = len(words)
     for i in numba.prange(len(words)):
         inside = True

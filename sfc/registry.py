@@ -215,7 +215,7 @@ def curve(name: str, dim: int, **options: Any) -> Curve:
             f"curve {name!r} in {dim}D does not take {sorted(options)}; allowed: axiom, for "
             f"{_curves_with_axioms()} only"
         )
-    for option, value in options.items():  # before `_build`, whose cache needs hashable arguments
+    for option, value in options.items():  # before `_build`: its cache needs hashable arguments
         checks.instance(option, value, str, f"one of {', '.join(axioms)}")
     return _registered.get((name, dim)) or _build(name, dim, **options)
 

@@ -1,4 +1,4 @@
-"""What every curve and ordering must satisfy; for this project's tests and for those who add their own."""
+"""Checks that every curve and every ordering must pass; for the tests of this package and of users."""
 
 import numpy as np
 
@@ -18,21 +18,21 @@ def check_curve(
 ) -> None:
     """Check a curve exhaustively at small orders and by sampling up to the largest that fits 64 bits.
 
-    Whatever its tables, a `Curve` visits every cell once; say what yours is meant to be besides, so that a
-    wrong successor is seen.
+    A `Curve` of any tables visits every cell once. Pass `continuous` and `closed` too, so that a wrong
+    successor is detected.
 
     Args:
         curve: the curve.
         cells: orders with up to this many cells are checked cell by cell (order 1 always is).
         samples: random indices checked at each larger order.
         seed: of the sampling.
-        continuous: whether every step must be one cell; None for whatever its tables say.
-        closed: whether its end must be beside its start; None for whatever its tables say.
+        continuous: whether every step must be one cell; None to take the value of its tables.
+        closed: whether its end must be adjacent to its start; None to take the value of its tables.
 
     Raises:
-        AssertionError: what does not hold, at which order.
+        AssertionError: a property that does not hold; the message names it and the order.
         TypeError: an argument of another class.
-        ValueError: negative numbers of cells or samples, a negative seed, or more cells than memory holds.
+        ValueError: negative numbers of cells or samples, a negative seed, or more cells than fit in memory.
     """
     checks.instance("curve", curve, Curve, "an sfc.Curve", "make one with sfc.curve or sfc.Curve(...)")
     cells, samples = checks.integer("cells", cells, 0), checks.integer("samples", samples, 0)
@@ -71,7 +71,7 @@ def check_curve(
 
 
 def _check_tables(curve: Curve) -> None:
-    """The two pairs of tables say the same: a device encodes by one pair, all else goes by the other."""
+    """Check that the two pairs of tables agree: a device encodes with one pair, the host with the other."""
     where = f"{curve.name} in {curve.dim}D"
     cell = curve.cell.astype(np.intp)
     digits = np.broadcast_to(np.arange(curve.base**curve.dim), cell.shape)
@@ -113,9 +113,9 @@ def check_ordering(ordering: Ordering) -> None:
         ordering: of a box small enough to list.
 
     Raises:
-        AssertionError: what does not hold.
-        TypeError: what is no ordering.
-        ValueError: more cells than memory holds.
+        AssertionError: a property that does not hold; the message names it.
+        TypeError: an object that is no ordering.
+        ValueError: more cells than fit in memory.
     """
     checks.instance("ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering")
     where = repr(ordering)
@@ -135,6 +135,6 @@ def check_ordering(ordering: Ordering) -> None:
     )
 
 
-def _require(holds, where: str, what: str) -> None:
+def _require(holds: object, where: str, what: str) -> None:
     if not holds:
         raise AssertionError(f"{where}: {what}")

@@ -35,7 +35,7 @@ from md.backend.prelude import zero
 from md.checks import flag, is_number, number, refuse_class, sequence, shown, text
 from md.checks import function as require_function
 from sfc.compile import chosen_by, implement, inlined
-from sfc.compile.fingerprint import ChangedReachError, UnknownReachError, fingerprint
+from sfc.compile.fingerprint import ChangedConstantError, UnhashableCodeError, fingerprint
 
 PARAMETERS = {
     "initial": ("law", "ri"),
@@ -267,9 +267,9 @@ def _reach(known: _Known) -> str:
     """Hash the functions of a law; of functions that cannot be hashed, name the class."""
     try:
         return fingerprint(known.functions.values(), extended=False)
-    except ChangedReachError:
+    except ChangedConstantError:
         raise
-    except UnknownReachError:  # kernels that call them are kept nowhere
+    except UnhashableCodeError:  # kernels that call them are kept nowhere
         return str(id(known.law_class))
 
 

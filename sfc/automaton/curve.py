@@ -1,10 +1,10 @@
-"""A space-filling curve is data: the tables of a finite automaton.
+"""Class `Curve`: a space-filling curve as the tables of a finite automaton.
 
-Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. Reading the cell's
-coordinates digit by digit from the top, the automaton is in a state, looks the cell digit up in
-`rank[state]` to find the next digit of the index along the curve, and moves to `next[state]`. A cell digit
-packs one digit of each coordinate with axis 0 the least significant: `digit = d0 + base * (d1 + base * d2)`.
-Every curve therefore shares one encoder and one decoder, and a device needs nothing but the tables.
+Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. To encode a cell,
+its coordinates are read digit by digit from the most significant one. In each state, `rank[state]` maps the
+cell digit to the next digit of the index along the curve, and `next[state]` maps it to the next state. A cell
+digit combines one digit of each coordinate, with axis 0 the least significant: `digit = d0 + base * (d1 +
+base * d2)`. All curves therefore share one encoder and one decoder, and a device needs only the tables.
 
 As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
 """
@@ -20,15 +20,15 @@ from sfc.automaton import walk
 from sfc.automaton.tables import tables
 from sfc.points import as_words, cells_of, numbers_of
 
-CHUNK = 2**18  # cells of a traversal decoded at a time
+CHUNK = 2**18  # cells per `decode` call of a traversal
 
 
 class Grammar(NamedTuple):
-    """An L-system of a curve, as `sfc.automaton.lsystem` reads it.
+    """L-system of a curve, in the form that `sfc.automaton.lsystem` reads.
 
     Attributes:
         axiom: the starting string.
-        rules: pattern of each symbol.
+        rules: symbol -> its pattern.
     """
 
     axiom: str
@@ -36,29 +36,29 @@ class Grammar(NamedTuple):
 
 
 class Curve:
-    """A curve in `dim` dimensions given by its tables.
+    """Space-filling curve in `dim` dimensions, given by the tables of its automaton.
 
     Args:
-        name: what to call it in tables and figures.
+        name: its name in tables and figures.
         dim: dimensions, 1 or more.
-        base: each refinement cuts a cube into base**dim cubes.
+        base: each refinement divides a cube into base**dim cubes.
         rank: (states, base**dim) integers; position along the curve of each cell digit. Every row is a
             permutation.
         next: (states, base**dim) integers; state inside the sub-cube of each cell digit.
         start: the state of the whole cube.
-        grammar: an L-system of the same curve, for pictures; None where none is known.
+        grammar: an L-system of the same curve, for drawings; None if there is none.
 
     Attributes:
         cell: (states, base**dim) uint16; the inverse of `rank`: cell digit of each position.
         succ: (states, base**dim) uint16; state inside the sub-cube at each position.
 
+    The four tables are copies, and read-only.
+
     Raises:
         TypeError: a name that is no str, a dim, base or start that is no integer, or a grammar of another
             class.
-        ValueError: tables that are no automaton of base**dim cells, naming the row at fault; a base over
+        ValueError: tables that are no automaton of base**dim cells (the message names the row), a base over
             64, or more than 2**16 states or cells of a state.
-
-    The four tables are copies, and read-only.
     """
 
     def __init__(
@@ -81,29 +81,29 @@ class Curve:
 
     @cached_property
     def max_order(self) -> int:
-        """The largest order whose index fits 64 bits (and whose side fits a signed 64-bit coordinate)."""
+        """Largest order with an index of up to 64 bits and a side below 2**63."""
         order = 0
         while self.base ** (self.dim * (order + 1)) <= 2**64 and self.base ** (order + 1) < 2**63:
             order += 1
         return order
 
     def side(self, order: int) -> int:
-        """Cells along each axis of the grid of an order: base**order.
+        """Return the cells along each axis of the grid of an order: base**order.
 
         Raises:
             TypeError: an order that is no integer.
-            ValueError: a negative order, or one whose index would not fit 64 bits.
+            ValueError: a negative order, or one with an index over 64 bits.
         """
         where = f"order of {self.name} in {self.dim}D"
         remedy = "take a lower order, so that an index fits 64 bits"
         return self.base ** checks.integer(where, order, 0, self.max_order, remedy=remedy)
 
     def encode(self, cells, order: int) -> np.ndarray:
-        """Index of each cell along the curve.
+        """Compute the index of each cell along the curve.
 
         Args:
             cells: (n, dim) integers of any integer dtype, 0 <= cell < base**order.
-            order: recursion depth; the grid has base**order cells a side.
+            order: recursion depth; the grid has base**order cells along each axis.
 
         Returns:
             (n,) uint64, in [0, base**(dim * order)).
@@ -123,7 +123,9 @@ class Curve:
         return index
 
     def encode_words(self, words: np.ndarray, order: int) -> tuple[np.ndarray, int]:
-        """`encode` without its checks, for callers that have made them or word a refusal of their own.
+        """Compute the index of each cell without checking the arguments.
+
+        For callers that have checked them, or that raise a different error.
 
         Args:
             words: (n, dim) contiguous uint64 cells.
@@ -137,7 +139,7 @@ class Curve:
         return index, walk.encode(words, order, self.base, levels, first[0], table[0], self.start, index)
 
     def decode(self, index, order: int) -> np.ndarray:
-        """Cell at each index along the curve; the inverse of `encode`.
+        """Compute the cell at each index along the curve; the inverse of `encode`.
 
         Args:
             index: (n,) integers of any integer dtype, 0 <= index < base**(dim * order).
@@ -157,14 +159,14 @@ class Curve:
         words = as_words(index)
         bad = walk.decode(words, order, self.base, levels, first[1], table[1], self.start, cells)
         if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
-            bad = int((index < 0).argmax())  # as 64 bits without sign it is on the longest curve
+            bad = int((index < 0).argmax())  # as unsigned 64 bits it is a valid index of the longest curve
         if bad < len(index):
             where = "is negative" if index[bad] < 0 else f"is past the end of the curve of order {order}"
             raise ValueError(f"index {int(index[bad])} in row {bad} {where}; allowed: 0 <= index < {length}")
         return cells
 
     def _merged(self, order: int):
-        """Levels at a look-up, and the (encode, decode) tables of the top levels and of the blocks below."""
+        """Return the levels per look-up, and the (encode, decode) tables of the top levels and of blocks."""
         levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
         for count in (order % levels, levels):
             if count not in self._merged_tables:
@@ -172,7 +174,7 @@ class Curve:
         return levels, self._merged_tables[order % levels], self._merged_tables[levels]
 
     def traversal(self, order: int) -> np.ndarray:
-        """Every cell of the grid in visiting order.
+        """List every cell of the grid, in the order of the curve.
 
         Args:
             order: recursion depth.
@@ -182,7 +184,7 @@ class Curve:
 
         Raises:
             TypeError: an order that is no integer.
-            ValueError: an order whose index would not fit 64 bits, or more cells than memory holds.
+            ValueError: an order with an index over 64 bits, or more cells than fit in memory.
         """
         length = self.side(order) ** self.dim
         where = f"traversal of {self.name} in {self.dim}D at order {order}, {length} cells"
@@ -195,12 +197,12 @@ class Curve:
 
     @cached_property
     def is_continuous(self) -> bool:
-        """Whether every step, at every order, is one cell along one axis. Exact: decided on the tables."""
+        """Whether every step, at every order, is one cell along one axis. Exact: by the tables."""
         return self.first_jump() is None
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether, at every order, the last cell is one step from the first. Exact: decided on the tables."""
+        """Whether, at every order, the last cell is one step from the first. Exact: by the tables."""
         first, last = self._corner(self.start, 0), self._corner(self.start, -1)
         step = first - last
         if np.abs(step).sum() != 1:
@@ -209,14 +211,15 @@ class Curve:
         return self._first_open_pair({pair: (self.start, -1)}) is None
 
     def first_jump(self) -> tuple[int, int] | None:
-        """The first step that is not a unit step at some order.
+        """Find the first step that is not a unit step at some order.
 
-        A step inside a state must be a unit vector; refined, it joins the last cell of one sub-cube to the
-        first of the next, which is again a pair of states and a direction. There are finitely many, so
-        following them until nothing new appears decides all orders at once.
+        A step inside a state must be a unit vector. Refined, it joins the last cell of one sub-cube to the
+        first of the next, which is again a pair of states and a direction. There are finitely many such
+        pairs, so following them until no new one appears decides all orders.
 
         Returns:
-            None for a continuous curve, else (state, position): the step leaving that position jumps.
+            None for a continuous curve, else (state, position): the step from that position to the next is
+            not a unit step.
         """
         pairs = {}
         for state in self._reachable():
@@ -229,7 +232,11 @@ class Curve:
         return self._first_open_pair(pairs)
 
     def _first_open_pair(self, pairs: dict) -> tuple[int, int] | None:
-        """Origin of a pair of states whose common face the curve does not cross by one step, if any."""
+        """Find a pair of states between which the refined curve jumps; return its origin.
+
+        Args:
+            pairs: (state, next state, step) -> origin, the (state, position) that leads to it; extended.
+        """
         pending = list(pairs.items())
         while pending:
             (a, b, step), origin = pending.pop()

@@ -1,4 +1,4 @@
-"""The cells of a box in the order of a curve whose cube is larger, without a look at most of the rest."""
+"""Traversal of a box by a curve of a larger cube, skipping the sub-cubes outside the box."""
 
 import math
 from collections.abc import Iterator
@@ -10,11 +10,13 @@ from sfc.compile import kernel
 
 
 def cells_in_box(curve: Curve, order: int, shape: tuple[int, ...], length: int) -> Iterator[np.ndarray]:
-    """Descend the automaton in the order of the curve, passing over sub-cubes outside the box.
+    """List the cells of a box in the order of a curve, by descending its automaton.
+
+    Sub-cubes outside the box are skipped whole.
 
     Args:
         curve: the curve.
-        order: of the cube around the box.
+        order: of the cube that contains the box.
         shape: cells along each axis of the box, at the cube's origin.
         length: cells per piece.
 
@@ -39,7 +41,7 @@ def cells_in_box(curve: Curve, order: int, shape: tuple[int, ...], length: int) 
 
 @kernel
 def _descend(cell, succ, base, shape, width, level, state, position, corner, cells):
-    """Fill `cells`, going on from where `level` and what is known of each level say; return the level."""
+    """Fill `cells`, continuing at `level` with the states, positions and corners stored; return the level."""
     order, dim = len(state), len(shape)
     count = 0
     while count < len(cells):

@@ -28,7 +28,7 @@ _C_INTEGERS = {
 
 
 def encode(curve: Curve, cells, order: int):
-    """Index of each cell along the curve, on the device.
+    """Compute the index of each cell along a curve, on the device.
 
     Args:
         curve: the curve.
@@ -40,7 +40,7 @@ def encode(curve: Curve, cells, order: int):
 
     Raises:
         TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
-        ValueError: as `Curve.encode`; finding it out waits for the device.
+        ValueError: as `Curve.encode`; the check synchronises with the device.
     """
     side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
     require_cells(cells, (side,) * curve.dim)
@@ -57,7 +57,7 @@ def encode(curve: Curve, cells, order: int):
 
 
 def decode(curve: Curve, index, order: int):
-    """Cell at each index along the curve, on the device; the inverse of `encode`.
+    """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
         curve: the curve.
@@ -69,7 +69,7 @@ def decode(curve: Curve, index, order: int):
 
     Raises:
         TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
-        ValueError: as `Curve.decode`; finding it out waits for the device.
+        ValueError: as `Curve.decode`; the check synchronises with the device.
     """
     length = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order) ** curve.dim
     _require_on_device("index", index)
@@ -86,11 +86,11 @@ def decode(curve: Curve, index, order: int):
 
 
 def source(dim: int, base: int, dtype: np.dtype) -> str:
-    """The CUDA source of both kernels for curves of a dim and base and arrays of an integer dtype.
+    """Return the CUDA source of both kernels, for one dim and base of curves and one integer dtype of arrays.
 
     Raises:
-        TypeError: a dim or base that is no integer, or a dtype that is none.
-        ValueError: a dim or base that no curve has, or no dtype of integers.
+        TypeError: a dim or base that is no integer, or an object that is no dtype.
+        ValueError: a dim or base that no curve has, or a dtype that is no integer.
     """
     cells_of_a_state("source", dim, base)
     folder, kind = Path(__file__).parent, np.dtype(dtype).str[1:]
@@ -106,7 +106,7 @@ def require_cells(cells: Any, shape: tuple[int, ...]) -> None:
     """Check the class, dtype and shape of cells on a device; their values are not read.
 
     Args:
-        cells: what was given.
+        cells: array to check.
         shape: of the grid or box.
 
     Raises:
@@ -124,7 +124,7 @@ def _require_on_device(name: str, values: Any) -> None:
 
 
 def _launch(kernel: str, curve: Curve, given, order: int, bound: int, tables, out) -> int:
-    """Run a kernel; return the first row it refused, or the number of rows."""
+    """Run a kernel; return the first row out of range, or the number of rows."""
     import cupy
 
     n = len(given)

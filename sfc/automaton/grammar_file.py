@@ -1,4 +1,4 @@
-"""A curve from a few lines of text: a grammar in a TOML file, without any code.
+"""Curves from grammar files: an L-system in TOML.
 
     name = "coil"
     dim = 2
@@ -19,47 +19,47 @@ from sfc.automaton.curve import Curve
 from sfc.automaton.lsystem import GrammarError, curve_from_grammar
 
 KEYS = ("name", "dim", "axiom", "rules")
-MOST_BYTES = 2**20  # of a file; the largest base in 3D takes less than a tenth
+MOST_BYTES = 2**20  # of a file; a grammar of the largest base in 3D takes less than a tenth
 
 
 def read_curve(path: str | Path) -> Curve:
-    """The curve that a grammar file describes.
+    """Read a curve from a grammar file.
 
     Args:
-        path: of the file; `axiom` may be left out for the first rule's symbol.
+        path: of the file. Without `axiom`, the symbol of the first rule is the axiom.
 
     Returns:
-        The curve. `sfc.register(curve)` makes its name known wherever a built-in curve's is.
+        The curve. `sfc.register(curve)` makes it available by name, as the built-in ones are.
 
     Raises:
-        TypeError: what is no path.
+        TypeError: an object that is no path.
         GrammarError: a file that cannot be read, is no regular file, is larger than `MOST_BYTES` or is no
-            TOML, a key that is missing, unknown or of a wrong type, or a grammar that is no space-filling
-            curve; names the file.
+            TOML; a key that is missing, unknown or of a wrong type; or a grammar that is no space-filling
+            curve. The message names the file.
     """
     path = checks.path("path", path)
     where = f"curve file {path}"
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a device may have no end, a pipe no writer
+        if not stat.S_ISREG(status.st_mode):  # a device may be endless, and a pipe without a writer blocks
             raise GrammarError(f"{where} is no regular file; allowed: a file of TOML with {_allowed()}")
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)  # one that grows, or has no size, is not read to its end either
+            data = file.read(MOST_BYTES + 1)  # bounded also for a file that grows or reports no size
         if len(data) > MOST_BYTES:
             found = f"at least {max(status.st_size, len(data)):,} bytes"
             raise GrammarError(f"{where} has {found}; allowed: up to {MOST_BYTES:,}; is it another file?")
-        text = data.decode("utf-8-sig")  # some editors write a mark first
+        text = data.decode("utf-8-sig")  # some editors write a byte order mark
     except (OSError, UnicodeError) as error:
         raise GrammarError(f"{where}: {error}; allowed: TOML with {_allowed()}") from error
     return parse_curve(text, where)
 
 
 def parse_curve(text: str, where: str = "grammar") -> Curve:
-    """The curve that the text of a grammar file describes.
+    """Make a curve from the text of a grammar file.
 
     Args:
         text: TOML, as in a file.
-        where: name of the file or the grammar, at the beginning of a message.
+        where: name of the file or the grammar, for error messages.
 
     Returns:
         The curve.

@@ -1,10 +1,11 @@
-"""From an L-system to the tables of a curve.
+"""Curves from L-systems (grammars): checks, turtle walk, and conversion to the tables of an automaton.
 
 Contract. A rule rewrites a symbol (a letter that has a rule) into a pattern of symbols and turtle
 commands; each symbol stands for a sub-cube. Between two symbols the turtle takes exactly one step forward,
 the pattern covers base**dim sub-cubes that form a cube, and its turns cancel, so that a symbol can be
 refined without turning what follows it. Then one walk of each pattern in each orientation gives the
-automaton, at every depth at once. A grammar that breaks one of these is refused with the rule and the reason.
+automaton, for all orders. A grammar that breaks one of these conditions raises an error with the rule and the
+reason.
 
 Turtle commands, each a quarter turn but for `|` (a half turn):
 
@@ -26,8 +27,8 @@ from sfc.automaton.curve import Curve, Grammar
 from sfc.automaton.tables import cells_of_a_state
 
 FORWARD = "F#"
-MOST_ORDER = 64  # at which the index of any curve has 64 bits or more
-BYTES = 9  # that a command takes while it is put into a string
+MOST_ORDER = 64  # of rewriting; the index of any curve has 64 bits or more there
+BYTES = 9  # per command, while the string is built
 # A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it
 # from the right, so its columns here are the new heading, left (, up) in terms of the old ones.
 _TURNS_2D = {
@@ -52,15 +53,15 @@ TURNS = {
 
 
 class GrammarError(ValueError):
-    """A grammar that is not a space-filling curve; the message names the rule and the reason."""
+    """Error for a grammar that is not a space-filling curve; the message names the rule and the reason."""
 
 
 def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
-    """The turtle commands of a curve: every symbol rewritten `order` times, then left out.
+    """Expand a grammar to turtle commands: rewrite every symbol `order` times, then remove the symbols.
 
     Args:
         axiom: the starting string, usually one symbol.
-        rules: pattern of each symbol.
+        rules: symbol -> its pattern.
         order: number of rewritings.
 
     Returns:
@@ -68,7 +69,7 @@ def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: an order below 0 or above `MOST_ORDER`, or commands that memory does not hold.
+        ValueError: an order below 0 or above `MOST_ORDER`, or commands that do not fit in memory.
         GrammarError: no rules, or a symbol of more than one character.
     """
     checks.instance("axiom", axiom, str, "a str of symbols and commands")
@@ -85,7 +86,7 @@ def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
 
 
 def walk(commands: str, dim: int) -> np.ndarray:
-    """Cells that a turtle visits; the plain reading of a grammar, kept to check the automaton against.
+    """List the cells that a turtle visits: the definition against which the automaton is tested.
 
     Args:
         commands: a string of turtle commands.
@@ -112,7 +113,7 @@ def walk(commands: str, dim: int) -> np.ndarray:
 
 
 def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]) -> Curve:
-    """Turn a grammar into a curve.
+    """Make a curve from a grammar.
 
     The curve starts in the corner at the origin: axes on which the grammar starts at the far side are
     mirrored.
@@ -120,17 +121,17 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     Args:
         name: the curve's name.
         dim: 2 or 3.
-        axiom: one symbol, or a pattern of its own for a different first level (Moore's closed curve).
-        rules: pattern of each symbol.
+        axiom: one symbol, or a separate pattern for the first level (Moore's closed curve).
+        rules: symbol -> its pattern.
 
     Returns:
-        The curve, with the fewest states that describe it.
+        The curve, with the least number of states.
 
     Raises:
         TypeError: an argument of another class, or a rule that is not of str.
-        GrammarError: a dim other than 2 and 3, a symbol of more than one character, a pattern that does not
-            cover its cube, does not step by one, or does not turn back, or a base or a number of states over
-            those of a `Curve`; the message names the rule.
+        GrammarError: a dim other than 2 and 3; a symbol of more than one character; a pattern that does not
+            cover its cube, does not step by one cell, or has turns that do not cancel; a base or a number of
+            states over the limits of a `Curve`. The message names the rule.
     """
     checks.text("name", name)
     dim = _checked_dim(f"grammar of {name!r}", dim)
@@ -168,21 +169,21 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
         symbol = states[state][0]
         raise GrammarError(
             f"grammar of {name!r}, rule {symbol!r} -> {rules[symbol]!r}: the step from sub-cube {position} "
-            f"to {position + 1} is longer than one cell once they are refined; the first does not end beside "
-            "the second's start"
+            f"to {position + 1} is longer than one cell once they are refined; the last cell of the first is "
+            "not adjacent to the first cell of the second"
         )
     return curve
 
 
 def checked_rules(where: str, rules: object) -> dict[str, str]:
-    """The rules of a grammar as a dict.
+    """Check the rules of a grammar; return them as a dict.
 
     Args:
-        where: name of the grammar, at the beginning of a message.
-        rules: what was given.
+        where: name of the grammar, for error messages.
+        rules: symbol -> its pattern.
 
     Raises:
-        TypeError: no mapping, or one with anything but str.
+        TypeError: no mapping, or one with keys or values other than str.
         GrammarError: no rule, or a symbol of more than one character.
     """
     checks.instance(f"{where}: rules", rules, Mapping, "a mapping of one character to its pattern")
@@ -204,7 +205,7 @@ def _checked_dim(where: str, dim: object) -> int:
 
 
 def _length(text: str, length: Mapping[str, int]) -> int:
-    """Characters of a text once each symbol is rewritten into as many as given."""
+    """Count the characters of a text, with `length[symbol]` characters in place of each symbol."""
     return sum(length.get(character, 1) for character in text)
 
 
@@ -233,11 +234,11 @@ def _turn(command: str, dim: int, where: str) -> np.ndarray:
 
 
 class _Pattern:
-    """One rule, walked once in the turtle's own frame.
+    """Pattern of one rule: its sub-cubes and their orientations, in the frame of the turtle at its start.
 
     Attributes:
-        cells: (base**dim, dim) the sub-cubes in visiting order, relative to the first.
-        parts: (symbol, frame) of each.
+        cells: (base**dim, dim) sub-cubes in visiting order, relative to the first.
+        parts: (symbol, frame) of each sub-cube.
     """
 
     def __init__(self, name, symbol, text, dim, base, symbols, turns_back):
@@ -266,7 +267,9 @@ class _Pattern:
         if steps:
             raise GrammarError(f"{where}: {steps} steps after the last symbol; allowed: none")
         if turns_back and not np.array_equal(frame, np.eye(dim)):
-            raise GrammarError(f"{where}: its turns do not cancel, so refining it would turn what follows")
+            raise GrammarError(
+                f"{where}: its turns do not cancel, so refining it would turn the sub-cubes that follow"
+            )
         self.cells, self.parts = np.array(cells), parts
         extent = np.ptp(self.cells, axis=0) + 1
         if (extent != base).any() or len(np.unique(self.cells, axis=0)) != len(cells):
@@ -277,15 +280,15 @@ class _Pattern:
             )
 
     def placed(self, frame: np.ndarray) -> np.ndarray:
-        """(base**dim, dim) sub-cubes under a frame, moved so that the least coordinates are 0."""
+        """Rotate the sub-cubes by a frame and shift their least coordinates to 0; return (base**dim, dim)."""
         cells = self.cells @ frame.T
         return cells - cells.min(axis=0)
 
 
 def _automaton(patterns, start, frame, base, dim):
-    """States reached from the start, as (symbol, frame), and their tables."""
+    """Find all states that follow from the start, as (symbol, frame); return them and their tables."""
     states, seen = [(start, frame)], {(start, frame.tobytes()): 0}
-    for symbol, frame in states:  # grows while it is walked
+    for symbol, frame in states:  # grows during the loop
         for part, turn in patterns[symbol].parts:
             key = (part, (frame @ turn).tobytes())
             if key not in seen:
@@ -306,10 +309,10 @@ def _tables(patterns, states, base, dim):
 
 
 def _minimised(rank, next):
-    """Merge states that no cell tells apart (Moore's partition refinement).
+    """Merge equivalent states (Moore's partition refinement).
 
     Returns:
-        rank, next of the merged states, and the merged state of each given one.
+        rank, next of the merged states, and the merged state of each original one.
     """
     group = np.unique(rank, axis=0, return_inverse=True)[1].reshape(-1)
     while True:

@@ -1,4 +1,4 @@
-"""The tables of an automaton: checked, and inverted."""
+"""Tables of an automaton: checks, and the inverse tables for decoding."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from sfc import checks
 
 MOST = 2**16  # states, and cells of a state: entries are uint16
-MOST_BASE = 2**6  # for which the walk is compiled
+MOST_BASE = 2**6  # for which the walk of `sfc.automaton.walk` is compiled
 
 
 class Tables(NamedTuple):
-    """The tables of a curve, (states, base**dim) uint16 each, read-only.
+    """Tables of a curve, each (states, base**dim) uint16 and read-only.
 
     Attributes:
         rank: position along the curve of each cell digit.
@@ -27,10 +27,10 @@ class Tables(NamedTuple):
 
 
 def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
-    """The four tables of an automaton from the two that encode.
+    """Check the two encoding tables of an automaton and compute the two decoding tables.
 
     Args:
-        where: name of the curve, at the beginning of a message.
+        where: name of the curve, for error messages.
         dim: dimensions.
         base: of a digit.
         rank: (states, base**dim) integers.
@@ -42,7 +42,7 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
 
     Raises:
         TypeError: a dim, base or start that is no integer, or tables that make no array.
-        ValueError: what is no automaton of base**dim cells, or one over `MOST` states or cells.
+        ValueError: tables that are no automaton of base**dim cells, or over `MOST` states or cells.
     """
     cells = cells_of_a_state(where, dim, base)
     remedy = "round whole numbers first, with np.rint(table).astype(np.int64)"
@@ -50,7 +50,7 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
     states = len(rank)
     if not 1 <= states <= MOST:
         raise ValueError(
-            f"{where}: {states} states; allowed: 1 to {MOST}; merge those that say the same, as "
+            f"{where}: {states} states; allowed: 1 to {MOST}; merge equivalent ones, as "
             f"sfc.curve_from_grammar does"
         )
     next = checks.array(
@@ -81,10 +81,10 @@ def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
 
 
 def cells_of_a_state(where: str, dim: int, base: int) -> int:
-    """Cells of a state: base**dim.
+    """Check a dim and base; return the cells of a state, base**dim.
 
     Args:
-        where: name of the curve, at the beginning of a message.
+        where: name of the curve, for error messages.
         dim: dimensions.
         base: of a digit.
 

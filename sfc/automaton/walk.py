@@ -1,14 +1,13 @@
-"""Walking an automaton on the host: tables of several levels at a look-up, and the loops over points.
+"""Compiled encoding and decoding on the host: merged tables of several levels, and the loops over points.
 
 Contract. A merged table of `levels` levels has a row for each state, as long as the power of two that holds
 `base**(dim * levels)` entries, one for each block of that many levels. An entry is the next state shifted
-left over a code. To encode, the code is the block's position along the curve, and the row is addressed by
-the block's number: digits of `base**levels`, axis 0 the least significant. To decode, the row is addressed by
-position, and the code has each coordinate in a bit field of its own, axis 0 lowest. Where the base is a power
-of two the two numbers of a block are one. A walk takes the top `order % levels` levels from a table of their
-own, then whole blocks. A loop is compiled once for each dim, or for each dim, base and levels where its
-divisors depend on them: `axes`, `base` and `levels` are tuples of those lengths, whose length the compiler
-knows.
+left over a code. To encode, the code is the block's position along the curve, and the row is addressed by the
+block's number: digits of `base**levels`, axis 0 the least significant. To decode, the row is addressed by
+position, and the code has each coordinate in a separate bit field, axis 0 lowest. Where the base is a power
+of two the two numbers of a block are one. A walk takes the top `order % levels` levels from a separate table,
+then whole blocks. A loop is compiled once for each dim, or for each dim, base and levels if its divisors
+depend on them: `axes`, `base` and `levels` are tuples of those lengths, which are constants for the compiler.
 """
 
 import numba
@@ -16,11 +15,11 @@ import numpy as np
 
 from sfc.compile import kernel
 
-CELLS = 3**6  # in a block, at most; larger tables leave the L1 cache
+CELLS = 3**6  # in a block, at most; larger tables do not fit in the L1 cache
 
 
 def levels_at_once(dim: int, base: int, states: int) -> int:
-    """How many levels to merge: tables of up to CELLS entries a state, and 2**16 entries in all."""
+    """Return how many levels to merge: up to CELLS entries a state, and 2**16 entries in all."""
     levels = 1
     while base ** (dim * (levels + 1)) <= CELLS and states * base ** (dim * (levels + 1)) <= 2**16:
         levels += 1
@@ -28,7 +27,7 @@ def levels_at_once(dim: int, base: int, states: int) -> int:
 
 
 def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int):
-    """The merged tables of an automaton.
+    """Merge the tables of several levels into one table for encoding and one for decoding.
 
     Args:
         cell: (states, base**dim) cell digit of each position.
@@ -62,20 +61,20 @@ def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int)
 
 
 def encode(cells, order, base, levels, first, table, start, index):
-    """Fill `index`.
+    """Compute the index of each cell along the curve, with merged tables.
 
     Args:
         cells: (n, dim) uint64.
         order: of the curve.
         base: of a digit.
-        levels: at a look-up.
-        first: encoding table of `order % levels` levels.
-        table: that of `levels`.
+        levels: per look-up.
+        first: encoding table of the top `order % levels` levels.
+        table: encoding table of `levels` levels.
         start: state of the whole cube.
         index: (n,) uint64, filled.
 
     Returns:
-        The first row outside the grid, or n where there is none.
+        The first row outside the grid, or n if there is none.
     """
     axes = (0,) * cells.shape[1]
     bits = base.bit_length() - 1
@@ -86,10 +85,12 @@ def encode(cells, order, base, levels, first, table, start, index):
 
 
 def decode(index, order, base, levels, first, table, start, cells):
-    """Fill `cells`, (n, dim) int64, as `encode` fills `index`, by decoding tables.
+    """Compute the cell at each index along the curve, with merged tables; arguments as those of `encode`.
+
+    `index` is (n,) uint64, `first` and `table` are decoding tables, and `cells`, (n, dim) int64, is filled.
 
     Returns:
-        The first row past the end of the curve, or n where there is none.
+        The first row past the end of the curve, or n if there is none.
     """
     axes = (0,) * cells.shape[1]
     bits, last = base.bit_length() - 1, np.uint64(base ** (len(axes) * order) - 1)
@@ -100,14 +101,14 @@ def decode(index, order, base, levels, first, table, start, cells):
 
 
 def _top(dim, order, base, levels):
-    """Of the blocks of the top levels: their side, and the bits of their number and of a coordinate."""
+    """Return the side of a block of the top levels, and the bits of its number and of a coordinate."""
     side = base ** (order % levels)
     return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
 
 
 @kernel(parallel=True)
 def _encode_bits(cells, order, levels, first, table, axes, start, index):
-    """`order` and `levels` in bits of a coordinate."""
+    """Compute indices in a base that is a power of two; `order` and `levels` in bits of a coordinate."""
     n, dim = len(cells), len(axes)
     bad = n
     rest = order % levels
@@ -179,7 +180,7 @@ def _scatter(code, cells, i, axes, levels, table, state):
 
 @kernel
 def _power(base, exponent):
-    """base**exponent in a loop that the compiler undoes where it knows both."""
+    """Compute base**exponent by a loop, which the compiler removes if both are constants."""
     power = np.uint64(1)
     for _ in range(exponent):
         power *= base
@@ -188,7 +189,7 @@ def _power(base, exponent):
 
 @kernel
 def _bits(count):
-    """Bits that hold 0 .. count - 1; likewise."""
+    """Count the bits of 0 .. count - 1 by a loop, which the compiler removes if count is a constant."""
     bits = np.uint64(0)
     while np.uint64(1) << bits < count:
         bits += np.uint64(1)
@@ -217,7 +218,7 @@ def _position(cells, i, steps, top, base, levels, first, table, axes, start):
     block_side = _power(np.uint64(len(base)), np.int64(len(levels)))
     block_cells = _power(block_side, np.int64(dim))
     top_side, bits, _ = top
-    stacked, block = np.uint64(0), np.uint64(0)  # the blocks, the top one lowest; and what is above them
+    stacked, block = np.uint64(0), np.uint64(0)  # the blocks, the top one lowest; and the digits above them
     for k in range(dim - 1, -1, -1):
         digits, above = np.uint64(0), cells[i, k]
         for _ in range(steps):
@@ -271,7 +272,7 @@ def _place(above, steps, top, base, levels, first, table, axes, start, cells, i)
 
 @kernel
 def _put(entry, field, side, cells, i, axes):
-    """Append a block's coordinates to a cell's; returns the next state."""
+    """Append the coordinates of a block to those of a cell; return the next state."""
     for k in range(len(axes)):
         digits = (entry >> (np.uint64(k) * field)) & ((np.uint64(1) << field) - np.uint64(1))
         cells[i, k] = cells[i, k] * np.int64(side) + np.int64(digits)

@@ -1,8 +1,8 @@
-"""Models of a cache fed by a stream of accesses: what an order should buy.
+"""Models of a cache: predicted hits of a stream of memory accesses.
 
-Contract. A stream says which memory slots are read, grouped by the reader, the slot on whose behalf they are
-read. A model turns it into a `HitRatio`. Caches start empty. Slots are particles; `addresses` converts them
-to bytes.
+Contract. An `AccessStream` lists the memory slots that are read, grouped by reader, the slot for which they
+are read. A model computes a `HitRatio` from it. Caches start empty. Slots are particles; `addresses` converts
+them to bytes.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses

@@ -1,4 +1,4 @@
-"""From the rows of an array that are read to the bytes that are loaded."""
+"""Byte addresses of the loads that read rows of an array."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LAYOUTS = ("soa", "aos", "aos4")
 
 
 def addresses(slots: AccessStream | np.ndarray, layout: str, dim: int, itemsize: int, n: int) -> np.ndarray:
-    """Byte addresses of the loads that read rows of an (n, dim) array.
+    """Compute the byte addresses of the loads that read rows of an (n, dim) array.
 
     Args:
         slots: the rows read, in order: the reads of a stream, or (m,) integers, 0 <= slot < n.
@@ -24,8 +24,8 @@ def addresses(slots: AccessStream | np.ndarray, layout: str, dim: int, itemsize:
 
     Raises:
         TypeError: slots that make no array, a layout that is no str, or a number that is no integer.
-        ValueError: an unknown layout, a slot outside the array, a row the layout cannot hold, or more
-            addresses than memory holds.
+        ValueError: an unknown layout, a slot outside the array, a row that the layout cannot store, or
+            more addresses than fit in memory.
     """
     layout = checks.word("layout", layout, LAYOUTS)
     dim, itemsize = (

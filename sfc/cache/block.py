@@ -1,4 +1,4 @@
-"""The thesis's model of a cache: blocks of slots, each of which its own readers find at hand."""
+"""Block model of a cache [thesis, chapters 2 and 5]: a read hits if it is in the block of its reader."""
 
 import numba
 import numpy as np
@@ -9,16 +9,17 @@ from sfc.compile import kernel
 
 
 def block(stream: AccessStream, capacity: int) -> HitRatio:
-    """The thesis's model: memory is cut into blocks of `capacity` slots; a read in the reader's own hits.
+    """Count hits in the block model: memory is divided into blocks, and a read in its reader's block hits.
 
-    It knows where things lie, not when they are read: the order of the readers makes no difference.
+    The model depends on the places of slots, not on the times of reads: the order of the readers makes no
+    difference.
 
     Args:
         stream: reads grouped by reader.
         capacity: slots per block, at least 1.
 
     Returns:
-        The hit ratio. Seed 003, chapters 2 and 5.
+        The hit ratio. [thesis, chapters 2 and 5]
 
     Raises:
         TypeError: no stream, or a capacity that is no integer.
@@ -28,7 +29,7 @@ def block(stream: AccessStream, capacity: int) -> HitRatio:
 
 
 def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
-    """The same reader by reader: how many of each one's reads hit.
+    """Count the hits of each reader in the block model.
 
     Args:
         stream: reads grouped by reader.

@@ -1,4 +1,4 @@
-"""Fully associative caches with LRU replacement, of every capacity at once, by stack distances."""
+"""Fully associative LRU caches of all capacities, by stack distances."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class StackDistances:
-    """How far back every read reaches: the hits of a fully associative LRU cache of any capacity.
+    """Histogram of stack distances: the hits of a fully associative LRU cache of any capacity.
 
     Attributes:
         histogram: (distinct,) int64; histogram[d] reads have stack distance d, the number of distinct other
-            lines read since the last read of the same line. A cache of c lines serves those of d < c.
-        cold: reads of a line never read before; no cache serves them.
+            lines read since the last read of the same line. In a cache of c lines those of d < c hit.
+        cold: reads of a line never read before; they miss in every cache.
         reads: all reads; histogram.sum() + cold.
 
     Raises:
         TypeError: a histogram that makes no array, or a number that is no integer.
-        ValueError: another shape or dtype, a negative number, or reads of another number.
+        ValueError: another shape or dtype, a negative number, or a number of reads that does not match.
     """
 
     histogram: np.ndarray
@@ -42,21 +42,21 @@ class StackDistances:
 
     @property
     def distinct(self) -> int:
-        """Distinct lines read: the capacity from which on only cold reads miss."""
+        """Distinct lines read: the capacity at and above which only cold reads miss."""
         return self.cold
 
     def hits(self, capacity: int) -> HitRatio:
-        """What a cache of `capacity` lines serves.
+        """Return the hits of a cache of `capacity` lines.
 
         Raises:
             TypeError: a capacity that is no integer.
-            ValueError: one below 1.
+            ValueError: a capacity below 1.
         """
         served = self.histogram[: checks.integer("capacity", capacity, unit="lines of the cache")]
         return HitRatio(int(served.sum()), self.reads)
 
     def ratios(self, capacities: np.ndarray) -> np.ndarray:
-        """Hit ratios of many capacities.
+        """Compute the hit ratios of many capacities.
 
         Args:
             capacities: (m,) integers of at least 1, in lines.
@@ -76,11 +76,11 @@ class StackDistances:
 
 
 def lru(items: AccessStream | np.ndarray) -> StackDistances:
-    """Exact stack distances: a fully associative cache with LRU replacement, at every capacity at once.
+    """Compute exact stack distances, and so the hits of fully associative LRU caches of all capacities.
 
-    One pass, O(n log n). Beside the input it takes n / 5 bytes, 8 n where the items are not of 64 bits, and
-    12 per value from the lowest to the highest; values spread wider than 2 n are first numbered by sorting,
-    which takes some 24 n bytes.
+    One pass, O(n log n). In addition to the input it takes n / 5 bytes, 8 n if the items are not of 64 bits,
+    and 12 per value from the lowest to the highest; values spread wider than 2 n are first numbered by
+    sorting, which takes some 24 n bytes.
 
     Args:
         items: the reads of a stream, or (n,) integers of any dtype and value. Each value is a line.
@@ -103,7 +103,7 @@ def lru(items: AccessStream | np.ndarray) -> StackDistances:
     if lines > 2 * len(items):
         values, items = np.unique(items, return_inverse=True)
         low, lines = np.int64(0), len(values)
-    time = np.int32 if len(items) < 2**31 else np.int64  # narrow where possible: `last` is read at random
+    time = np.int32 if len(items) < 2**31 else np.int64  # narrow if possible: `last` is read in random order
     marks = np.zeros(len(items) // 64 + 1, np.uint64)
     last, tree = np.full(lines, -1, time), np.zeros(len(marks) + 1, time)
     histogram = np.zeros(min(lines, len(items)), np.int64)
@@ -132,7 +132,7 @@ def _add(tree, word, amount):
 @kernel
 def _count_distances(items, low, last, marks, tree, histogram):
     # A bit of `marks` is set at the time of the last access of each line. The tree counts the marks of the
-    # words before the present one, which it takes in once complete: near accesses never touch it.
+    # words before the present one, which is added once complete: near accesses do not read the tree.
     distinct = 0
     for now in range(len(items)):
         word = now >> 6

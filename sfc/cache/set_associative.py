@@ -1,4 +1,4 @@
-"""Caches of sets of lines, as hardware has them."""
+"""Set-associative caches, the model of hardware caches."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from sfc.compile import kernel
 
 
 def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> HitRatio:
-    """A cache of sets of lines, LRU within each set, as hardware has it and as cachegrind simulates it.
+    """Count the hits of a set-associative cache with LRU replacement within each set, as cachegrind does.
 
-    An address's line is address // line and its set that number modulo the sets, as many as there are. Time
-    grows with the ways: for a single set of many, `lru(addresses // line)` gives the same hits sooner.
+    The line of an address is address // line, and its set is that number modulo the number of sets. Time
+    grows with the ways: for a single set of many ways, `lru(addresses // line)` gives the same hits sooner.
 
     Args:
         addresses: (n,) integers of at least 0, in bytes; each load lies within a line.
@@ -26,7 +26,7 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
     Raises:
         TypeError: addresses that make no array, or a number that is no integer.
         ValueError: addresses that are negative, not one-dimensional or not integers; an impossible cache, or
-            one of more lines than memory holds.
+            one of more lines than fit in memory.
 
     Hill and Smith (1989), doi:10.1109/12.40842; Nethercote (2004), the simulation of cachegrind.
     """
@@ -43,27 +43,29 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
         8 * (size // line + 2 * (size // (line * ways))),
         "take longer lines or a smaller cache",
     )
-    held = np.zeros((size // (line * ways), ways), np.uint64)
-    hits = _set_hits(words(addresses), np.uint64(line.bit_length() - 1), held, np.zeros(len(held), np.int64))
+    stored = np.zeros((size // (line * ways), ways), np.uint64)
+    hits = _set_hits(
+        words(addresses), np.uint64(line.bit_length() - 1), stored, np.zeros(len(stored), np.int64)
+    )
     return HitRatio(int(hits), len(addresses))
 
 
 @kernel
-def _set_hits(addresses, shift, held, filled):
-    # Row s of `held`: the filled[s] lines of set s, the latest first.
+def _set_hits(addresses, shift, stored, filled):
+    # Row s of `stored`: the filled[s] lines of set s, the latest first.
     hits = 0
     for i in range(len(addresses)):
         number = np.uint64(addresses[i]) >> shift
-        chosen = np.int64(number % np.uint64(len(held)))
+        chosen = np.int64(number % np.uint64(len(stored)))
         place = 0
-        while place < filled[chosen] and held[chosen, place] != number:
+        while place < filled[chosen] and stored[chosen, place] != number:
             place += 1
         if place < filled[chosen]:
             hits += 1
         else:
-            filled[chosen] = min(filled[chosen] + 1, held.shape[1])
+            filled[chosen] = min(filled[chosen] + 1, stored.shape[1])
             place = filled[chosen] - 1
         for later in range(place, 0, -1):
-            held[chosen, later] = held[chosen, later - 1]
-        held[chosen, 0] = number
+            stored[chosen, later] = stored[chosen, later - 1]
+        stored[chosen, 0] = number
     return hits

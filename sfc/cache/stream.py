@@ -1,4 +1,4 @@
-"""What goes into a model of a cache, the reads of a kernel, and what comes out, its hits."""
+"""Input and output of a cache model: the reads of a kernel, and how many of them hit."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ FLOORED = "floor floats first, with np.floor(values).astype(np.int64)"
 
 @dataclass(frozen=True)
 class AccessStream:
-    """The reads of a kernel in the order it makes them, reader by reader.
+    """Reads of a kernel in their order, grouped by reader.
 
     Attributes:
         offsets: (n + 1,) int64; the reads of reader k are offsets[k] .. offsets[k + 1] - 1. Given as integers
             of any dtype.
-        reads: (offsets[n],) int32, or int64 where a slot needs it; the slot each one reads. Given as integers
+        reads: (offsets[n],) int32, or int64 if a slot needs it; the slot of each read. Given as integers
             of any dtype.
-        readers: (n,) int32 or int64; the slot of each reader. Given as integers of any dtype, or None where
+        readers: (n,) int32 or int64; the slot of each reader. Given as integers of any dtype, or None if
             the readers are the slots 0 .. n - 1 in turn.
 
     Raises:
-        TypeError: what makes no array.
-        ValueError: offsets that do not rise from 0 to the number of reads, readers of another number, a
-            negative slot, or what is not (n,) integers.
+        TypeError: an object that makes no array.
+        ValueError: offsets that do not rise from 0 to the number of reads, another number of readers, a
+            negative slot, or an array that is not (n,) integers.
     """
 
     offsets: np.ndarray
@@ -57,15 +57,15 @@ class AccessStream:
 
 @dataclass(frozen=True)
 class HitRatio:
-    """How many of a stream's reads a cache serves.
+    """Hits of a cache, and all reads of the stream.
 
     Attributes:
         hits: reads found in the cache.
         reads: all reads.
 
     Raises:
-        TypeError: one that is no integer.
-        ValueError: a negative one, or more hits than reads.
+        TypeError: a number that is no integer.
+        ValueError: a negative number, or more hits than reads.
     """
 
     hits: int
@@ -82,14 +82,14 @@ class HitRatio:
         return self.hits / self.reads if self.reads else float("nan")
 
     def speed_up(self, miss_cost: float = 100.0) -> float:
-        """Access time if all reads missed, over the access time with these hits.
+        """Compute the access time if all reads missed over the access time with these hits.
 
         Args:
-            miss_cost: time of a miss in units of a hit's; the thesis (5.4, 5.6) takes 100.
+            miss_cost: time of a miss in units of the time of a hit; 100 in [thesis, 5.4, 5.6].
 
         Raises:
             TypeError: a cost that is no number.
-            ValueError: one that is not positive and finite.
+            ValueError: a cost that is not positive and finite.
         """
         miss_cost = checks.number("miss_cost", miss_cost, above=0, unit="in hits")
         return miss_cost / (self.ratio + (1.0 - self.ratio) * miss_cost)
@@ -98,17 +98,17 @@ class HitRatio:
 def whole_numbers(
     name: str, values: object, low: int | None = None, high: int | None = None, outside: str = ""
 ) -> np.ndarray:
-    """The values as a contiguous array, (n,) integers of native byte order; a copy only where one is needed.
+    """Convert values to a contiguous (n,) array of integers in native byte order, without a copy if possible.
 
     Args:
         name: of the argument.
         values: (n,) integers of any dtype.
         low: lowest allowed; None for no bound.
         high: highest allowed; None for no bound.
-        outside: what to do where a value is out of range.
+        outside: remedy for a value out of range.
 
     Raises:
-        TypeError: what makes no array.
+        TypeError: an object that makes no array.
         ValueError: not one-dimensional, not integers, or a value out of range.
     """
     bounds = {"low": low, "high": high, "outside": outside}
@@ -116,14 +116,14 @@ def whole_numbers(
 
 
 def words(values: np.ndarray) -> np.ndarray:
-    """Checked integers as the int64 that kernels are compiled for; a copy where they are narrower.
+    """Convert checked integers to the int64 for which kernels are compiled; copies narrower ones.
 
-    Of uint64 the upper half is negative; each value stays one of its own.
+    The upper half of uint64 becomes negative; distinct values stay distinct.
     """
     return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
 
 
 def _narrow(slots: np.ndarray) -> np.ndarray:
-    """Slots as int32, or as int64 where one of them needs it."""
+    """Convert slots to int32, or to int64 if one of them needs it."""
     fits = not len(slots) or int(slots.max()) < 2**31
     return slots.astype(np.int32 if fits else np.int64, copy=False)

@@ -21,22 +21,23 @@ from numba.core import types
 from sfc.compile.fingerprint import fingerprint
 from sfc.compile.kernel_cache import KernelCache
 
-_by_class: dict[Callable, dict[type, Callable]] = {}  # of each function, what chooses its code for a class
+_by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
 class Shared:
-    """A kernel whose loops threads share, and the same kernel for one thread alone.
+    """Parallel kernel in two versions: one with loops shared by threads, one for a single thread.
 
-    Only Python can call it, by position; a kernel that other kernels call has no loops to share. Where
-    there is more than one, the first call starts Numba's threads: a process had better not fork after it.
+    Only Python can call it, with positional arguments; a kernel that other kernels call has no parallel
+    loops. With more than one thread, the first call starts Numba's threads, and a process should not fork
+    after that.
 
     Args:
-        alone: compiled for one thread.
-        shared: compiled with `parallel=True`.
+        alone: the version for one thread.
+        shared: the version compiled with `parallel=True`.
 
     Attributes:
-        alone, shared: as given; each compiles when it is first called.
-        py_func: what both are compiled from.
+        alone, shared: as given; each is compiled at its first call.
+        py_func: the Python function of both.
     """
 
     def __init__(self, alone: Callable, shared: Callable):
@@ -44,7 +45,7 @@ class Shared:
         update_wrapper(self, shared.py_func)
 
     def __call__(self, *arguments):
-        """Run on as many threads as `numba.get_num_threads` says."""
+        """Run on `numba.get_num_threads()` threads."""
         threads = numba.config.NUMBA_NUM_THREADS
         alone = threads == 1 or numba.get_num_threads() == 1
         return (self.alone if alone else self.shared)(*arguments)
@@ -54,13 +55,13 @@ class Shared:
 
 
 def kernel(function: Callable | None = None, *, parallel: bool = False, **options) -> Callable:
-    """Compile a function for the types it is called with, once for all processes.
+    """Compile a function for the types of its arguments at the first call, or load it from the disk cache.
 
     Args:
-        function: the function; without it the decorator of those options.
-        parallel: make a `Shared`, both of whose kernels give the same bits if no sum of floats goes over a
-            `prange` or a whole array: sum by parts, and the parts in a plain loop.
-        options: further ones of `numba.njit`.
+        function: the function; None to return the decorator of the options.
+        parallel: make a `Shared`. Its two versions give the same bits if no sum of floats is over a `prange`
+            or a whole array: sum by parts, and then the parts in a plain loop.
+        options: further options of `numba.njit`.
 
     Returns:
         The compiled function. It divides as numpy does (no exception at zero) and releases the GIL.
@@ -69,7 +70,7 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
     def compiled(function: Callable, **options) -> Callable:
         options = {"error_model": "numpy", "nogil": True} | options
         dispatcher = numba.njit(**options)(function)
-        dispatcher._cache = KernelCache(function, options, lambda kinds: _reach(function, kinds))
+        dispatcher._cache = KernelCache(function, options, lambda kinds: _dependencies(function, kinds))
         return dispatcher
 
     def decorate(function: Callable) -> Callable:
@@ -80,7 +81,7 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
 
 
 def inlined(function: Callable) -> Callable:
-    """Let kernels call a plain function; its code is put in the place of each call."""
+    """Let kernels call a plain function; its code replaces each call."""
     return extending.register_jitable(forceinline=True)(function)
 
 
@@ -90,27 +91,30 @@ def callee(function: Callable) -> Callable:
 
 
 def overload(stub: Callable) -> Callable:
-    """Decorator of a function that chooses the code which takes the place of a call of `stub` in a kernel.
+    """Choose the code of calls of `stub` in kernels by the Numba types of the arguments.
 
     Args:
         stub: a function of the same module.
 
     Returns:
-        The decorator of a function that takes the Numba types of the arguments, by the names that `stub` has,
-        and returns a function of those names to compile, or None where it has none for such types.
+        A decorator. The decorated function takes the Numba types of the arguments, with the parameter names
+        of `stub`, and returns a function with those names to compile, or None if it has none for such types.
     """
     return extending.overload(stub, jit_options={"forceinline": True})
 
 
 def chosen_by(argument: str, default: Callable | None = None) -> Callable:
-    """Decorator of a function whose code in a kernel follows from the NamedTuple class of one argument.
+    """Choose the code of a function in kernels by the NamedTuple class of one argument.
 
-    `implement` gives the code for a class, in the module that defines the class.
+    `implement` registers the code for a class, in the module that defines the class.
 
     Args:
         argument: name of the argument.
-        default: takes the Numba types of the arguments and returns the function to compile, or None, where
-            the argument is of a class without an implementation.
+        default: takes the Numba types of the arguments and returns the function to compile, or None; called
+            for an argument of a class without an implementation.
+
+    Returns:
+        A decorator, which returns the function unchanged.
     """
 
     def decorate(stub: Callable) -> Callable:
@@ -126,7 +130,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable:
             known = known or default
             return known and known(*kinds)
 
-        choose.__signature__ = inspect.Signature(names)  # which Numba compares with that of the code
+        choose.__signature__ = inspect.Signature(names)  # Numba compares it with that of the code
         choose.by_class, choose.default = True, default  # for `sfc.compile.fingerprint`
         extending.overload(stub, jit_options={"forceinline": True})(choose)
         return stub
@@ -135,7 +139,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable:
 
 
 def implement(stub: Callable, kind: type, choose: Callable) -> None:
-    """Give the code of a function (`chosen_by`) for a NamedTuple class.
+    """Register the code of a function marked by `chosen_by` for a NamedTuple class.
 
     Args:
         stub: the function.
@@ -143,22 +147,25 @@ def implement(stub: Callable, kind: type, choose: Callable) -> None:
         choose: takes the Numba types of the arguments, and returns the function to compile.
 
     Raises:
-        ValueError: the class has one already.
+        ValueError: the class has code for this function already.
     """
     if kind in _by_class[stub]:
         raise ValueError(
-            f"{stub.__name__} of {kind.__qualname__} has its code already; allowed: one for each class; give "
-            "another class its own"
+            f"{stub.__name__} of {kind.__qualname__} has its code already; allowed: one for each class; "
+            "define another class"
         )
     _by_class[stub][kind] = choose
 
 
 def implementations(kind: type) -> list[tuple[str, Callable]]:
-    """List what `implement` was given for a NamedTuple class, each with the name of the function, sorted.
+    """List the code that `implement` registered for a NamedTuple class.
 
     Args:
-        kind: the class. If it has an attribute `parts`, classes of which kernels make objects, what was given
-            for those comes after it.
+        kind: the class. Its attribute `parts`, if any, lists classes of objects that kernels create; their
+            code follows that of the class.
+
+    Returns:
+        (name of the function, chooser of its code), sorted by name for each class.
     """
     own = sorted(
         (
@@ -172,7 +179,7 @@ def implementations(kind: type) -> list[tuple[str, Callable]]:
     return [(name, given[kind]) for name, given in own] + parts
 
 
-def _reach(function: Callable, kinds: Iterable[type]) -> str:
-    """Hash what a kernel can reach with arguments of some NamedTuple classes."""
+def _dependencies(function: Callable, kinds: Iterable[type]) -> str:
+    """Hash the code and constants that a kernel can call or read, for some classes of its arguments."""
     named = [one for kind in kinds for one in implementations(kind)]
     return f"{[name for name, _ in named]} {fingerprint([function, *(given for _, given in named)])}"

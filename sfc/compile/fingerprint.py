@@ -1,10 +1,10 @@
-"""What a compiled function can reach: the code it calls and the constants it reads, as one hash.
+"""Hash of all code that a compiled function can call and all constants that it reads.
 
-Numba compiles byte code, calls or inlines what a function names and freezes the globals it reads. So two
-functions give the same machine code for the same types if their instructions, those of every function they
-can reach, how each is to be compiled, and all constants on the way are the same. Comments, docstrings, line
-numbers and the paths of files are in none of these, and an edit of code that no kernel can reach changes no
-fingerprint.
+Numba compiles byte code, calls or inlines the functions that it names, and freezes the globals that it reads.
+So two functions give the same machine code for the same types if their instructions, the instructions and
+compiler options of every function that they can call, directly or not, and all constants read by these are
+the same. Comments, docstrings, line numbers and paths of files are not hashed, and an edit of code that no
+kernel can call changes no fingerprint.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import builtin_registry
 
-VERSIONED = frozenset({"builtins", "numpy", "numba", "llvmlite"})  # packages told apart by their versions
+VERSIONED = frozenset({"builtins", "numpy", "numba", "llvmlite"})  # packages that their versions identify
 STANDARD = Path(sysconfig.get_paths()["stdlib"]).resolve()
 GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), slice, range)
 
 
-class UnknownReachError(ValueError):
-    """A compiled function reads what cannot be hashed; the message names it."""
+class UnhashableCodeError(ValueError):
+    """Error for a compiled function that reads an object that cannot be hashed; the message names it."""
 
 
-class ChangedReachError(UnknownReachError):
-    """A constant that a compiled function reads has changed since; the message names the function."""
+class ChangedConstantError(UnhashableCodeError):
+    """Error for a constant that has changed after a function that reads it was hashed; names the function."""
 
 
 def fingerprint(roots: Iterable[Callable], extended: bool = True) -> str:
-    """Hash all that some functions can reach.
+    """Hash the code that some functions can call and the constants that it reads.
 
     Args:
         roots: functions or Numba dispatchers; their order counts.
-        extended: count what has been added to builtins, numpy and the attributes of types, which compiled
-            code may reach without naming it.
+        extended: include extensions of builtins, numpy and the attributes of types, which compiled code may
+            call without naming them.
 
     Returns:
         64 hexadecimal digits.
 
     Raises:
-        UnknownReachError: a global that is neither code nor a plain constant.
-        ChangedReachError: a global that is another than when it was first hashed: machine code compiled since
-            may hold the one or the other.
+        UnhashableCodeError: a global that is neither code nor a plain constant.
+        ChangedConstantError: a global that differs from its value when it was first hashed: machine code
+            compiled since may contain either value.
     """
     numbers: dict[Callable, int] = {}  # functions in the order in which they are found
     waiting: list[Callable] = []
@@ -67,11 +67,11 @@ def fingerprint(roots: Iterable[Callable], extended: bool = True) -> str:
     digest = hashlib.sha256(
         repr([number(root) for root in (*roots, *(_extensions() if extended else ()))]).encode()
     )
-    for function in waiting:  # grows on the way
+    for function in waiting:  # grows during the loop
         try:
             text, found = _described(function)
         except RecursionError as error:
-            raise UnknownReachError(f"{_name(function)} reads a container that holds itself") from error
+            raise UnhashableCodeError(f"{_name(function)} reads a container that contains itself") from error
         digest.update(f"{text}\n{[number(one) for one in found]}\n".encode())
     return digest.hexdigest()
 
@@ -101,12 +101,12 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
     try:
         values |= {f"cell {n}": c.cell_contents for n, c in zip(code.co_freevars, closure, strict=True)}
     except ValueError as error:
-        raise UnknownReachError(f"{_name(function)} closes over a variable without a value") from error
+        raise UnhashableCodeError(f"{_name(function)} closes over a variable without a value") from error
     values |= {"defaults": function.__defaults__, "keyword defaults": function.__kwdefaults__}
     constants = [f"{name} = {_token(value, attributes, found)}" for name, value in values.items()]
     text = "\n".join([_name(function), instructions, *constants])
     if _first_seen.setdefault(function, (text, found)) != (text, found):
-        raise ChangedReachError(
+        raise ChangedConstantError(
             f"a constant that {_name(function)} reads has changed since it was first compiled; define the "
             "function again, or start a new process"
         )
@@ -115,21 +115,21 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
 
 
 _registered: dict[Callable, list[Any]] = {}
-_registered_of = 0  # entries of Numba's registry that are in it
+_registered_of = 0  # number of entries of Numba's registry copied to it
 _extended: list[Callable] = []
-_extended_of = [0, 0]  # entries of Numba's lists of functions and of attributes that have been looked at
+_extended_of = [0, 0]  # number of entries read of Numba's lists of functions and of attributes
 
 
 def _extensions() -> list[Callable]:
-    """List the functions by which anyone but Numba extends builtins, numpy or the attributes of types.
+    """List the overloads of builtins, numpy and type attributes that packages other than Numba define.
 
-    Compiled code reaches these without naming them, so that they count for every kernel.
+    Compiled code calls these without naming them, so they count for every kernel.
     """
     for k, listed in enumerate((builtin_registry.functions, builtin_registry.attributes)):
         for template in listed[_extended_of[k] :]:
             choose, key = getattr(template, "_overload_func", None), getattr(template, "key", None)
             if isinstance(key, FunctionType) and not _is_foreign_function(key):
-                continue  # reached by its name
+                continue  # found by its name
             if isinstance(choose, FunctionType) and not _is_foreign_function(choose):
                 _extended.append(choose)
         _extended_of[k] = len(listed)
@@ -137,10 +137,10 @@ def _extensions() -> list[Callable]:
 
 
 def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
-    """List what Numba compiles in place of a function: options, and the functions that choose the code.
+    """List the overloads of a function: their options, and the functions that choose their code.
 
-    A chooser with the attribute `by_class` chooses by the class of an argument (`sfc.compile.chosen_by`): of
-    it only the attribute `default` counts, for the rest is found by the classes.
+    A chooser with the attribute `by_class` chooses by the class of an argument (`sfc.compile.chosen_by`). Of
+    it only the attribute `default` counts, because the code for the classes is hashed by class.
     """
     global _registered_of
     for registered, kind in builtin_registry.globals[_registered_of:]:
@@ -151,7 +151,7 @@ def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
     for template in _registered.get(function, ()):
         choose = getattr(template, "_overload_func", None)
         if choose is None:
-            raise UnknownReachError(f"{_name(function)} has a {template.__name__} of Numba's own")
+            raise UnhashableCodeError(f"{_name(function)} has a {template.__name__} of Numba's own")
         options.append(f"{getattr(template, '_jit_options', None)} {getattr(template, '_inline', None)}")
         by_class = getattr(choose, "by_class", False)
         choosers += ([choose.default] if choose.default else []) if by_class else [choose]
@@ -159,21 +159,21 @@ def _overloads(function: Callable) -> tuple[list[str], list[Callable]]:
 
 
 def described_options(options: dict[str, Any]) -> str:
-    """Describe options of a compiler, the same in every process."""
+    """Describe compiler options as text that is the same in every process."""
     return _token(dict(sorted(options.items())), frozenset(), [])
 
 
 def _token(value: Any, attributes: frozenset[str], found: list[Callable], above: tuple = ()) -> str:
-    """Describe a value in words; functions in it are appended to those found.
+    """Describe a value as text, and append the functions in it to those found.
 
     Args:
         value: a global, or a cell of a closure.
         attributes: names that the code reads as attributes; of a module or a class, those members count.
         found: functions.
-        above: modules and classes whose member the value is.
+        above: modules and classes that contain the value.
 
     Raises:
-        UnknownReachError: a value of no known kind.
+        UnhashableCodeError: a value of no known kind.
     """
     if isinstance(value, (FunctionType, Dispatcher)) or isinstance(
         getattr(value, "py_func", None), FunctionType
@@ -185,10 +185,10 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
     if isinstance(value, PLAIN):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, (np.generic, np.ndarray)):
-        held = np.ascontiguousarray(value)
-        if held.dtype.hasobject:
-            raise UnknownReachError(f"an array of objects, {value!r:.100}")
-        return f"{held.dtype!r} {held.shape} {hashlib.sha256(held.tobytes()).hexdigest()}"
+        plain = np.ascontiguousarray(value)
+        if plain.dtype.hasobject:
+            raise UnhashableCodeError(f"an array of objects, {value!r:.100}")
+        return f"{plain.dtype!r} {plain.shape} {hashlib.sha256(plain.tobytes()).hexdigest()}"
     if isinstance(value, (np.dtype, types.Type)):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, dict):
@@ -199,9 +199,11 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
         fields = getattr(value, "_fields", "") if isinstance(value, tuple) else ""
         return f"{_name(type(value))} {fields} {parts}"
     if above and isinstance(above[-1], type) and hasattr(value, "__get__"):
-        return _name(type(value))  # a property, or a field of a NamedTuple class: compiled code goes by types
+        return _name(
+            type(value)
+        )  # a property, or a field of a NamedTuple class: compiled code depends on its type only
     if type(value).__name__ == "JitClassType":
-        raise UnknownReachError(f"the jitclass {value.__name__}, whose methods are not read")
+        raise UnhashableCodeError(f"the jitclass {value.__name__}, with methods that are not hashed")
     if isinstance(value, (ModuleType, type)):
         name = value.__name__ if isinstance(value, ModuleType) else _name(value)
         if value in above or _is_foreign(name if isinstance(value, ModuleType) else value.__module__):
@@ -214,13 +216,13 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
     named = None if type(value).__module__.startswith("numba") else getattr(value, "__name__", None)
     if isinstance(value, BuiltinFunctionType) or (named and _is_foreign(getattr(value, "__module__", None))):
         return f"{_name(type(value))} {getattr(value, '__module__', '')} {named}"
-    raise UnknownReachError(
+    raise UnhashableCodeError(
         f"{value!r:.100} is of {_name(type(value))}; known: numbers, arrays, functions, types"
     )
 
 
 def _instructions(code: CodeType) -> Iterator[str]:
-    """The instructions of a code object and of those in it, a line each; no docstring, no line numbers."""
+    """List the instructions of a code object and its inner ones, a line each, without docstrings."""
     yield f"{code.co_argcount} {code.co_kwonlyargcount} {code.co_flags & 0xFF} {code.co_varnames}"
     yield code.co_exceptiontable.hex()
     for step in dis.get_instructions(code):
@@ -235,7 +237,7 @@ def _instructions(code: CodeType) -> Iterator[str]:
 
 
 def _names(code: CodeType, operations: frozenset[str]) -> Iterator[str]:
-    """Names that a code object and those in it read by some operations."""
+    """List the names that a code object and its inner ones read by some operations."""
     for step in dis.get_instructions(code):
         if step.opname in operations:
             yield step.argval
@@ -248,7 +250,7 @@ def _name(value: Any) -> str:
 
 
 def _is_foreign(module: str | None) -> bool:
-    """Whether a module is of Python's, numpy's or Numba's own, whose versions are known."""
+    """Return whether a module belongs to Python, numpy or Numba, which their versions identify."""
     top = (module or "builtins").partition(".")[0]
     if top in VERSIONED:
         return True
@@ -261,7 +263,7 @@ def _is_foreign(module: str | None) -> bool:
 
 
 def _is_foreign_function(function: FunctionType) -> bool:
-    """Whether a function is of such a module: by the globals that it reads, whatever it says of itself."""
+    """Return whether a function belongs to such a module, by its globals; `__module__` can be overwritten."""
     name = function.__globals__.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
     return module is not None and vars(module) is function.__globals__ and _is_foreign(name)

@@ -33,11 +33,11 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from sfc.compile.fingerprint import UnknownReachError, described_options
+from sfc.compile.fingerprint import UnhashableCodeError, described_options
 
 MAGIC = b"spatial-locality kernel 1\n"
 DIGEST = 32  # bytes of a hash
-MOST_BYTES = 2**31  # of all entries; those used longest ago are removed
+MOST_BYTES = 2**31  # of all entries; the least recently used are removed
 ABANDONED = 3600.0  # seconds after which a file that was never renamed is removed
 SUFFIX = ".kernel"
 CONFIGURED = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
@@ -46,11 +46,11 @@ BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, Attrib
 
 
 class Counts:
-    """How many kernels this process has compiled, and how many it found on disk.
+    """Kernels that this process has compiled, and those that it loaded from disk.
 
     Attributes:
-        compiled: names of those compiled, one for each set of argument types.
-        found: names of those found.
+        compiled: names of compiled kernels, one for each set of argument types.
+        found: names of loaded kernels.
     """
 
     def __init__(self):
@@ -62,7 +62,7 @@ counts = Counts()
 
 
 def cache_folder() -> Path:
-    """Folder of the entries: in `NUMBA_CACHE_DIR` where that is set, else in the user's cache."""
+    """Return the folder of the entries: in `NUMBA_CACHE_DIR` if that is set, else in the user's cache."""
     configured = os.environ.get("NUMBA_CACHE_DIR")
     return (
         Path(configured) / "spatial-locality"
@@ -72,23 +72,25 @@ def cache_folder() -> Path:
 
 
 class KernelCache(_Cache):
-    """The entries of one kernel; takes the place of Numba's own cache in a dispatcher.
+    """Cache entries of one kernel; replaces Numba's cache in a dispatcher.
 
     Args:
         function: the Python function.
-        options: the compiler's.
-        reach: gives the fingerprint of what the kernel can reach when its arguments are of some
-            NamedTuple classes.
+        options: compiler options.
+        dependencies: NamedTuple classes of the arguments -> fingerprint of the code and constants that the
+            kernel can then call or read.
     """
 
-    def __init__(self, function: Callable, options: dict[str, Any], reach: Callable[[Iterable[type]], str]):
+    def __init__(
+        self, function: Callable, options: dict[str, Any], dependencies: Callable[[Iterable[type]], str]
+    ):
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._options, self._reach = described_options(options), reach
+        self._options, self._dependencies = described_options(options), dependencies
         self._names: dict[Any, str | None] = {}
 
     @property
     def cache_path(self) -> str:
-        """Give the folder of all kernels."""
+        """Return the folder of all kernels."""
         return str(cache_folder())
 
     def enable(self) -> None:
@@ -98,10 +100,10 @@ class KernelCache(_Cache):
         """Do nothing: the cache is always on."""
 
     def flush(self) -> None:
-        """Do nothing: an entry that no longer fits is never found."""
+        """Do nothing: an outdated entry is never found."""
 
     def load_overload(self, sig, target_context):
-        """Find the kernel compiled for some argument types; None if there is none.
+        """Load the kernel compiled for some argument types; None if there is none.
 
         Args:
             sig: argument types, or a signature.
@@ -126,7 +128,7 @@ class KernelCache(_Cache):
         return loaded
 
     def save_overload(self, sig, data) -> None:
-        """Keep a kernel that was just compiled.
+        """Store a kernel that was just compiled.
 
         Args:
             sig: argument types, or a signature.
@@ -142,18 +144,18 @@ class KernelCache(_Cache):
         _write(path, MAGIC + hashlib.sha256(content).digest() + content)
 
     def _path(self, sig, codegen) -> Path | None:
-        """Where the entry for some types is; None for a kernel that cannot be told from others."""
+        """Return the path of the entry for some types; None for a kernel that cannot be hashed."""
         if sig not in self._names:
             kinds = _types(sig)
             classes = _classes(kinds)
             try:
                 if any(isinstance(kind, types.Callable) for kind in kinds):
-                    raise UnknownReachError("it is called with a function, which has no name that lasts")
-                reach = self._reach(classes)
-            except UnknownReachError as error:
-                reach = None
+                    raise UnhashableCodeError("it is called with a function, which has no permanent name")
+                code = self._dependencies(classes)
+            except UnhashableCodeError as error:
+                code = None
                 warnings.warn(
-                    f"{self._name} is not kept on disk, so that each process compiles it: {error}",
+                    f"{self._name} is not stored on disk, so that each process compiles it: {error}",
                     RuntimeWarning,
                     stacklevel=2,
                 )
@@ -169,7 +171,7 @@ class KernelCache(_Cache):
             parts = (
                 self._name,
                 self._options,
-                reach,
+                code,
                 str(sig),
                 named,
                 settings,
@@ -177,18 +179,18 @@ class KernelCache(_Cache):
                 codegen.magic_tuple(),
             )
             digest = hashlib.sha256(repr(parts).encode()).hexdigest()
-            self._names[sig] = None if reach is None else f"{digest[:40]}{SUFFIX}"
+            self._names[sig] = None if code is None else f"{digest[:40]}{SUFFIX}"
         name = self._names[sig]
         return None if name is None else cache_folder() / self._name / name
 
 
 def _types(sig) -> tuple:
-    """Argument types of a signature, or of types alone."""
+    """Return the argument types of a signature, or the types themselves."""
     return tuple(getattr(sig, "args", sig))
 
 
 def _classes(kinds: Iterable[types.Type]) -> list[type]:
-    """The NamedTuple classes among some types and their fields, in the order in which they come."""
+    """List the NamedTuple classes among some types and their fields, in their order."""
     found: list[type] = []
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):
@@ -199,7 +201,7 @@ def _classes(kinds: Iterable[types.Type]) -> list[type]:
 
 
 class _Pickler(NumbaPickler):
-    """Writes NamedTuple classes of the arguments by number: they need not be importable by name."""
+    """Pickler that writes NamedTuple classes of the arguments by number: they need not be importable."""
 
     def __init__(self, file, classes: list[type]):
         super().__init__(file, protocol=4)
@@ -210,7 +212,7 @@ class _Pickler(NumbaPickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads them as the classes of the arguments at hand."""
+    """Unpickler that reads class numbers as the classes of the present arguments."""
 
     def __init__(self, file, classes: list[type]):
         super().__init__(file)
@@ -224,17 +226,17 @@ _has_warned = _has_written = False
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; warns once in a process where that cannot be done."""
+    """Write a file atomically; warn once per process if that fails."""
     global _has_warned, _has_written
-    beside = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            beside.write_bytes(data)
-            os.replace(beside, path)
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
         if not _has_written:
             _has_written = True
@@ -243,7 +245,7 @@ def _write(path: Path, data: bytes) -> None:
         if not _has_warned:
             _has_warned = True
             warnings.warn(
-                f"compiled kernels cannot be kept in {cache_folder()} ({error.strerror or error}), so that "
+                f"compiled kernels cannot be stored in {cache_folder()} ({error.strerror or error}), so that "
                 "each process compiles its own; set NUMBA_CACHE_DIR to a folder that can be written",
                 RuntimeWarning,
                 stacklevel=2,
@@ -251,11 +253,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def remove_old(folder: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Remove the entries used longest ago beyond a size of all, and what writers that were killed left.
+    """Remove the least recently used entries above a total size, and temporary files of killed processes.
 
     Args:
         folder: of the entries.
-        most_bytes: of those that stay.
+        most_bytes: total size of the entries that stay.
     """
     kept, now = [], time.time()
     for path in folder.glob("*/*"):

@@ -2,8 +2,8 @@
 
 Butz, IEEE Trans. Computers C-20 (1971) 424; as entry point and direction of each cell, Hamilton, Dalhousie
 University report CS-2006-07. Skilling's transposition (AIP Conf. Proc. 707 (2004) 381), often named together
-with it, is Butz's curve in 2D but another in 3D: no rotation, mirror or reversal makes them one (a test shows
-it).
+with it, is Butz's curve in 2D but a different one in 3D: no rotation, mirror or reversal maps one to the
+other (shown by a test).
 """
 
 import numpy as np
@@ -11,22 +11,22 @@ import numpy as np
 from sfc import checks
 from sfc.automaton.curve import Curve
 
-MOST_DIM = 8  # the tables of which are made in seconds; each dimension more takes eight times as long
+MOST_DIM = 8  # its tables take seconds to compute; each further dimension takes eight times as long
 
 
 def butz(dim: int, name: str = "butz") -> Curve:
-    """The curve whose sub-cubes are visited in the order of the reflected Gray code.
+    """Build Butz's curve, which visits sub-cubes in the order of the reflected Gray code.
 
-    A state is a corner where the cube is entered, and the axis along which it is left. Inside, the sub-cubes
-    follow the Gray code with that axis first; sub-cube w is entered at corner `entry(w)` and left along axis
-    `direction(w)`, both in the frame of the cube.
+    A state is the corner where the cube is entered, and the axis along which it is left. Inside, the
+    sub-cubes follow the Gray code with that axis first; sub-cube w is entered at corner `entry(w)` and left
+    along axis `direction(w)`, both in the frame of the cube.
 
     Args:
-        dim: 2 (Hilbert's own curve, 4 states), 3 (12 states), 4 (32 states) and on up to `MOST_DIM`.
-        name: what to call it.
+        dim: 2 (Hilbert's curve, 4 states), 3 (12 states), 4 (32 states), up to `MOST_DIM`.
+        name: of the curve.
 
     Returns:
-        A continuous curve of base 2 that starts in the origin's corner and ends across from it along axis 0.
+        A continuous curve of base 2 from the origin's corner to the opposite one along axis 0.
 
     Raises:
         TypeError: a dim that is no integer.
@@ -52,19 +52,19 @@ def butz(dim: int, name: str = "butz") -> Curve:
 
 
 def _rotated(bits: int, by: int, dim: int) -> int:
-    """The bits of a corner rotated upwards, so that axis k becomes axis k + by."""
+    """Rotate the bits of a corner upwards, so that axis k becomes axis k + by."""
     by %= dim
     return (bits << by | bits >> (dim - by)) & ((1 << dim) - 1)
 
 
 def _entry(w: int) -> int:
-    """Corner at which sub-cube w is entered: the Gray code of the even number before w."""
+    """Return the corner at which sub-cube w is entered: the Gray code of the even number before w."""
     even = max(0, (w - 1) // 2 * 2)
     return even ^ even >> 1
 
 
 def _direction(w: int, dim: int) -> int:
-    """Axis along which sub-cube w is left: of the step before an even w, of the one after an odd w."""
+    """Return the axis along which sub-cube w is left: of the step before an even w, after an odd w."""
     step = w if w % 2 else w - 1
     return _trailing_ones(step) % dim if w else 0
 
@@ -74,8 +74,8 @@ def _trailing_ones(number: int) -> int:
 
 
 def _reached(next: np.ndarray, start: int) -> list[int]:
-    """The states reached from one, in the order they are met."""
+    """List the states that follow from a start, in the order in which they are found."""
     reached = [start]
-    for state in reached:  # grows while it is walked
+    for state in reached:  # grows during the loop
         reached += [other for other in dict.fromkeys(next[state].tolist()) if other not in reached]
     return reached

@@ -1,12 +1,12 @@
 """A 3D Hilbert curve of small dilation, found by search.
 
-Of the curves made of one pattern that starts and ends in neighbouring corners of the cube, its eight copies
-rotated, mirrored or reversed at will (14 ways through the octants' corners, 4**8 ways to lay the copies:
-917,504 curves), those best at order 2 in a measure were measured at order 3, and the best of these at order
-4. This one had the smallest worst-case dilation in the 1, 2 and max norms together: 67.1, 13.9 and 10.9 at
-order 4, against 78.9, 18.8 and 18.1 for the thesis's grammar and 73.2, 18.2 and 14.0 for Butz's. It is not
-better in all: its mean edge stretch is a tenth larger than theirs. On such searches: Haverkort, How many
-three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
+The search covered the curves of one pattern that starts and ends in neighbouring corners of the cube, with
+its eight copies rotated, mirrored or reversed (14 paths through the octants' corners, 4**8 placements of the
+copies: 917,504 curves). Those best at order 2 in a measure were measured at order 3, and the best of these at
+order 4. This one had the smallest worst-case dilation in the 1, 2 and max norms together: 67.1, 13.9 and 10.9
+at order 4, against 78.9, 18.8 and 18.1 for the grammar of [thesis] and 73.2, 18.2 and 14.0 for Butz's curve.
+It is not better in all measures: its mean edge stretch is a tenth larger. On such searches: Haverkort, How
+many three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from sfc import checks
 from sfc.automaton.curve import Curve
 
-# Of each octant in visiting order: which octant; the pattern's axis that lies along each of the cube's; the
-# axes along which it is mirrored; whether it is walked backwards.
+# For each octant in visiting order: its number; the axis of the pattern along each axis of the cube; the axes
+# along which the pattern is mirrored; whether it is reversed.
 OCTANTS = (
     (0, (1, 0, 2), (0, 0, 0), 0),
     (2, (0, 2, 1), (0, 0, 0), 0),
@@ -29,13 +29,13 @@ OCTANTS = (
 
 
 def compact(dim: int) -> Curve:
-    """The curve of `OCTANTS`; a state is a way to lay the pattern.
+    """Build the curve of `OCTANTS`; a state is a placement of the pattern.
 
     Args:
         dim: 3.
 
     Returns:
-        A continuous curve of base 2 from the origin's corner to the one across along axis 0.
+        A continuous curve of base 2 from the origin's corner to the opposite one along axis 0.
 
     Raises:
         TypeError: a dim that is no integer.
@@ -44,7 +44,7 @@ def compact(dim: int) -> Curve:
     dim = checks.integer("dim", dim, 3, 3)
     start = (tuple(range(dim)), (0,) * dim, 0)
     states, rows = [start], []
-    for axes, mirrored, backwards in states:  # grows while it is walked
+    for axes, mirrored, backwards in states:  # grows during the loop
         order = OCTANTS[::-1] if backwards else OCTANTS
         row = []
         for octant, inner_axes, inner_mirrored, inner_backwards in order:

@@ -1,4 +1,4 @@
-"""The Gray-code order: interleaved coordinates read as a reflected Gray code."""
+"""Gray-code order: interleaved coordinates read as a reflected Gray code."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from sfc.automaton.curve import Curve
 
 
 def gray(dim: int) -> Curve:
-    """Cells in the order in which a Gray code of their interleaved bits counts; one bit changes at each step.
+    """Build the Gray-code order: successive cells differ in one bit of their interleaved coordinates.
 
-    A step moves along one axis, but by any power of two. Faloutsos, IEEE Trans. Software Eng. 14 (1988) 1381.
+    A step is along one axis, by any power of two. Faloutsos, IEEE Trans. Software Eng. 14 (1988) 1381.
 
     Args:
         dim: 1 to 16. Axis 0 gives the lowest bit of each group.
 
     Returns:
-        A curve of base 2 with two states (the parity of the bits above); it jumps.
+        A curve of base 2 with two states (the parity of the more significant bits); it is not continuous.
 
     Raises:
         TypeError: a dim that is no integer.

@@ -1,4 +1,4 @@
-"""Moore's closed curve: Hilbert's with another first level, so that its end meets its start."""
+"""Moore's closed curve: Hilbert's with a different first level, so that its end is adjacent to its start."""
 
 from sfc import checks
 from sfc.automaton.curve import Curve
@@ -9,10 +9,10 @@ AXIOMS = {2: "AFA<F<AFA", 3: "A+#<A&#<A+<#A+#^A+<#A+&#A+#<A"}
 
 
 def moore(dim: int) -> Curve:
-    """Four (eight) Hilbert curves round a square (cube). Moore, Trans. Amer. Math. Soc. 1 (1900) 72-90.
+    """Build Moore's curve: four (eight) Hilbert curves in a loop around a square (cube).
 
-    In 3D the eight are the thesis's curve; their turns are the shortest such word, found by trying all ways
-    round the cube with the symbol A.
+    Moore, Trans. Amer. Math. Soc. 1 (1900) 72-90. In 3D the eight are the curve of [thesis]; the axiom is the
+    shortest string of its kind, found by trying all loops around the cube with the symbol A.
 
     Args:
         dim: 2 (5 states) or 3 (33 states).

@@ -1,4 +1,4 @@
-"""The Z curve: coordinates with their bits interleaved."""
+"""Morton order (Z order): the bits of the coordinates, interleaved."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from sfc.automaton.curve import Curve
 
 
 def morton(dim: int) -> Curve:
-    """Morton's order, also Z or Lebesgue order. Morton, IBM technical report (1966).
+    """Build Morton's order, also called Z or Lebesgue order. Morton, IBM technical report (1966).
 
     Args:
         dim: 1 to 16. Axis 0 gives the lowest bit of each group.
 
     Returns:
-        A curve of base 2 with one state; it jumps.
+        A curve of base 2 with one state; it is not continuous.
 
     Raises:
         TypeError: a dim that is no integer.

@@ -1,4 +1,4 @@
-"""Peano's curve in any dimension: a serpentine of 3 x 3 (x 3), mirrored so that it joins up."""
+"""Peano's curve in any dimension: a serpentine of 3 x 3 (x 3), mirrored so that it is continuous."""
 
 import itertools
 
@@ -8,18 +8,18 @@ from sfc import checks
 from sfc.automaton.curve import Curve, Grammar
 from sfc.curves.grammars import PEANO
 
-MOST_DIM = 7  # the tables of which are made in seconds
+MOST_DIM = 7  # its tables take seconds to compute
 
 
 def peano(dim: int) -> Curve:
-    """Peano's switch-back curve. Peano, Math. Ann. 36 (1890) 157.
+    """Build Peano's switch-back curve. Peano, Math. Ann. 36 (1890) 157.
 
-    Digit by digit, his arithmetic definition: a digit is mirrored when the digits of the other axes before it
-    have an odd sum. A state is the set of mirrored axes, of which in an odd dimension only those of even size
-    occur. In 2D it is also a grammar, `PEANO`.
+    Its arithmetic definition, digit by digit: a digit is mirrored if the digits of the other axes before it
+    have an odd sum. A state is the set of mirrored axes; in an odd dimension only sets of even size occur. In
+    2D the curve also has a grammar, `PEANO`.
 
     Args:
-        dim: 2 or 3 (4 states each), and on up to `MOST_DIM`.
+        dim: 2 or 3 (4 states each), up to `MOST_DIM`.
 
     Returns:
         A continuous curve of base 3 from the origin's corner to the opposite one; axis 0 runs fastest.

@@ -1,13 +1,13 @@
-"""How well an order keeps neighbours together: five measures of any `Ordering`.
+"""Locality of an order: five measures of any `Ordering`.
 
 Contract. Positions are 0 .. size - 1 along the order, without gaps, and lengths are counted in cells. A
-measure looks at everything (`exact`) in boxes up to `PAIR_CELLS` cells where its work grows as size**2, up to
-`LISTED_CELLS` where it grows as size; above, or where `samples` is given, it draws that many at random, with
-replacement (`SAMPLES` where no number is given), and says how far the mean may be off. `seed` fixes the draw.
+measure is exact in boxes up to `PAIR_CELLS` cells if its work grows as size**2, and up to `LISTED_CELLS` if
+it grows as size. Above, or if `samples` is given, it draws that many at random, with replacement (`SAMPLES`
+by default), and estimates the standard error of the mean. `seed` fixes the draw.
 
-A sampled measure asks single cells for their rank or ranks for their cell, so it needs an ordering whose
-ranks have no gaps (`is_dense`) or a box of at most `LISTED_CELLS` cells, which it lists. A box with nothing
-to look at, as a single cell has no pair, has the mean and the worst NaN.
+A sampled measure computes ranks of single cells or cells of single ranks, so it needs an ordering without
+gaps (`is_dense`) or a box of at most `LISTED_CELLS` cells, which it lists. In a box without anything to
+measure, such as a single cell without a pair, the mean and the worst are NaN.
 """
 
 from sfc.locality.measure import LISTED_CELLS, PAIR_CELLS, SAMPLES, Measure

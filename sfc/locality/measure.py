@@ -1,4 +1,4 @@
-"""What a measure returns, what it may draw, and how it asks an ordering for single cells."""
+"""Result of a locality measure, random draws, and look-up of single cells in an ordering."""
 
 import math
 from collections.abc import Callable
@@ -11,20 +11,20 @@ from sfc.orderings.ordering import Ordering
 
 PAIR_CELLS = 2**14  # exact measures of all pairs: about 10**8 of them
 LISTED_CELLS = 2**24  # largest box whose cells are listed
-SAMPLES = 2**16  # drawn where no number is given
-WORDS = 4  # of 64 bits that a sample takes for each axis, at least
+SAMPLES = 2**16  # drawn by default
+WORDS = 4  # of 64 bits per sample and axis, at least
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure found.
+    """Result of a locality measure.
 
     Attributes:
-        mean: over all that the measure looks at; estimated without bias where sampled.
-        worst: the largest found: a lower bound where sampled.
-        error: standard error of `mean`: 0 where exact, NaN from a single sample.
-        exact: whether everything was looked at.
-        samples: number of pairs, sections, windows or edges looked at.
+        mean: over all pairs, sections, windows or edges; if sampled, an estimate without bias.
+        worst: the largest value; if sampled, a lower bound.
+        error: standard error of `mean`: 0 if exact, NaN from a single sample.
+        exact: whether all were measured.
+        samples: number of pairs, sections, windows or edges measured.
     """
 
     mean: float
@@ -37,12 +37,14 @@ class Measure:
 def draws_for(
     ordering: Ordering, samples: int | None, seed: int, limit: int
 ) -> tuple[int, np.random.Generator]:
-    """How many to draw, 0 to look at everything, as always in a box of one cell; and the generator.
+    """Choose the number of draws, and make the random generator.
+
+    Returns:
+        The number, 0 to measure all (always in a box of one cell); and the generator.
 
     Raises:
         TypeError: no ordering, or samples or a seed that are no integer.
-        ValueError: samples below 1 or of more bytes than memory holds, a negative seed, or a box of more
-            cells than can be drawn from.
+        ValueError: samples below 1 or too many for memory, a negative seed, or a box of 2**63 cells or more.
     """
     checks.instance(
         "ordering", ordering, Ordering, "an sfc.Ordering", "make one with sfc.ordering(order, shape)"
@@ -64,19 +66,19 @@ def draws_for(
 
 
 def exact_measure(totals: np.ndarray, largest: np.ndarray, count: int) -> Measure:
-    """From sums and largest values of parts of all `count` values; NaN where there is none."""
+    """Make an exact measure from sums and largest values of parts of all values; NaN without values."""
     if not count:
         return Measure(math.nan, math.nan, 0.0, True, 0)
     return Measure(float(totals.sum() / count), float(largest.max()), 0.0, True, count)
 
 
 def estimate(values: np.ndarray) -> tuple[float, float]:
-    """Mean of independent values and its standard error, NaN of a single one."""
+    """Compute the mean of independent values and its standard error, NaN for a single value."""
     error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()), float(error)
 
 
-def _refuse_gaps(ordering: Ordering) -> None:
+def _require_listable(ordering: Ordering) -> None:
     if ordering.size > LISTED_CELLS:
         raise ValueError(
             f"the ranks of {ordering!r} have gaps; allowed in a sampled measure: none, or a box of up "
@@ -85,17 +87,17 @@ def _refuse_gaps(ordering: Ordering) -> None:
 
 
 def cells_at(ordering: Ordering) -> Callable[[np.ndarray], np.ndarray]:
-    """(n,) positions -> (n, dim) cells."""
+    """Return the function (n,) positions -> (n, dim) cells."""
     if ordering.is_dense:
         return ordering.cells
-    _refuse_gaps(ordering)
+    _require_listable(ordering)
     return ordering.traversal().__getitem__
 
 
 def position_of(ordering: Ordering) -> Callable[[np.ndarray], np.ndarray]:
-    """(n, dim) cells -> (n,) int64 positions."""
+    """Return the function (n, dim) cells -> (n,) int64 positions."""
     if ordering.is_dense:
         return lambda cells: ordering.rank(cells).astype(np.int64)
-    _refuse_gaps(ordering)
+    _require_listable(ordering)
     table = ordering.dense_ranks().astype(np.int64).reshape(ordering.shape, order="F")
     return lambda cells: table[tuple(cells.T)]

@@ -1,4 +1,4 @@
-"""Measures of neighbourhoods in space: how far along an order they are spread."""
+"""Measures of neighbourhoods in space: their spread along an order."""
 
 import math
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from sfc.orderings.ordering import Ordering
 
 @dataclass(frozen=True)
 class Clusters(Measure):
-    """A `Measure` of windows.
+    """Result of `clusters`: a `Measure` with the distribution over windows.
 
     Attributes:
-        counts: (worst + 1,) int64; windows looked at that have 0, 1, ... clusters.
+        counts: (worst + 1,) int64; number of measured windows with 0, 1, ... clusters.
     """
 
     counts: np.ndarray = field(compare=False)
@@ -32,16 +32,16 @@ class Clusters(Measure):
 
 @dataclass(frozen=True)
 class Partition:
-    """Faces cut by pieces of an order.
+    """Result of `partition_cut`: the faces between the pieces of an order.
 
     Attributes:
-        cut: pairs of face-adjacent cells in different pieces; estimated where sampled.
+        cut: pairs of face-adjacent cells in different pieces; estimated if sampled.
         share: `cut` over all pairs of face-adjacent cells.
         surface: mean faces of a piece towards others, over the faces of a cube of its volume.
-        error: standard error of `share`, 0 where exact; one cut and one uncut pair added to a sample keep it
-            above 0 where none is found.
-        exact: whether every pair was looked at.
-        samples: pairs looked at.
+        error: standard error of `share`, 0 if exact; one cut and one uncut pair are added to a sample, so
+            that it is above 0 even if no cut pair was drawn.
+        exact: whether every pair was measured.
+        samples: pairs measured.
     """
 
     cut: int
@@ -53,9 +53,9 @@ class Partition:
 
 
 def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: int = 0) -> Clusters:
-    """In how many runs along the order the cells of a window lie: what a range query has to seek.
+    """Count the runs along the order in which the cells of a window lie: the seeks of a range query.
 
-    A cluster is a maximal run of consecutive positions whose cells are all in the window; every place of the
+    A cluster is a maximal run of consecutive positions with all cells in the window; every place of the
     window inside the box counts once. All are counted in O(size * 2**dim): a window has as many clusters as
     cells, less one for each step of the order with both ends in it.
 
@@ -71,7 +71,7 @@ def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: in
     Raises:
         TypeError: no ordering, or a window, samples or a seed that are no integers.
         ValueError: a window that is empty, larger than the box or, sampled, too large to list; bad samples; a
-            sampled ordering with gaps that is too large to list; more places than memory holds.
+            sampled ordering with gaps that is too large to list; more places than fit in memory.
 
     Moon, Jagadish, Faloutsos and Saltz, IEEE Trans. Knowledge and Data Engineering 13 (2001) 124.
     """
@@ -81,7 +81,7 @@ def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: in
     volume = math.prod(sides.tolist())
     if draws and volume > LISTED_CELLS:
         raise ValueError(
-            f"window {window!r} of {volume} cells; allowed: up to {LISTED_CELLS} where windows are sampled; "
+            f"window {window!r} of {volume} cells; allowed: up to {LISTED_CELLS} if windows are sampled; "
             f"take a smaller one"
         )
     if draws:
@@ -102,10 +102,10 @@ def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: in
 
 
 def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 0) -> Measure:
-    """How far apart along the order cells lie that are neighbours in space.
+    """Measure the distance along the order between cells that are neighbours in space.
 
     For face-adjacent cells a and b: |position of a - position of b|. The mean is over all such pairs. Along a
-    curve few long ones make it up: a sample of fewer pairs than a side has cells may miss them, and then
+    curve a few long ones dominate it: a sample of fewer pairs than a side has cells may miss them, and then
     `error` is too small as well.
 
     Args:
@@ -120,8 +120,8 @@ def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 
         TypeError: no ordering, or samples or a seed that are no integer.
         ValueError: bad samples, or a sampled ordering with gaps that is too large to list.
 
-    Mitchison and Durbin, SIAM J. Algebraic and Discrete Methods 7 (1986) 571, who ask for the order of least
-    mean; its largest is the bandwidth of the grid under this order.
+    Mitchison and Durbin, SIAM J. Algebraic and Discrete Methods 7 (1986) 571, on the order of least mean. The
+    largest value is the bandwidth of the grid under this order.
     """
     draws, rng = draws_for(ordering, samples, seed, LISTED_CELLS)
     pairs = _neighbours(ordering, draws, rng)
@@ -134,12 +134,12 @@ def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 
 
 
 def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None, seed: int = 0) -> Partition:
-    """How much the order's consecutive pieces have to exchange with each other.
+    """Measure the faces between consecutive pieces of the order, which is what pieces exchange.
 
-    The order is cut in `pieces` runs whose sizes differ by one cell at most. `cut` counts the pairs of
+    The order is cut into `pieces` runs with sizes that differ by one cell at most. `cut` counts the pairs of
     face-adjacent cells in different pieces. `surface` is the mean number of faces of a piece towards others,
     2 cut / pieces, over the faces of a cube of its volume, 2 dim (size / pieces)**((dim - 1) / dim): about 1
-    for many cubes, less for few, whose faces on the wall of the box do not count.
+    for many cubes, less for few, because faces on the wall of the box do not count.
 
     Args:
         ordering: of a box.
@@ -195,7 +195,7 @@ def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _draw_windows(ordering: Ordering, sides, places, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Clusters in windows at random places: (draws,) int64."""
+    """Count the clusters in windows at random places: (draws,) int64."""
     position = position_of(ordering)
     inside = np.stack([axis.ravel() for axis in np.indices(tuple(sides))], axis=1)
     corners = rng.integers(places, size=(draws, ordering.dim))
@@ -209,14 +209,14 @@ def _draw_windows(ordering: Ordering, sides, places, draws: int, rng: np.random.
 
 
 def _edges(shape: tuple[int, ...]) -> list[int]:
-    """Number of pairs of face-adjacent cells along each axis."""
+    """Count the pairs of face-adjacent cells along each axis."""
     return [math.prod(shape) // side * (side - 1) for side in shape]
 
 
 def _neighbours(
     ordering: Ordering, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions of the two cells of face-adjacent pairs: all, axis by axis, or one set of random ones."""
+    """Iterate over positions of face-adjacent pairs: all, axis by axis, or one set of random ones."""
     if draws:
         edges = _edges(ordering.shape)
         axes = rng.choice(ordering.dim, draws, p=np.array(edges, float) / sum(edges))
@@ -233,7 +233,7 @@ def _neighbours(
 
 @kernel
 def _add_steps(cells, sides, places, strides, joined):
-    """Add to a difference array, for each step, one in every place of the window that has both its ends."""
+    """Add one to a difference array for each step and each place of the window that contains both ends."""
     n, dim = cells.shape
     bounds = np.empty((dim, 2), np.int64)
     for i in range(n - 1):

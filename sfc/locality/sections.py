@@ -1,4 +1,4 @@
-"""Measures of the sections of an order: how far in space a stretch of it reaches."""
+"""Measures of sections of an order: their extent in space."""
 
 import math
 
@@ -20,11 +20,11 @@ from sfc.orderings.ordering import Ordering
 
 
 def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None, seed: int = 0) -> Measure:
-    """How far apart in space cells lie that are near along the order.
+    """Measure the distance in space between cells that are near along the order.
 
     For positions i < j of cells c: |c_j - c_i|**dim / (j - i). `worst` is the worst-case dilation (WL). The
-    mean is over all pairs alike; half of a sample leans to small lags, where a bad order has its worst pairs,
-    and is weighted for it.
+    mean is over all pairs with equal weight. Half of a sample is drawn with a preference for small lags,
+    where a bad order has its worst pairs, and is weighted for it.
 
     Args:
         ordering: of a box.
@@ -60,7 +60,7 @@ def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None,
 
 
 def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 0) -> Measure:
-    """How much larger than a section of the order the box around it is.
+    """Measure the volume of the bounding box of a section of the order over that of the section.
 
     For positions i < j: volume of the bounding box of cells i .. j over their number, j - i + 1. `worst` is
     the worst-case bounding-box volume (WBV; area, WBA, in 2D). The mean is over all sections of two cells or
@@ -100,9 +100,9 @@ def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 
 
 
 def _draw_pairs(size: int, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions first < last, and weights that make a mean that of pairs drawn alike.
+    """Draw positions first < last, and weights for the mean over uniform pairs.
 
-    One half is drawn alike, which bounds the weight by 2, the other with log-uniform lag: the balance
+    One half is drawn uniformly, which bounds the weight by 2, the other with log-uniform lag: the balance
     heuristic of Veach and Guibas, SIGGRAPH (1995) 419.
     """
     one, other = rng.integers(size, size=draws), rng.integers(size - 1, size=draws)
@@ -110,14 +110,14 @@ def _draw_pairs(size: int, draws: int, rng: np.random.Generator) -> tuple[np.nda
     short = np.minimum(float(size) ** rng.random(draws), size - 1).astype(np.int64)
     lag = np.where(rng.random(draws) < 0.5, np.abs(one - other), short)
     first = rng.integers(size - lag)
-    alike = (size - lag) / float(math.comb(size, 2))
-    leaning = np.log1p(1 / lag) / math.log(size)
-    return first, first + lag, 2 * alike / (alike + leaning)
+    uniform = (size - lag) / float(math.comb(size, 2))
+    short_lag = np.log1p(1 / lag) / math.log(size)
+    return first, first + lag, 2 * uniform / (uniform + short_lag)
 
 
 @kernel
 def _dilation(a, i, b, j, lag, norm):
-    """|b[j] - a[i]|**dim / lag in norm 1, 2 or 0 (largest)."""
+    """Compute |b[j] - a[i]|**dim / lag in norm 1, 2 or 0 (largest)."""
     dim = a.shape[1]
     square = total = largest = 0.0
     for k in range(dim):
@@ -144,12 +144,12 @@ def _dilations(first, last, lag, norm):
 
 @kernel(parallel=True)
 def _all_dilations(cells, norm):
-    """Sum and largest over the later positions, for each position."""
+    """Compute the sum and the largest value over the later positions, for each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
     for i in numba.prange((n + 1) // 2):
         long = np.int64(i)
-        for at in (long, n - 1 - long):  # a long row with a short one, so that threads share alike
+        for at in (long, n - 1 - long):  # a long row with a short one, so that threads have equal work
             totals[at], largest[at] = _dilations_from(cells, at, norm)
     return totals, largest
 
@@ -166,7 +166,7 @@ def _dilations_from(cells, i, norm):
 
 @kernel(parallel=True)
 def _all_boxes(cells):
-    """Sum and largest over the sections from each position, for each position."""
+    """Compute the sum and the largest value over the sections from each position."""
     n = len(cells)
     totals, largest = np.empty(n), np.empty(n)
     for i in numba.prange((n + 1) // 2):
@@ -193,7 +193,7 @@ def _boxes_from(cells, i):
 
 @kernel(parallel=True)
 def _boxes(cells, low, high, width, first, last):
-    """Box over section for the sections first .. last, given the extremes of each `width` positions."""
+    """Compute box over section for sections first .. last, from the extremes of each `width` positions."""
     values = np.empty(len(first))
     for i in numba.prange(len(first)):
         values[i] = _box(cells, low, high, width, first[i], last[i])

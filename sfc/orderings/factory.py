@@ -9,14 +9,14 @@ from sfc.automaton.curve import Curve
 from sfc.orderings.ordering import Ordering, checked_shape
 from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings
 
-SPARSE = 8  # a covering's box of more than so many times the cells is not walked: the cells are sorted
+SPARSE = 8  # above this ratio of the covering box's cells to the box's, the cells are sorted by rank instead
 
 
 def ordering(order: str | Curve, shape, **options) -> Ordering:
-    """An ordering of a box.
+    """Make an ordering of a box.
 
     Args:
-        order: one of `orderings(dim)`, or a curve of your own.
+        order: one of `orderings(dim)`, or a `Curve`.
         shape: cells along each axis, each at least 1.
         options: `seed` for `random`, `tile` for `tiled`; those of `sfc.curve` for a curve by name.
 
@@ -26,7 +26,7 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
     Raises:
         TypeError: an order that is neither a name nor a curve, or a shape or an option of another class.
         ValueError: an unknown name (lists those known), a bad shape, one that the ordering cannot fill, an
-            option the ordering does not take, or a box whose embedding cube needs more than 64 bits.
+            option that the ordering does not take, or a box with an embedding cube of more than 64 bits.
     """
     shape = checked_shape(shape)
     if not isinstance(order, (str, Curve)):
@@ -49,14 +49,14 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
                 f"box {shape}: {math.prod(shape)} cells; allowed: less than 2**63; take a smaller box"
             )
         made = Ordering(order, shape, *factory(shape, **options))
-        made.again = partial(ordering, order, shape, **options)
+        made.remake = partial(ordering, order, shape, **options)
         return made
     if isinstance(order, str):
         order = curve(order, len(shape), **options)
     elif options:
         raise ValueError(
-            f"curve {order.name!r} does not take {sorted(options)}; allowed: none with a curve that is made "
-            f"already; give them to what makes it"
+            f"curve {order.name!r} does not take {sorted(options)}; allowed: none with a `Curve`; "
+            f"give them to the function that makes it"
         )
     if order.dim != len(shape):
         raise ValueError(
@@ -67,10 +67,9 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
 
 
 def covering(order: str | Curve, shape, **options) -> Ordering:
-    """An ordering of any box, also of one that the order cannot fill.
+    """Make an ordering of any box, also of one that the order cannot fill.
 
-    Such a box is ranked as part of the smallest one around it that the order can fill; the ranks then have
-    gaps.
+    Such a box is ranked as part of the smallest larger box that the order can fill; the ranks then have gaps.
 
     Args:
         order: as for `ordering`.
@@ -78,11 +77,11 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
         options: as for `ordering`.
 
     Returns:
-        The ordering; that of `ordering` where it fills the shape.
+        The ordering; that of `ordering` if it fills the shape.
 
     Raises:
         TypeError: as `ordering`.
-        ValueError: as `ordering`, but for the shape it cannot fill.
+        ValueError: as `ordering`, except for a shape that the order cannot fill.
     """
     shape = checked_shape(shape)
     entry = ORDERINGS.get(order) if isinstance(order, str) else None

@@ -1,13 +1,13 @@
-"""A Hilbert-like path through any box in 2D and 3D, by unit steps only.
+"""Hilbert-like path through any box in 2D and 3D, by unit steps only.
 
-In the manner of gilbert (J. Cerveny, 2018): a box with a direction is cut into two, three or five boxes with
-directions of their own, halving its sides. Here the cuts are chosen by parity, so that no step is ever
-diagonal. A path by unit steps from a corner of an a x b x c box to the next corner along a exists if a is
-even, or if all sides are odd: a unit step changes the parity of x + y + z. Every cut below leaves boxes of
-that kind. On a square of 2**k cells the path is Hilbert's.
+After gilbert (J. Cerveny, 2018): a box with a direction is cut into two, three or five boxes, each with a
+direction, which halves its sides. Here the cuts are chosen by parity, so that no step is diagonal. A path by
+unit steps from a corner of an a x b x c box to the next corner along a exists if a is even, or if all sides
+are odd: a unit step changes the parity of x + y + z. Every cut below gives boxes of that kind. On a square of
+2**k cells the path is Hilbert's.
 
-How a box is cut depends on its sides only, and few different sides occur. So the cuts are tabulated, as are
-the paths through the smallest boxes, and a cell is found by a look-up for each cut around it.
+The cut of a box depends on its sides only, and few different sides occur. So the cuts are tabulated, as are
+the paths through the smallest boxes, and a cell is found by one look-up for each cut that contains it.
 """
 
 import itertools
@@ -21,21 +21,22 @@ import numpy as np
 from sfc.compile import kernel
 from sfc.registry import Scan
 
-LEAF = 512  # cells; the path through a box of no more is tabulated
+LEAF = 512  # cells; the path through a box of up to so many is tabulated
 _FIELD = 10  # bits of a coordinate in such a box
 _PIECES = 5
-_BLOCK = 2**12  # ranks whose cells one thread finds one after another
+_BLOCK = 2**12  # ranks for which one thread computes the cells in turn
 _DEEPEST = 160  # cuts around a cell, at most: of 2**63 cells, each leaves no more than three quarters
 Sides = tuple[int, int, int]
 
 
 class Piece(NamedTuple):
-    """A box cut out of another.
+    """Part of a box, with the direction of its path.
 
     Attributes:
         start: the corner where its path starts.
-        axes: 1, 2 or 3 and sign; the axes of the box around it that its own lie along.
-        sides: cells along its own axes.
+        axes: 1, 2 or 3 with a sign; for each axis of the piece, the axis of the outer box along which it
+            lies.
+        sides: cells along the axes of the piece.
     """
 
     start: Sides
@@ -43,7 +44,7 @@ class Piece(NamedTuple):
     sides: Sides
 
     def corners(self) -> tuple[list[int], list[int]]:
-        """Its least cell, and the first past it along each axis, in the box around it."""
+        """Return the least cell of the piece and the first past it along each axis, in the outer box."""
         low, high = [0] * 3, [0] * 3
         for axis, side in zip(self.axes, self.sides, strict=True):
             k = abs(axis) - 1
@@ -52,7 +53,7 @@ class Piece(NamedTuple):
         return low, high
 
     def turn(self) -> int:
-        """Its axes as `_turned` reads them, above them those of the box around it along its own."""
+        """Encode the axes for `_turned`: those of the piece in the low bits, the inverse above them."""
         code = 0
         for k, axis in enumerate(self.axes):
             j, back = abs(axis) - 1, int(axis < 0)
@@ -61,12 +62,13 @@ class Piece(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """All boxes that occur: first those that are cut, numbered from 0, then the leaves.
+    """Tables of all boxes that occur: first those that are cut, numbered from 0, then the leaves.
 
     Attributes:
         cut: (boxes, 3) int64; where the box is cut across each axis.
-        octant: (boxes, 8) uint8; the piece on either side of each cut.
-        before: (boxes, 5) int64; cells in the pieces before each, past all where there is no such piece.
+        octant: (boxes, 8) uint8; the piece on the given side of each cut.
+        before: (boxes, 5) int64; cells in the pieces before each; the largest int64 if there is no such
+            piece.
         piece: (boxes, 5, 5) int64; number of the box, turn, and start along the three axes.
         leaf: (leaves, 4) int64; its first entry below, steps there along its second and third axis, cells.
         leaf_rank: uint16; rank of each cell of each leaf.
@@ -83,7 +85,7 @@ class Tables(NamedTuple):
 
 
 def gilbert(shape: tuple[int, ...]) -> Scan:
-    """The path through a box of 2 or 3 axes.
+    """Build the path through a box of 2 or 3 axes.
 
     Args:
         shape: cells along each axis.
@@ -110,7 +112,7 @@ def gilbert(shape: tuple[int, ...]) -> Scan:
 
 
 def _major_first(sides: tuple[int, ...]) -> list[int]:
-    """The axes, that of the path's direction first: the longest, unless it is odd and another is even."""
+    """Sort the axes, the path's direction first: the longest, unless it is odd and another is even."""
     order = sorted(range(3), key=lambda axis: -sides[axis])
     even = [axis for axis in order if sides[axis] % 2 == 0]
     if sides[order[0]] % 2 == 0 or not even:
@@ -121,7 +123,7 @@ def _major_first(sides: tuple[int, ...]) -> list[int]:
 
 
 def _even_near(x: int) -> int:
-    """An even number near x, at least 2."""
+    """Return an even number near x, at least 2."""
     return max(2, 2 * ((x + 1) // 2))
 
 
@@ -182,7 +184,7 @@ def _pieces(a: int, b: int, c: int) -> list[Piece]:
 
 @lru_cache(2**12)
 def _path(sides: Sides) -> np.ndarray:
-    """Every cell of a small box in order: (cells, 3) int64."""
+    """List every cell of a small box in order: (cells, 3) int64."""
     if sides[1] == sides[2] == 1:
         return np.arange(sides[0])[:, None] * np.array([1, 0, 0])
     parts = []
@@ -195,7 +197,7 @@ def _path(sides: Sides) -> np.ndarray:
 
 
 def _boxes(whole: Sides) -> tuple[list[Sides], list[Sides]]:
-    """The sides of every box that occurs: of those that are cut, and of the leaves."""
+    """Find the sides of every box that occurs: of those that are cut, and of the leaves."""
     cut, leaves, pending, seen = [], [], [whole], {whole}
     while pending:
         box = pending.pop()
@@ -244,7 +246,7 @@ def _leaf_tables(leaves: list[Sides]) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 @kernel
 def _turned(turn, x, y, z):
-    """Coordinates along other axes: two bits each choose from these three, then one each the sign."""
+    """Permute and negate coordinates: two bits for each axis, then one sign bit for each."""
     first, second, third = np.int64(0), np.int64(1), np.int64(2)  # one type, where literals would be three
     return _along(turn, first, x, y, z), _along(turn, second, x, y, z), _along(turn, third, x, y, z)
 
@@ -291,7 +293,10 @@ def _cells(ranks, axes, tables, cells):
 
 @kernel
 def _cells_of(ranks, begin, end, axes, tables, cells):
-    """Down to the leaf of each rank, unless it is that of the last, and back up through the cuts."""
+    """Compute the cells of ranks begin .. end - 1.
+
+    Descends to the leaf of a rank, unless the previous rank has the same leaf, and ascends through the cuts.
+    """
     boxes, pieces = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64)
     depth, first, past, start = 0, 0, 0, 0  # ranks first .. past - 1 are in the present leaf
     for i in range(begin, end):

@@ -1,8 +1,8 @@
-"""An ordering ranks the cells of a box, whatever makes it: a scan, a path that fits the box, or a curve.
+"""Class `Ordering`: a total order of the cells of a box, by a scan, a path that fits the box, or a curve.
 
 Contract. `rank` is unique per cell and increases along the order. An order that fills its box is dense: its
-ranks are 0 .. cells - 1 and `cells` inverts them. A curve is embedded in the smallest cube of its own that
-holds the box, so its ranks have gaps, unless the box is that cube; `dense_ranks` closes them.
+ranks are 0 .. cells - 1 and `cells` inverts them. A curve orders the smallest of its cubes that contains the
+box, so its ranks have gaps, unless the box is that cube; `dense_ranks` removes them.
 """
 
 import math
@@ -21,27 +21,29 @@ MOST_AXES = 64  # of an array of numpy
 
 
 class Ordering:
-    """A total order of the cells of a box.
+    """Total order of the cells of a box.
 
     Args:
-        name: what to call it in tables and figures.
+        name: its name in tables and figures.
         shape: cells along each axis.
         rank: (n, dim) int64 cells inside the box -> (n,) uint64, unique per cell.
-        cells: (n,) int64 ranks -> (n, dim) int64 cells, where the ranks have no gaps; else None.
-        curve: the curve whose indices the ranks are and its order, (Curve, int), where there is one.
-        around: the ordering of a larger box by which this one is ranked, where it is worth walking.
+        cells: (n,) int64 ranks -> (n, dim) int64 cells, if the ranks have no gaps; else None.
+        curve: (Curve, order) if the ranks are the indices of a curve; else None.
+        around: the ordering of a larger box that ranks this one, if the box is to be listed by filtering the
+            larger one; else None, and the cells are sorted by rank.
 
     Attributes:
         size: number of cells, prod(shape).
         dim: number of axes.
         is_dense: whether the ranks are 0 .. size - 1.
-        again: makes an equal one, for pickling where `rank` and `cells` cannot be; else None.
+        remake: function that makes an equal ordering, for pickling if `rank` and `cells` cannot be pickled;
+            else None.
 
     Raises:
         TypeError: a name, shape, function, curve or ordering of another class.
-        ValueError: a shape that is none, or a curve or a larger box that does not hold this one.
+        ValueError: a bad shape, or a curve or a larger box that does not contain this one.
 
-    One made by `ordering` or `covering` can be pickled; another where `rank` and `cells` can.
+    An ordering made by `ordering` or `covering` can be pickled; another if `rank` and `cells` can.
     """
 
     def __init__(
@@ -66,18 +68,18 @@ class Ordering:
         self.dim, self.size, self.is_dense = len(self.shape), math.prod(self.shape), cells is not None
         self._sides = tuple(np.uint64(side) for side in self.shape)
         self._is_cube = self.curve is not None and set(self.shape) == {self.curve[0].side(self.curve[1])}
-        self.again: Callable[[], Ordering] | None = None
+        self.remake: Callable[[], Ordering] | None = None
 
     def __reduce__(self):
-        if self.again is not None:
-            return self.again, ()
+        if self.remake is not None:
+            return self.remake, ()
         return Ordering, (self.name, self.shape, self._key, self._cells, self.curve, self._around)
 
     def __repr__(self) -> str:
         return f"<Ordering {self.name} of {' x '.join(map(str, self.shape))} cells>"
 
     def rank(self, cells) -> np.ndarray:
-        """Rank of each cell.
+        """Compute the rank of each cell.
 
         Args:
             cells: (n, dim) integers, 0 <= cell < shape.
@@ -91,7 +93,7 @@ class Ordering:
         """
         cells = cells_of(cells, self.shape)
         words = as_words(cells)
-        if self._is_cube:  # whose walk finds a cell outside by itself
+        if self._is_cube:  # `encode_words` also finds the cells outside
             curve, order = self.curve
             ranks, bad = curve.encode_words(words, order)
         else:
@@ -105,7 +107,7 @@ class Ordering:
         return ranks
 
     def cells(self, ranks) -> np.ndarray:
-        """Cell of each rank; the inverse of `rank` where that has no gaps.
+        """Compute the cell of each rank; the inverse of `rank`, for an ordering without gaps.
 
         Args:
             ranks: (n,) integers, 0 <= rank < size.
@@ -115,7 +117,7 @@ class Ordering:
 
         Raises:
             TypeError: ranks that make no array.
-            ValueError: an order whose ranks have gaps, a wrong shape or dtype, or a rank past the end.
+            ValueError: an order with gaps in its ranks, a wrong shape or dtype, or a rank past the end.
         """
         if self._cells is None and self.size >= 2**63:
             raise ValueError(
@@ -138,10 +140,10 @@ class Ordering:
         return self._cells(words.view(np.int64))
 
     def traversal(self) -> np.ndarray:
-        """Every cell of the box once, in order: (size, dim) int64.
+        """List every cell of the box, in order: (size, dim) int64.
 
         Raises:
-            ValueError: more cells than memory holds.
+            ValueError: more cells than fit in memory.
         """
         checks.room(
             f"traversal of {self!r}, {self.size} cells", 8 * self.dim * self.size, "stream them with `chunks`"
@@ -153,10 +155,10 @@ class Ordering:
         return cells
 
     def chunks(self, length: int = CHUNK) -> Iterator[np.ndarray]:
-        """The traversal in pieces, for boxes that do not fit in memory.
+        """Iterate over the traversal in pieces, for boxes that do not fit in memory.
 
-        A piece at a time is held. Two kinds of orderings hold the ranks of all cells instead, to sort them:
-        one's own without `cells`, and a `covering` by a much larger box.
+        One piece at a time is in memory. Two kinds of orderings store the ranks of all cells instead, to sort
+        them: a user's ordering without `cells`, and a `covering` by a much larger box.
 
         Args:
             length: cells per piece, at most.
@@ -166,7 +168,7 @@ class Ordering:
 
         Raises:
             TypeError: a length that is no integer.
-            ValueError: one below 1, or a piece of more bytes than memory holds.
+            ValueError: a length below 1, or a piece that does not fit in memory.
         """
         length = min(checks.integer("length", length, 1, unit="cells"), self.size)
         checks.room(f"a piece of {length} cells", 8 * self.dim * length, "take shorter pieces")
@@ -189,7 +191,7 @@ class Ordering:
                 yield self._numbered(numbers[start : start + length])
 
     def dense_ranks(self) -> np.ndarray:
-        """Rank of every cell without gaps, addressed by its row-major number (axis 0 fastest).
+        """Rank every cell without gaps, addressed by its row-major number (axis 0 fastest).
 
         Returns:
             (size,) uint32, a permutation of 0 .. size - 1.
@@ -212,10 +214,10 @@ class Ordering:
         return dense
 
     def ranks(self) -> np.ndarray:
-        """Rank of every cell, gaps and all, addressed by its row-major number: (size,) uint64.
+        """Rank every cell, addressed by its row-major number: (size,) uint64, with the gaps that `rank` has.
 
         Raises:
-            ValueError: more cells than memory holds.
+            ValueError: more cells than fit in memory.
         """
         checks.room(
             f"ranks of {self!r}, {self.size} cells", 8 * self.size, "rank the cells you need with `rank`"
@@ -231,7 +233,7 @@ class Ordering:
 
 
 def checked_shape(shape: object) -> tuple[int, ...]:
-    """The shape of a box as Python's integers.
+    """Check the shape of a box; return it as Python integers.
 
     Raises:
         TypeError: no sequence of integers.
@@ -244,7 +246,7 @@ def checked_shape(shape: object) -> tuple[int, ...]:
 
 
 def _cube_around(shape: tuple[int, ...], curve: object) -> tuple[Curve, int]:
-    """A curve and its order, whose cube must hold a box."""
+    """Check that the cube of a (curve, order) pair contains a box; return the pair."""
     allowed = "None, or a pair of an sfc.Curve and its order"
     if not isinstance(curve, tuple) or len(curve) != 2:
         raise checks.refuse_class("curve", curve, allowed)

@@ -1,10 +1,10 @@
-"""The Hilbert pancake: a flat path over square blocks whose every block is a Hilbert cube.
+"""Hilbert pancake: a 2D path over square blocks, with a Hilbert curve of a cube in each block.
 
-The thesis's curve for a shallow box (seed 003, chapter 4 and its figure 4.6). The path over the blocks is
-gilbert's, which is Hilbert's on a square of 2**k blocks. Each cube is turned so that it starts beside the
-end of the one before and ends on the side of the one after: a Hilbert cube ends in a corner that differs from
-its first along one axis, so to leave through a side that the first corner does not lie on, it must be that
-axis; from one that it does lie on, any other.
+The curve of the thesis for a shallow box [thesis, chapter 4 and figure 4.6]. The path over the blocks is that
+of `gilbert`, which is Hilbert's on a square of 2**k blocks. Each cube is turned so that it starts adjacent to
+the end of the previous cube and ends on the side of the next one. A Hilbert cube ends in a corner that
+differs from its first corner along one axis. To leave through a side that does not contain the first corner,
+this must be the axis of that side; for a side that contains it, any other axis.
 """
 
 import numba
@@ -16,18 +16,18 @@ from sfc.registry import ORDERINGS, Scan, curve
 
 CUBE = "hilbert"  # the curve within a block
 PATH = "gilbert"  # the ordering of the blocks
-MAX_BLOCKS = 2**28  # 13 bytes are held for each
+MAX_BLOCKS = 2**28  # at 13 bytes each
 _CHUNK = 2**20
 
 
 def covering(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The smallest shape a pancake fills that holds a box: height 2**j, and a base of whole cubes."""
+    """Return the smallest shape around a box that a pancake fills: height 2**j, and a base of whole cubes."""
     height = 1 << (shape[2] - 1).bit_length()
     return (*(-(-side // height) * height for side in shape[:2]), height)
 
 
 def pancake(shape: tuple[int, ...]) -> Scan:
-    """The pancake in an n x m x h box.
+    """Build the pancake of an n x m x h box.
 
     Args:
         shape: n, m, h with h = 2**j, and n and m multiples of h.
@@ -36,7 +36,8 @@ def pancake(shape: tuple[int, ...]) -> Scan:
         Rank of cells and cells of ranks; unit steps throughout.
 
     Raises:
-        ValueError: a shape it cannot fill, naming the next that it can; or too many blocks to tabulate.
+        ValueError: a shape that it cannot fill (the message names the next one that it can), or too many
+            blocks to tabulate.
     """
     if covering(shape) != shape:
         raise ValueError(
@@ -49,7 +50,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
     if across[0] * across[1] > MAX_BLOCKS:
         raise ValueError(
             f"pancake of {shape} cells: {across[0] * across[1]} blocks; allowed: up to {MAX_BLOCKS}, because "
-            f"a table of them is held in memory; take a smaller or higher box, or gilbert"
+            f"a table of them is stored in memory; take a smaller or higher box, or gilbert"
         )
     checks.room(f"pancake of {shape} cells", 13 * across[0] * across[1], "take a smaller or higher box")
     cube = curve(CUBE, 3)
@@ -71,21 +72,21 @@ def pancake(shape: tuple[int, ...]) -> Scan:
 
 
 def _exit_axis(cube) -> int:
-    """The axis along which a curve's last cell lies across from its first."""
+    """Return the axis along which the last cell of a curve is opposite its first."""
     return int(np.flatnonzero(cube.traversal(1)[-1])[0])
 
 
 def _blocks(across: tuple[int, int], exit_axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The path over the blocks, and how each block's cube is turned.
+    """Compute the path over the blocks, and the orientation of each block's cube.
 
     Args:
         across: blocks along each axis.
-        exit_axis: axis of the cube as it stands along which it ends across from its start.
+        exit_axis: axis of the unturned cube along which its end is opposite its start.
 
     Returns:
         path: (blocks, 2) int32, the blocks in order.
-        number: `across` int32, back from a block to its place in that order.
-        turns: (blocks,) uint8, as `_turned` says.
+        number: `across` int32, the place of each block in that order.
+        turns: (blocks,) uint8, as `_turned` returns.
     """
     count = across[0] * across[1]
     over = ORDERINGS[PATH].build(across)
@@ -99,29 +100,31 @@ def _blocks(across: tuple[int, int], exit_axis: int) -> tuple[np.ndarray, np.nda
 
 @kernel
 def _turned(path, exit_axis):
-    """A turn is 8 * shift + corner.
+    """Compute the orientation of each block's cube, as 8 * shift + corner.
 
-    Axis k of the cube as it stands lies along axis (k + shift) % 3 of the box; where bit j of the corner is
-    set, the cube starts on the far side of axis j of the box.
+    Axis k of the unturned cube lies along axis (k + shift) % 3 of the box; if bit j of the corner is set, the
+    cube starts on the far side of axis j of the box.
     """
     count = len(path)
     turns = np.empty(count, np.uint8)
     corner = 0
     for block in range(count):
-        axis, side, along = 0, 0, 2  # the last may end anywhere
+        axis, side, along = 0, 0, 2  # the last block may end anywhere
         if block < count - 1:
             axis = 0 if path[block, 0] != path[block + 1, 0] else 1
             side = 1 if path[block, axis] < path[block + 1, axis] else 0
             along = axis if (corner >> axis) & 1 != side else 2
         turns[block] = 8 * ((along - exit_axis) % 3) + corner
         corner ^= 1 << along
-        corner = (corner & ~(1 << axis)) | ((1 - side) << axis)  # the next is entered by the side left by
+        corner = (corner & ~(1 << axis)) | (
+            (1 - side) << axis
+        )  # the next block is entered through the same side
     return turns
 
 
 @kernel(parallel=True)
 def _into(cells, order, number, turns, first, local):
-    """First rank in the block of each cell, and the cell in the block's cube as it stands."""
+    """Compute the first rank of the block of each cell, and the cell in the block's unturned cube."""
     top = (1 << order) - 1
     for i in numba.prange(len(cells)):
         block = np.int64(number[cells[i, 0] >> order, cells[i, 1] >> order])
@@ -134,7 +137,7 @@ def _into(cells, order, number, turns, first, local):
 
 @kernel(parallel=True)
 def _out_of(local, ranks, order, path, turns, cells):
-    """The inverse: cells of ranks, from those in the cube as it stands."""
+    """Compute the cells of ranks from the cells in the unturned cubes; the inverse of `_into`."""
     top = (1 << order) - 1
     for i in numba.prange(len(ranks)):
         block = ranks[i] >> (3 * order)

@@ -1,8 +1,8 @@
-"""Orders of a box that follow no curve: row by row, in stripes, tile by tile, at random.
+"""Orderings of a box without a curve: row by row, in stripes, tile by tile, random.
 
-Each factory takes the box's shape and returns two functions that are inverse to each other:
-`rank`, (n, dim) int64 cells -> (n,) uint64 of 0 .. prod(shape) - 1, and `cells`, back from (n,) int64 ranks.
-Axis 0 runs fastest, as in the thesis: i = x + y Nx + z Nx Ny (its eq. 4.1).
+Each function takes the shape of the box and returns a `Scan`: `rank`, (n, dim) int64 cells -> (n,) uint64 of
+0 .. prod(shape) - 1, and its inverse `cells`, from (n,) int64 ranks. Axis 0 is the fastest, as in
+[thesis, eq. 4.1]: i = x + y Nx + z Nx Ny.
 """
 
 import math
@@ -18,7 +18,7 @@ TILE = 4
 
 
 def row(shape: tuple[int, ...]) -> Scan:
-    """Row-major: axis 0 fastest, every row in the same direction."""
+    """Build the row-major order: axis 0 fastest, every row in the same direction."""
 
     def rank(cells):
         index = np.zeros(len(cells), np.int64)
@@ -33,10 +33,7 @@ def row(shape: tuple[int, ...]) -> Scan:
 
 
 def zigzag(shape: tuple[int, ...]) -> Scan:
-    """Stripes (boustrophedon).
-
-    As `row`, but every other row, and every other layer, runs backwards. Unit steps.
-    """
+    """Build the order in stripes (boustrophedon), by unit steps: `row`, every other row and layer reversed."""
 
     def rank(cells):
         index = np.zeros(len(cells), np.int64)
@@ -56,11 +53,14 @@ def zigzag(shape: tuple[int, ...]) -> Scan:
 
 
 def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
-    """Row-major inside tiles, and the tiles row-major; those at the far sides are cut off by the box.
+    """Build the tiled order: row-major inside tiles, and the tiles row-major.
+
+    Tiles at the far sides are cut off by the box.
 
     Args:
         shape: cells along each axis.
-        tile: cells of a tile along every axis, or along each; at least 1. Longer than the box is as long.
+        tile: cells of a tile along every axis, or along each; at least 1. A side longer than the box is cut
+            to the box.
 
     Raises:
         TypeError: a tile that is neither an integer nor a sequence of them.
@@ -72,7 +72,7 @@ def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
     def rank(cells):
         before = np.zeros(len(cells), np.int64)  # cells in the tiles that come first
         inside = np.zeros(len(cells), np.int64)
-        volume = np.ones(len(cells), np.int64)  # of the box, cut to this tile along the axes seen so far
+        volume = np.ones(len(cells), np.int64)  # of the box, cut to this tile along the axes processed
         for axis in reversed(range(len(shape))):
             corner = cells[:, axis] // sides[axis] * sides[axis]
             width = np.minimum(sides[axis], shape[axis] - corner)
@@ -101,7 +101,7 @@ def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
 
 
 def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
-    """A random permutation of the cells: what no locality at all looks like.
+    """Build a random permutation of the cells: an order without locality.
 
     Args:
         shape: cells along each axis.
@@ -109,13 +109,13 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
 
     Raises:
         TypeError: a seed that is no integer.
-        ValueError: a negative seed, or too many cells to hold a permutation of.
+        ValueError: a negative seed, or too many cells for a permutation in memory.
     """
     seed = checks.integer("seed", seed, 0)
     if math.prod(shape) > MAX_RANDOM_CELLS:
         raise ValueError(
             f"random order of {math.prod(shape)} cells; allowed: up to {MAX_RANDOM_CELLS}, because the "
-            f"permutation is held in memory; take a smaller box or another ordering"
+            f"permutation is stored in memory; take a smaller box or another ordering"
         )
     checks.room(f"random order of {math.prod(shape)} cells", 8 * math.prod(shape), "take a smaller box")
     permutation = np.random.default_rng(seed).permutation(math.prod(shape)).view(np.uint64)
@@ -131,7 +131,7 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
 
 
 def _digits(rank: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The cells of row-major numbers."""
+    """Compute the cells of row-major numbers."""
     found = np.empty((len(rank), len(shape)), np.int64)
     for axis, side in enumerate(shape):
         found[:, axis] = rank % side

@@ -15,7 +15,7 @@ from numba import extending, float32, float64, njit, vectorize
 from numba.experimental import jitclass
 
 from sfc.compile import callee, chosen_by, implement, inlined, kernel
-from sfc.compile.fingerprint import UnknownReachError, fingerprint
+from sfc.compile.fingerprint import UnhashableCodeError, fingerprint
 
 MODULE = '''"""A module."""
 import math
@@ -354,7 +354,7 @@ HOLDS_ITSELF.append(HOLDS_ITSELF)
     ids=lambda value: type(value).__name__,
 )
 def test_code_and_objects_that_cannot_be_read_have_none(value):
-    with pytest.raises(UnknownReachError):
+    with pytest.raises(UnhashableCodeError):
         fingerprint([closing_over(value)])
 
 
@@ -374,7 +374,7 @@ def test_an_object_of_no_known_kind_has_none():
     class Odd:
         pass
 
-    with pytest.raises(UnknownReachError, match="Odd"):
+    with pytest.raises(UnhashableCodeError, match="Odd"):
         fingerprint([closing_over(Odd())])
 
 
@@ -382,7 +382,7 @@ def test_a_constant_that_changes_in_a_process_has_none_any_more(monkeypatch):
     monkeypatch.setitem(globals(), "changing", 1)
     fingerprint([reads_changing])
     monkeypatch.setitem(globals(), "changing", 2)
-    with pytest.raises(UnknownReachError, match=r"reads_changing.* has changed"):
+    with pytest.raises(UnhashableCodeError, match=r"reads_changing.* has changed"):
         fingerprint([reads_changing])
 
 

@@ -206,7 +206,7 @@ def test_each_axiom_of_hilbert_s_grammar_orders_a_box(dim, axiom):
     plain = sfc.ordering("hilbert", shape)
     assert np.array_equal(ordering.traversal(), plain.traversal()) == (dim == 2)  # there B is A mirrored
     with pytest.raises(
-        ValueError, match=r"'hilbert-.' does not take \['axiom'\]; allowed: none with a curve"
+        ValueError, match=r"'hilbert-.' does not take \['axiom'\]; allowed: none with a `Curve`"
     ):
         sfc.ordering(own.curve[0], shape, axiom=axiom)
 
