@@ -497,9 +497,9 @@ def host_memory() -> int:
     """
     page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**12
     try:
-        space, held = (page * int(pages) for pages in PROCESS.read_text().split()[:2])
+        space, resident = (page * int(pages) for pages in PROCESS.read_text().split()[:2])
     except OSError:  # not Linux
-        space = held = 0
+        space = resident = 0
     try:
         found = re.search(r"^MemAvailable: *(\d+) kB", HOST.read_text(), re.MULTILINE)
         free = 2**10 * int(found[1])
@@ -512,7 +512,7 @@ def host_memory() -> int:
         free = min(free, limit - space)
     for path in CONTAINERS:
         try:
-            free = min(free, int(path.read_text()) - held)
+            free = min(free, int(path.read_text()) - resident)
         except (OSError, ValueError):  # no container, or "max"
             continue
     return max(free, 0)

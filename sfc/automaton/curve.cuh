@@ -1,4 +1,4 @@
-// A curve on the device: the automaton of curve.py, walked with the same tables.
+// A curve on the device: the automaton of curve.py, with the same tables.
 //
 // Contract. The loader defines DIM, BASE and CELLS = BASE^DIM, so that divisions are by constants. A table row is one
 // state; its columns are cell digits (rank, next) or positions (cell, succ).

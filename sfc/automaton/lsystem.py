@@ -29,7 +29,7 @@ from sfc.automaton.tables import cells_of_a_state
 FORWARD = "F#"
 MOST_ORDER = 64  # of rewriting; the index of any curve has 64 bits or more there
 BYTES = 9  # per command, while the string is built
-# A turtle's frame is a matrix whose columns are heading, left (and, in 3D, up). A command multiplies it
+# A turtle's frame is a matrix with the columns heading, left (and, in 3D, up). A command multiplies it
 # from the right, so its columns here are the new heading, left (, up) in terms of the old ones.
 _TURNS_2D = {
     ">": ((0, -1), (1, 0)),

@@ -10,7 +10,7 @@ from sfc import checks
 from sfc.orderings.ordering import Ordering
 
 PAIR_CELLS = 2**14  # exact measures of all pairs: about 10**8 of them
-LISTED_CELLS = 2**24  # largest box whose cells are listed
+LISTED_CELLS = 2**24  # of the largest box that is listed
 SAMPLES = 2**16  # drawn by default
 WORDS = 4  # of 64 bits per sample and axis, at least
 

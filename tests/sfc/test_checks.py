@@ -34,7 +34,7 @@ NO_SEQUENCES = [3, 2.5, None, "345", b"345", {3: 4}, {3, 4}, iter([3, 4]), True]
 
 
 def refused(call, error, *parts):
-    """Check that a call is refused by an error of just this class, whose message has these parts in turn."""
+    """Check that a call raises exactly this class, with these parts of the message in turn."""
     with pytest.raises(error) as refusal:
         call()
     assert refusal.type is error
@@ -273,7 +273,7 @@ class TestObjects:
         assert checks.shown(Odd()) == "an object of class Odd"
         assert checks.shown(10**5000) == "an object of class int"
 
-    def test_a_remedy_is_told_where_there_is_one(self):
+    def test_a_remedy_is_in_the_message_if_there_is_one(self):
         assert str(checks.refuse_value("x", 3, "2")) == "x = 3; allowed: 2"
         assert (
             str(checks.refuse_class("x", 3, "a str", "quote it"))

@@ -104,7 +104,7 @@ class TestArrays:
         [[[True, 2]], [(1, 2), [3, np.True_]], ([1, 2], (False, 0)), [True, 2], [[1, 2], False]],
         ids=str,
     )
-    def test_truth_values_beside_numbers_are_refused(self, values):
+    def test_truth_values_among_numbers_are_refused(self, values):
         parts = ("cells = ", " holds truth values; allowed: any integer dtype; floor them")
         refused(lambda: cells(values), ValueError, *parts)
 
@@ -126,19 +126,19 @@ class TestArrays:
         assert cells(np.broadcast_to(np.uint8(1), (2**10, 2)), low=0).shape == (2**10, 2)
 
     @pytest.mark.parametrize(
-        ("dtype", "value", "told"),
+        ("dtype", "value", "shown"),
         [(float, np.nan, "nan"), (np.float16, np.inf, "inf"), (np.float32, -np.inf, "-inf")]
         + [(np.longdouble, np.longdouble("1e400"), "inf")] * (np.finfo(np.longdouble).maxexp > 2**10),
     )
-    def test_what_is_not_finite_is_refused_where_it_is_first(self, dtype, value, told):
+    def test_what_is_not_finite_is_refused_where_it_is_first(self, dtype, value, shown):
         given = np.ones((3, 2), dtype)
         taken = "fiu", "real numbers", ("n", 2)
         assert checks.array("x", given, *taken, finite=True) is given
         given[1:, 1] = value
-        parts = (f"x[1, 1] = {told}; allowed: finite numbers; scale",)
+        parts = (f"x[1, 1] = {shown}; allowed: finite numbers; scale",)
         refused(lambda: checks.array("x", given, *taken, finite=True, outside="scale"), ValueError, *parts)
         bounds = {"low": -9, "high": 9, "finite": True}
-        parts = (f"x[1, 1] = {told}; allowed: finite numbers of at least -9, up to 9",)
+        parts = (f"x[1, 1] = {shown}; allowed: finite numbers of at least -9, up to 9",)
         refused(lambda: checks.array("x", given, *taken, **bounds), ValueError, *parts)
 
     def test_a_narrow_float_is_compared_with_a_bound_as_it_is(self):
@@ -212,7 +212,7 @@ class TestMemory:
         refused(call, ValueError, *parts, "which are free; take a smaller one")
 
     @pytest.mark.parametrize("power", [400, 4000, 40000])
-    def test_more_bytes_than_a_float_counts_are_told_too(self, power):
+    def test_more_bytes_than_a_float_counts_are_in_the_message_too(self, power):
         refused(
             lambda: checks.memory("x", 2**power, 0, "less"),
             ValueError,
@@ -247,9 +247,9 @@ class TestHostMemory:
     def test_is_what_is_free(self):
         assert checks.host_memory() == 2**30
 
-    @pytest.mark.parametrize(("told", "most"), [("max\n", 2**30), (f"{2**24}\n", 2**24 - 2**20), ("1\n", 0)])
-    def test_is_less_where_the_container_is_limited(self, host, told, most):
-        (host / "max").write_text(told)
+    @pytest.mark.parametrize(("limit", "most"), [("max\n", 2**30), (f"{2**24}\n", 2**24 - 2**20), ("1\n", 0)])
+    def test_is_less_where_the_container_is_limited(self, host, limit, most):
+        (host / "max").write_text(limit)
         assert checks.host_memory() == most
 
     @pytest.mark.parametrize(("limit", "most"), [(-1, 2**30), (2**24, 2**24 - 2**22), (1, 0)])

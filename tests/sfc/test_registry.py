@@ -31,7 +31,7 @@ def test_the_issue_s_curves_are_there():
     assert list(sfc.curves()) == sorted(sfc.curves())
 
 
-def test_a_curve_is_the_same_object_however_it_is_asked_for():
+def test_a_curve_is_the_same_object_at_every_call():
     assert sfc.curve("hilbert", 3) is sfc.curve(name="hilbert", dim=3)
 
 

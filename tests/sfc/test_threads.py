@@ -29,7 +29,7 @@ def ranked(name: str):
 
 
 @pytest.mark.parametrize(("curve", "dim"), [("hilbert", 3), nightly("peano", 2)])
-def test_the_first_row_outside_is_named_whoever_finds_it(curve, dim):
+def test_the_first_row_outside_is_named_by_any_number_of_threads(curve, dim):
     numba.set_num_threads(2)
     curve, cells = sfc.curve(curve, dim), np.zeros((20_000, dim), np.int64)
     cells[[7_000, 15_000, 19_999]] = 10**6
@@ -44,7 +44,7 @@ def test_the_first_row_outside_is_named_whoever_finds_it(curve, dim):
             refused(values)
 
 
-def test_the_first_row_outside_a_box_is_named_whoever_finds_it():
+def test_the_first_row_outside_a_box_is_named_by_any_number_of_threads():
     numba.set_num_threads(2)
     cells = np.zeros((20_000, 3), np.int64)
     cells[[7_000, 15_000, 19_999], 1] = 8

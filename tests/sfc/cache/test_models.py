@@ -331,7 +331,7 @@ def test_an_argument_of_addresses_of_a_wrong_class_is_refused(arguments, message
         addresses(*arguments)
 
 
-def test_what_no_memory_holds_is_refused_before_it_is_asked_for():
+def test_what_no_memory_holds_is_refused_before_it_is_allocated():
     with pytest.raises(
         ValueError, match=r"1 rows of \d+ loads: \d[\d,]+ bytes .*; allowed: up to .*take fewer"
     ):

@@ -316,7 +316,7 @@ def test_options_are_described_alike_in_every_process():
 
 @jitclass([("a", float64)])
 class Compiled:
-    """A class whose methods Numba compiles."""
+    """A class with methods that Numba compiles."""
 
     def __init__(self):
         self.a = 1.0

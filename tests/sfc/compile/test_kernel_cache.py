@@ -223,7 +223,7 @@ def test_the_entries_used_longest_ago_are_removed_and_what_killed_writers_left(t
     assert left == {"0.kernel", "1.kernel", "2.kernel", "new.tmp", "other"}
 
 
-def test_the_cache_lies_where_numba_is_told(tmp_path, monkeypatch):
+def test_the_cache_is_in_the_folder_of_numba(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert cache_folder() == tmp_path / "spatial-locality"
     monkeypatch.delenv("NUMBA_CACHE_DIR")

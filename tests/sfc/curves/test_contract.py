@@ -57,7 +57,7 @@ class TestEveryOrderExhaustively:
         assert (curve.first_jump() is None) == curve.is_continuous
 
     @every_curve
-    def test_a_closed_curve_ends_beside_its_start_at_every_order(self, name, dim):
+    def test_a_closed_curve_ends_adjacent_to_its_start_at_every_order(self, name, dim):
         curve = sfc.curve(name, dim)
         ends = [curve.traversal(order)[[0, -1]] for order in (1, 2, 3)]
         closes = [np.abs(np.diff(pair, axis=0)).sum() == 1 for pair in ends]

@@ -50,8 +50,8 @@ def adjacent_positions(ordering: sfc.Ordering) -> list[tuple[int, int]]:
     """Positions of the two cells of each face-adjacent pair."""
     position = {tuple(cell): i for i, cell in enumerate(ordering.traversal().tolist())}
     steps = np.eye(ordering.dim, dtype=int).tolist()
-    beside = [(c, tuple(x + dx for x, dx in zip(c, s, strict=True))) for c in position for s in steps]
-    return [(position[a], position[b]) for a, b in beside if b in position]
+    pairs = [(c, tuple(x + dx for x, dx in zip(c, s, strict=True))) for c in position for s in steps]
+    return [(position[a], position[b]) for a, b in pairs if b in position]
 
 
 @pytest.mark.quick
@@ -287,7 +287,7 @@ def test_a_single_cell_has_no_pair(shape, samples):
 
 
 @every_measure
-def test_one_sample_has_no_error_to_tell(measure):
+def test_one_sample_has_no_standard_error(measure):
     assert math.isnan(measure(sfc.ordering("row", (4, 4)), samples=1).error)
 
 

@@ -231,8 +231,8 @@ def test_cells_repeated_that_no_memory_holds_are_refused():
 
 
 def test_a_box_whose_cube_needs_more_than_64_bits_is_refused_with_the_remedy():
-    told = r"\(4194304, 2, 2\).*64 bits; allowed: sides up to 2097152; use a scan"
-    with pytest.raises(ValueError, match=told):
+    message = r"\(4194304, 2, 2\).*64 bits; allowed: sides up to 2097152; use a scan"
+    with pytest.raises(ValueError, match=message):
         sfc.ordering("hilbert", (2**22, 2, 2))
     with pytest.raises(ValueError, match="64 bits; allowed: sides up to 2097152; use a scan"):
         sfc.covering(sfc.curve("moore", 3), (8, 3, 2**53 + 1))
@@ -258,7 +258,7 @@ def test_what_no_memory_holds_is_refused_with_the_remedy():
 
 
 @pytest.mark.quick
-def test_what_this_machine_cannot_hold_is_refused_before_it_is_asked_for(monkeypatch):
+def test_what_this_machine_cannot_hold_is_refused_before_it_is_allocated(monkeypatch):
     monkeypatch.setattr("sfc.checks.SMALL", 0)
     ordering = sfc.ordering("row", (2**8, 2**8))
     for bytes_a_cell, list_cells in (
