@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 try:
     import resource
 except ImportError:  # not on Windows
-    resource = None
+    resource = None  # type: ignore[assignment]  # a module or None
 
 SHOWN = 80  # characters of a value in a message
 INTEGERS = "any integer dtype"
@@ -60,7 +60,7 @@ def refuse_value(name: str, value: object, allowed: str, remedy: str = "") -> Va
     return ValueError(_message(f"{name} = {shown(value)}", allowed, remedy))
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int | np.integer]:
     """Return whether a value is an integer of Python or numpy; booleans and `timedelta64` are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
@@ -188,7 +188,7 @@ def number(
     return found
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float | np.integer | np.floating | Fraction]:
     """Return whether a value is a real number of Python, numpy or `fractions`; booleans are not."""
     real = isinstance(value, (int, float, np.integer, np.floating, Fraction))
     return real and not isinstance(value, (bool, np.timedelta64))
@@ -384,7 +384,11 @@ def array(
     if truths and "b" not in kinds and listed - truths - {list, tuple}:
         raise ValueError(_message(f"{name} = {shown(values)} holds truth values", allowed, remedy))
     if isinstance(values, range) or range in listed:
-        ranges = [one for one in ((values,) if not listed else values) if isinstance(one, range)]
+        ranges = [
+            one
+            for one in (values if isinstance(values, (list, tuple)) else (values,))
+            if isinstance(one, range)
+        ]
         room(name, 8 * sum(map(_length, ranges)), "take a part of the range")
     try:
         found = np.asarray(values)
@@ -502,8 +506,10 @@ def host_memory() -> int:
         space = resident = 0
     try:
         found = re.search(r"^MemAvailable: *(\d+) kB", HOST.read_text(), re.MULTILINE)
-        free = 2**10 * int(found[1])
-    except (OSError, TypeError):
+        free = 2**10 * int(found[1]) if found else None
+    except OSError:
+        free = None
+    if free is None:
         free = page * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**40
     if (
         resource is not None

@@ -18,7 +18,7 @@ TABLE_CELLS = 2**31  # of a box, in a table of ranks
 _rank_tables: WeakKeyDictionary[Ordering, dict[int, Any]] = WeakKeyDictionary()
 
 
-def rank(ordering: Ordering, cells):
+def rank(ordering: Ordering, cells: Any) -> Any:
     """Compute the rank of each cell of a box, on the device.
 
     A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes per cell of

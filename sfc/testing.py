@@ -57,10 +57,10 @@ def check_curve(
         else:
             index = generator.integers(0, length - 1, samples, dtype=np.uint64, endpoint=True)
             index = np.append(index, np.array([0, length - 1], np.uint64))
-            found = curve.decode(index, order)
-            _require(np.array_equal(curve.encode(found, order), index), where, "encode does not undo decode")
+            path = curve.decode(index, order)
+            _require(np.array_equal(curve.encode(path, order), index), where, "encode does not undo decode")
             side = curve.base**order
-            _require(((found >= 0) & (found < side)).all(), where, "decode leaves the grid")
+            _require(((path >= 0) & (path < side)).all(), where, "decode leaves the grid")
             if curve.is_continuous:
                 step = curve.decode(np.minimum(index, length - 2) + np.uint64(1), order)
                 step = np.abs(step - curve.decode(np.minimum(index, length - 2), order)).sum(axis=1)

@@ -11,15 +11,18 @@ As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling C
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sfc import checks
 from sfc.automaton import walk
 from sfc.automaton.tables import tables
 from sfc.points import as_words, cells_of, numbers_of
 
+Pair = tuple[int, int, tuple[int, ...]]  # two successive states, and the step between them
+MergedTables = tuple[np.ndarray, np.ndarray]  # for encoding, for decoding
 CHUNK = 2**18  # cells per `decode` call of a traversal
 
 
@@ -62,7 +65,14 @@ class Curve:
     """
 
     def __init__(
-        self, name: str, dim: int, base: int, rank, next, start: int = 0, grammar: Grammar | None = None
+        self,
+        name: str,
+        dim: int,
+        base: int,
+        rank: ArrayLike,
+        next: ArrayLike,
+        start: int = 0,
+        grammar: Grammar | None = None,
     ):
         self.name = checks.text("name", name, "it is what tables and figures call the curve")
         self.grammar = checks.instance(
@@ -71,9 +81,9 @@ class Curve:
         made = tables(f"curve {self.name!r}", dim, base, rank, next, start)
         self.dim, self.base, self.start = int(dim), int(base), int(start)
         self.rank, self.next, self.cell, self.succ = made
-        self._merged_tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._merged_tables: dict[int, MergedTables] = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Curve, (self.name, self.dim, self.base, self.rank, self.next, self.start, self.grammar)
 
     def __repr__(self) -> str:
@@ -98,7 +108,7 @@ class Curve:
         remedy = "take a lower order, so that an index fits 64 bits"
         return self.base ** checks.integer(where, order, 0, self.max_order, remedy=remedy)
 
-    def encode(self, cells, order: int) -> np.ndarray:
+    def encode(self, cells: ArrayLike, order: int) -> np.ndarray:
         """Compute the index of each cell along the curve.
 
         Args:
@@ -138,7 +148,7 @@ class Curve:
         levels, first, table = self._merged(order)
         return index, walk.encode(words, order, self.base, levels, first[0], table[0], self.start, index)
 
-    def decode(self, index, order: int) -> np.ndarray:
+    def decode(self, index: ArrayLike, order: int) -> np.ndarray:
         """Compute the cell at each index along the curve; the inverse of `encode`.
 
         Args:
@@ -165,7 +175,7 @@ class Curve:
             raise ValueError(f"index {int(index[bad])} in row {bad} {where}; allowed: 0 <= index < {length}")
         return cells
 
-    def _merged(self, order: int):
+    def _merged(self, order: int) -> tuple[int, MergedTables, MergedTables]:
         """Return the levels per look-up, and the (encode, decode) tables of the top levels and of blocks."""
         levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
         for count in (order % levels, levels):
@@ -221,7 +231,7 @@ class Curve:
             None for a continuous curve, else (state, position): the step from that position to the next is
             not a unit step.
         """
-        pairs = {}
+        pairs: dict[Pair, tuple[int, int]] = {}
         for state in self._reachable():
             for position in range(self.base**self.dim - 1):
                 step = self._corner(state, position + 1) - self._corner(state, position)
@@ -231,7 +241,7 @@ class Curve:
                 pairs.setdefault((int(a), int(b), tuple(step.tolist())), (state, position))
         return self._first_open_pair(pairs)
 
-    def _first_open_pair(self, pairs: dict) -> tuple[int, int] | None:
+    def _first_open_pair(self, pairs: dict[Pair, tuple[int, int]]) -> tuple[int, int] | None:
         """Find a pair of states between which the refined curve jumps; return its origin.
 
         Args:

@@ -27,7 +27,7 @@ _C_INTEGERS = {
 }
 
 
-def encode(curve: Curve, cells, order: int):
+def encode(curve: Curve, cells: Any, order: int) -> Any:
     """Compute the index of each cell along a curve, on the device.
 
     Args:
@@ -56,7 +56,7 @@ def encode(curve: Curve, cells, order: int):
     return index
 
 
-def decode(curve: Curve, index, order: int):
+def decode(curve: Curve, index: Any, order: int) -> Any:
     """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
@@ -123,7 +123,15 @@ def _require_on_device(name: str, values: Any) -> None:
         raise checks.refuse_class(name, values, "an array of cupy", remedy)
 
 
-def _launch(kernel: str, curve: Curve, given, order: int, bound: int, tables, out) -> int:
+def _launch(
+    kernel: str,
+    curve: Curve,
+    given: Any,
+    order: int,
+    bound: int,
+    tables: tuple[np.ndarray, np.ndarray],
+    out: Any,
+) -> int:
     """Run a kernel; return the first row out of range, or the number of rows."""
     import cupy
 
@@ -147,14 +155,14 @@ def _launch(kernel: str, curve: Curve, given, order: int, bound: int, tables, ou
 
 
 @cache
-def _module(dim: int, base: int, dtype: str):
+def _module(dim: int, base: int, dtype: str) -> Any:
     import cupy
 
     return cupy.RawModule(code=source(dim, base, np.dtype(dtype)), options=("--std=c++17",), backend="nvrtc")
 
 
 @lru_cache(maxsize=64)
-def _on_device(table: bytes, shape: tuple[int, int], device: int):
+def _on_device(table: bytes, shape: tuple[int, int], device: int) -> Any:
     import cupy
 
     return cupy.asarray(np.frombuffer(table, np.uint16).reshape(shape))

@@ -26,6 +26,7 @@ from sfc import checks
 from sfc.automaton.curve import Curve, Grammar
 from sfc.automaton.tables import cells_of_a_state
 
+State = tuple[str, np.ndarray]  # symbol, and frame in which its pattern is walked
 FORWARD = "F#"
 MOST_ORDER = 64  # of rewriting; the index of any curve has 64 bits or more there
 BYTES = 9  # per command, while the string is built
@@ -175,7 +176,7 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     return curve
 
 
-def checked_rules(where: str, rules: object) -> dict[str, str]:
+def checked_rules(where: str, rules: Mapping[str, str]) -> dict[str, str]:
     """Check the rules of a grammar; return them as a dict.
 
     Args:
@@ -241,10 +242,14 @@ class _Pattern:
         parts: (symbol, frame) of each sub-cube.
     """
 
-    def __init__(self, name, symbol, text, dim, base, symbols, turns_back):
+    def __init__(
+        self, name: str, symbol: str, text: str, dim: int, base: int, symbols: set[str], turns_back: bool
+    ):
         where = f"grammar of {name!r}, rule {symbol!r} -> {text!r}"
         frame, position = np.eye(dim, dtype=np.int64), np.zeros(dim, np.int64)
-        cells, parts, steps = [], [], 0
+        cells: list[np.ndarray] = []
+        parts: list[State] = []
+        steps = 0
         for character in text:
             if character in symbols:
                 if parts and steps != 1:
@@ -285,7 +290,9 @@ class _Pattern:
         return cells - cells.min(axis=0)
 
 
-def _automaton(patterns, start, frame, base, dim):
+def _automaton(
+    patterns: Mapping[str, _Pattern], start: str, frame: np.ndarray, base: int, dim: int
+) -> tuple[list[State], np.ndarray, np.ndarray]:
     """Find all states that follow from the start, as (symbol, frame); return them and their tables."""
     states, seen = [(start, frame)], {(start, frame.tobytes()): 0}
     for symbol, frame in states:  # grows during the loop
@@ -297,7 +304,9 @@ def _automaton(patterns, start, frame, base, dim):
     return states, *_tables(patterns, states, base, dim)
 
 
-def _tables(patterns, states, base, dim):
+def _tables(
+    patterns: Mapping[str, _Pattern], states: list[State], base: int, dim: int
+) -> tuple[np.ndarray, np.ndarray]:
     number = {(symbol, frame.tobytes()): i for i, (symbol, frame) in enumerate(states)}
     rank = np.empty((len(states), base**dim), np.int64)
     next = np.empty_like(rank)
@@ -308,7 +317,7 @@ def _tables(patterns, states, base, dim):
     return rank, next
 
 
-def _minimised(rank, next):
+def _minimised(rank: np.ndarray, next: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Merge equivalent states (Moore's partition refinement).
 
     Returns:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sfc import checks
 
@@ -26,7 +27,7 @@ class Tables(NamedTuple):
     succ: np.ndarray
 
 
-def tables(where: str, dim: int, base: int, rank, next, start: int) -> Tables:
+def tables(where: str, dim: int, base: int, rank: ArrayLike, next: ArrayLike, start: int) -> Tables:
     """Check the two encoding tables of an automaton and compute the two decoding tables.
 
     Args:

@@ -26,7 +26,9 @@ def levels_at_once(dim: int, base: int, states: int) -> int:
     return levels
 
 
-def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int):
+def merged(
+    cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Merge the tables of several levels into one table for encoding and one for decoding.
 
     Args:
@@ -60,7 +62,16 @@ def merged(cell: np.ndarray, succ: np.ndarray, dim: int, base: int, levels: int)
     return encode, decode
 
 
-def encode(cells, order, base, levels, first, table, start, index):
+def encode(
+    cells: np.ndarray,
+    order: int,
+    base: int,
+    levels: int,
+    first: np.ndarray,
+    table: np.ndarray,
+    start: int,
+    index: np.ndarray,
+) -> int:
     """Compute the index of each cell along the curve, with merged tables.
 
     Args:
@@ -84,7 +95,16 @@ def encode(cells, order, base, levels, first, table, start, index):
     return _encode_digits(cells, np.uint64(base**order), *given, first, table, axes, start, index)
 
 
-def decode(index, order, base, levels, first, table, start, cells):
+def decode(
+    index: np.ndarray,
+    order: int,
+    base: int,
+    levels: int,
+    first: np.ndarray,
+    table: np.ndarray,
+    start: int,
+    cells: np.ndarray,
+) -> int:
     """Compute the cell at each index along the curve, with merged tables; arguments as those of `encode`.
 
     `index` is (n,) uint64, `first` and `table` are decoding tables, and `cells`, (n, dim) int64, is filled.
@@ -100,7 +120,7 @@ def decode(index, order, base, levels, first, table, start, cells):
     return _decode_digits(index, *given, last, first, table, axes, start, cells)
 
 
-def _top(dim, order, base, levels):
+def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
     """Return the side of a block of the top levels, and the bits of its number and of a coordinate."""
     side = base ** (order % levels)
     return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))

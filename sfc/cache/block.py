@@ -45,6 +45,7 @@ def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
         "stream", stream, AccessStream, "an sfc.cache.AccessStream", "make AccessStream(offsets, reads)"
     )
     capacity = min(checks.integer("capacity", capacity, unit="slots of a block"), MOST)
+    assert stream.readers is not None  # set by `AccessStream`
     hits = np.empty(len(stream.readers), np.int64)
     _count(stream.offsets, words(stream.reads), words(stream.readers), capacity, hits)
     return hits

@@ -28,7 +28,7 @@ class StackDistances:
     cold: int
     reads: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         histogram = whole_numbers("histogram", self.histogram, 0).astype(np.int64, copy=False)
         cold, reads = checks.integer("cold", self.cold, 0), checks.integer("reads", self.reads, 0)
         if len(histogram) != cold or int(histogram.sum()) + cold != reads:

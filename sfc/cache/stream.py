@@ -32,7 +32,7 @@ class AccessStream:
     reads: np.ndarray
     readers: np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         reads = whole_numbers("reads", self.reads, 0, MOST, "number the slots from 0")
         remedy = "end them with the number of reads"
         offsets = whole_numbers("offsets", self.offsets, 0, len(reads), remedy).astype(np.int64, copy=False)
@@ -71,7 +71,7 @@ class HitRatio:
     hits: int
     reads: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         reads = checks.integer("reads", self.reads, 0)
         object.__setattr__(self, "hits", checks.integer("hits", self.hits, 0, reads, unit="of the reads"))
         object.__setattr__(self, "reads", reads)
@@ -111,8 +111,10 @@ def whole_numbers(
         TypeError: an object that makes no array.
         ValueError: not one-dimensional, not integers, or a value out of range.
     """
-    bounds = {"low": low, "high": high, "outside": outside}
-    return np.ascontiguousarray(checks.array(name, values, "iu", checks.INTEGERS, ("n",), FLOORED, **bounds))
+    found = checks.array(
+        name, values, "iu", checks.INTEGERS, ("n",), FLOORED, low=low, high=high, outside=outside
+    )
+    return np.ascontiguousarray(found)
 
 
 def words(values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
+from typing import Any, TypeVar
 
 import numba
 from numba import extending
@@ -21,6 +22,7 @@ from numba.core import types
 from sfc.compile.fingerprint import fingerprint
 from sfc.compile.kernel_cache import KernelCache
 
+Function = TypeVar("Function", bound=Callable)
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
@@ -40,13 +42,15 @@ class Shared:
         py_func: the Python function of both.
     """
 
-    def __init__(self, alone: Callable, shared: Callable):
+    __qualname__: str  # of `py_func`
+
+    def __init__(self, alone: Any, shared: Any):
         self.alone, self.shared, self.py_func = alone, shared, shared.py_func
         update_wrapper(self, shared.py_func)
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         """Run on `numba.get_num_threads()` threads."""
-        threads = numba.config.NUMBA_NUM_THREADS
+        threads = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # not in the stubs of Numba
         alone = threads == 1 or numba.get_num_threads() == 1
         return (self.alone if alone else self.shared)(*arguments)
 
@@ -54,7 +58,7 @@ class Shared:
         return self.__qualname__
 
 
-def kernel(function: Callable | None = None, *, parallel: bool = False, **options) -> Callable:
+def kernel(function: Callable | None = None, *, parallel: bool = False, **options: Any) -> Any:
     """Compile a function for the types of its arguments at the first call, or load it from the disk cache.
 
     Args:
@@ -67,30 +71,30 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
         The compiled function. It divides as numpy does (no exception at zero) and releases the GIL.
     """
 
-    def compiled(function: Callable, **options) -> Callable:
-        options = {"error_model": "numpy", "nogil": True} | options
-        dispatcher = numba.njit(**options)(function)
+    def compiled(function: Callable, **options: Any) -> Any:
+        options = {"error_model": "numpy", "nogil": True, **options}
+        dispatcher: Any = numba.njit(**options)(function)
         dispatcher._cache = KernelCache(function, options, lambda kinds: _dependencies(function, kinds))
         return dispatcher
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable) -> Any:
         alone = compiled(function, **options)
         return Shared(alone, compiled(function, parallel=True, **options)) if parallel else alone
 
     return decorate if function is None else decorate(function)
 
 
-def inlined(function: Callable) -> Callable:
+def inlined(function: Function) -> Function:
     """Let kernels call a plain function; its code replaces each call."""
     return extending.register_jitable(forceinline=True)(function)
 
 
-def callee(function: Callable) -> Callable:
+def callee(function: Function) -> Function:
     """Let kernels call a plain function; the compiler decides whether to inline it."""
     return extending.register_jitable(function)
 
 
-def overload(stub: Callable) -> Callable:
+def overload(stub: Callable) -> Callable[[Function], Function]:
     """Choose the code of calls of `stub` in kernels by the Numba types of the arguments.
 
     Args:
@@ -103,7 +107,7 @@ def overload(stub: Callable) -> Callable:
     return extending.overload(stub, jit_options={"forceinline": True})
 
 
-def chosen_by(argument: str, default: Callable | None = None) -> Callable:
+def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Function], Function]:
     """Choose the code of a function in kernels by the NamedTuple class of one argument.
 
     `implement` registers the code for a class, in the module that defines the class.
@@ -117,21 +121,22 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable:
         A decorator, which returns the function unchanged.
     """
 
-    def decorate(stub: Callable) -> Callable:
+    def decorate(stub: Function) -> Function:
         names = [
             p.replace(annotation=inspect.Parameter.empty) for p in inspect.signature(stub).parameters.values()
         ]
         place = [p.name for p in names].index(argument)
         own = _by_class[stub] = {}
 
-        def choose(*kinds):
-            kind = kinds[place]
-            known = own.get(kind.instance_class) if isinstance(kind, types.BaseNamedTuple) else None
+        def choose(*kinds: Any) -> Callable | None:
+            named = isinstance(kinds[place], types.BaseNamedTuple)
+            known = own.get(kinds[place].instance_class) if named else None
             known = known or default
             return known and known(*kinds)
 
-        choose.__signature__ = inspect.Signature(names)  # Numba compares it with that of the code
-        choose.by_class, choose.default = True, default  # for `sfc.compile.fingerprint`
+        attributes = vars(choose)
+        attributes["__signature__"] = inspect.Signature(names)  # Numba compares it with that of the code
+        attributes |= {"by_class": True, "default": default}  # for `sfc.compile.fingerprint`
         extending.overload(stub, jit_options={"forceinline": True})(choose)
         return stub
 

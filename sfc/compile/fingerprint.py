@@ -84,7 +84,8 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
     """Describe a function by its instructions, constants and options; list the functions that it names."""
     found: list[Callable] = []
     if isinstance(function, Dispatcher):
-        kinds = [] if function._can_compile else [str(kind) for kind in function.overloads]
+        is_open = function._can_compile  # type: ignore[attr-defined]  # not in the stubs of Numba
+        kinds = [] if is_open else [str(kind) for kind in function.overloads]
         options = _token({**function.targetoptions, "locals": function.locals}, frozenset(), found)
         return f"options {options} {kinds}", [function.py_func, *found]
     if isinstance(plain := getattr(function, "py_func", None), FunctionType):
@@ -110,8 +111,8 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
             f"a constant that {_name(function)} reads has changed since it was first compiled; define the "
             "function again, or start a new process"
         )
-    options, stand_ins = _overloads(function)
-    return f"{text}\n{options}", found + stand_ins
+    overloads, stand_ins = _overloads(function)
+    return f"{text}\n{overloads}", found + stand_ins
 
 
 _registered: dict[Callable, list[Any]] = {}
@@ -256,13 +257,13 @@ def _is_foreign(module: str | None) -> bool:
         return True
     if top not in sys.stdlib_module_names:
         return False
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = getattr(sys.modules.get(module or top), "__file__", None)
     if file is None:
         return top in sys.builtin_module_names
     return Path(file).resolve().is_relative_to(STANDARD)
 
 
-def _is_foreign_function(function: FunctionType) -> bool:
+def _is_foreign_function(function: Any) -> bool:
     """Return whether a function belongs to such a module, by its globals; `__module__` can be overwritten."""
     name = function.__globals__.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None

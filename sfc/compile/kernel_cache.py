@@ -53,7 +53,7 @@ class Counts:
         found: names of loaded kernels.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.compiled: list[str] = []
         self.found: list[str] = []
 
@@ -102,7 +102,7 @@ class KernelCache(_Cache):
     def flush(self) -> None:
         """Do nothing: an outdated entry is never found."""
 
-    def load_overload(self, sig, target_context):
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Load the kernel compiled for some argument types; None if there is none.
 
         Args:
@@ -127,7 +127,7 @@ class KernelCache(_Cache):
         counts.found.append(self._name)
         return loaded
 
-    def save_overload(self, sig, data) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
         """Store a kernel that was just compiled.
 
         Args:
@@ -143,7 +143,7 @@ class KernelCache(_Cache):
         content = buffer.getvalue()
         _write(path, MAGIC + hashlib.sha256(content).digest() + content)
 
-    def _path(self, sig, codegen) -> Path | None:
+    def _path(self, sig: Any, codegen: Any) -> Path | None:
         """Return the path of the entry for some types; None for a kernel that cannot be hashed."""
         if sig not in self._names:
             kinds = _types(sig)
@@ -184,41 +184,41 @@ class KernelCache(_Cache):
         return None if name is None else cache_folder() / self._name / name
 
 
-def _types(sig) -> tuple:
+def _types(sig: Any) -> tuple[Any, ...]:
     """Return the argument types of a signature, or the types themselves."""
     return tuple(getattr(sig, "args", sig))
 
 
-def _classes(kinds: Iterable[types.Type]) -> list[type]:
+def _classes(kinds: Iterable[Any]) -> list[type[Any]]:
     """List the NamedTuple classes among some types and their fields, in their order."""
-    found: list[type] = []
+    found: list[type[Any]] = []
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):
-            found.append(kind.instance_class)
+            found.append(kind.instance_class)  # type: ignore[attr-defined]  # not in the stubs of Numba
         if isinstance(kind, types.BaseTuple):
-            found += _classes(kind)
+            found += _classes(kind)  # type: ignore[arg-type]  # its subclasses are iterable
     return list(dict.fromkeys(found))
 
 
 class _Pickler(NumbaPickler):
     """Pickler that writes NamedTuple classes of the arguments by number: they need not be importable."""
 
-    def __init__(self, file, classes: list[type]):
+    def __init__(self, file: io.BytesIO, classes: list[type[Any]]):
         super().__init__(file, protocol=4)
         self._classes = classes
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: object) -> int | None:
         return self._classes.index(obj) if isinstance(obj, type) and obj in self._classes else None
 
 
 class _Unpickler(pickle.Unpickler):
     """Unpickler that reads class numbers as the classes of the present arguments."""
 
-    def __init__(self, file, classes: list[type]):
+    def __init__(self, file: io.BytesIO, classes: list[type[Any]]):
         super().__init__(file)
         self._classes = classes
 
-    def persistent_load(self, pid):
+    def persistent_load(self, pid: int) -> type[Any]:
         return self._classes[pid]
 
 

@@ -61,6 +61,6 @@ def compact(dim: int) -> Curve:
     rank = np.empty((len(states), len(OCTANTS)), np.int64)
     next = np.empty_like(rank)
     for state, row in enumerate(rows):
-        for position, (digit, inner) in enumerate(row):
-            rank[state, digit], next[state, digit] = position, inner
+        for position, (digit, successor) in enumerate(row):
+            rank[state, digit], next[state, digit] = position, successor
     return Curve("compact", dim, 2, rank, next)

@@ -1,7 +1,7 @@
 """Measures of neighbourhoods in space: their spread along an order."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,7 +52,9 @@ class Partition:
     samples: int
 
 
-def clusters(ordering: Ordering, window, *, samples: int | None = None, seed: int = 0) -> Clusters:
+def clusters(
+    ordering: Ordering, window: int | Sequence[int] | np.ndarray, *, samples: int | None = None, seed: int = 0
+) -> Clusters:
     """Count the runs along the order in which the cells of a window lie: the seeks of a range query.
 
     A cluster is a maximal run of consecutive positions with all cells in the window; every place of the
@@ -186,7 +188,7 @@ def _total_and_largest(values: np.ndarray) -> tuple[int, int]:
     return values.sum(), values.max(initial=0)
 
 
-def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
+def _checked_window(window: object, shape: tuple[int, ...]) -> np.ndarray:
     remedy = f"at most the side of the box, {shape}"
     sides = checks.per_axis("window", window, len(shape), 1, max(shape), remedy=remedy)
     if any(side > most for side, most in zip(sides, shape, strict=True)):
@@ -194,7 +196,9 @@ def _checked_window(window, shape: tuple[int, ...]) -> np.ndarray:
     return np.array(sides, np.int64)
 
 
-def _draw_windows(ordering: Ordering, sides, places, draws: int, rng: np.random.Generator) -> np.ndarray:
+def _draw_windows(
+    ordering: Ordering, sides: np.ndarray, places: np.ndarray, draws: int, rng: np.random.Generator
+) -> np.ndarray:
     """Count the clusters in windows at random places: (draws,) int64."""
     position = position_of(ordering)
     inside = np.stack([axis.ravel() for axis in np.indices(tuple(sides))], axis=1)

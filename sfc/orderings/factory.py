@@ -2,7 +2,11 @@
 
 import inspect
 import math
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve
@@ -12,7 +16,7 @@ from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings
 SPARSE = 8  # above this ratio of the covering box's cells to the box's, the cells are sorted by rank instead
 
 
-def ordering(order: str | Curve, shape, **options) -> Ordering:
+def ordering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
     """Make an ordering of a box.
 
     Args:
@@ -66,7 +70,7 @@ def ordering(order: str | Curve, shape, **options) -> Ordering:
     return _embedded(order, shape)
 
 
-def covering(order: str | Curve, shape, **options) -> Ordering:
+def covering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
     """Make an ordering of any box, also of one that the order cannot fill.
 
     Such a box is ranked as part of the smallest larger box that the order can fill; the ranks then have gaps.
@@ -91,8 +95,8 @@ def covering(order: str | Curve, shape, **options) -> Ordering:
     whole = ordering(order, around, **options)
     if around == shape:
         return whole
-    walked = whole if whole.size <= SPARSE * math.prod(shape) else None
-    return Ordering(order, shape, whole.rank, around=walked)
+    listed = whole if whole.size <= SPARSE * math.prod(shape) else None
+    return Ordering(whole.name, shape, whole.rank, around=listed)
 
 
 def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:

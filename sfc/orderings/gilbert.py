@@ -96,14 +96,15 @@ def gilbert(shape: tuple[int, ...]) -> Scan:
     """
     sides = (*shape, *(1,) * (3 - len(shape)))
     axes = tuple(_major_first(sides))
-    tables = _tables(tuple(sides[axis] for axis in axes))
+    a, b, c = (sides[axis] for axis in axes)
+    tables = _tables((a, b, c))
 
-    def rank(cells):
+    def rank(cells: np.ndarray) -> np.ndarray:
         ranks = np.empty(len(cells), np.uint64)
         _rank(np.ascontiguousarray(cells, dtype=np.int64), axes, tables, ranks)
         return ranks
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         found = np.empty((len(rank), len(shape)), np.int64)
         _cells(np.ascontiguousarray(rank, dtype=np.int64), axes, tables, found)
         return found

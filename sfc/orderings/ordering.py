@@ -6,9 +6,11 @@ box, so its ranks have gaps, unless the box is that cube; `dense_ranks` removes 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sfc import checks
 from sfc.automaton.curve import Curve
@@ -49,7 +51,7 @@ class Ordering:
     def __init__(
         self,
         name: str,
-        shape: tuple[int, ...],
+        shape: Sequence[int] | np.ndarray,
         rank: Rank,
         cells: Cells | None = None,
         curve: tuple[Curve, int] | None = None,
@@ -67,10 +69,11 @@ class Ordering:
             _require_inside("around", self.shape, around.shape)
         self.dim, self.size, self.is_dense = len(self.shape), math.prod(self.shape), cells is not None
         self._sides = tuple(np.uint64(side) for side in self.shape)
-        self._is_cube = self.curve is not None and set(self.shape) == {self.curve[0].side(self.curve[1])}
+        is_cube = self.curve is not None and set(self.shape) == {self.curve[0].side(self.curve[1])}
+        self._cube = self.curve if is_cube else None
         self.remake: Callable[[], Ordering] | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if self.remake is not None:
             return self.remake, ()
         return Ordering, (self.name, self.shape, self._key, self._cells, self.curve, self._around)
@@ -78,7 +81,7 @@ class Ordering:
     def __repr__(self) -> str:
         return f"<Ordering {self.name} of {' x '.join(map(str, self.shape))} cells>"
 
-    def rank(self, cells) -> np.ndarray:
+    def rank(self, cells: ArrayLike) -> np.ndarray:
         """Compute the rank of each cell.
 
         Args:
@@ -93,12 +96,12 @@ class Ordering:
         """
         cells = cells_of(cells, self.shape)
         words = as_words(cells)
-        if self._is_cube:  # `encode_words` also finds the cells outside
-            curve, order = self.curve
+        if self._cube is not None:  # `encode_words` also finds the cells outside
+            curve, order = self._cube
             ranks, bad = curve.encode_words(words, order)
         else:
             bad = first_outside(words, self._sides)
-            ranks = self._key(words.view(np.int64)) if bad == len(words) else None
+            ranks = self._key(words.view(np.int64)) if bad == len(words) else np.empty(0, np.uint64)
         if bad < len(words):
             raise ValueError(
                 f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
@@ -106,7 +109,7 @@ class Ordering:
             )
         return ranks
 
-    def cells(self, ranks) -> np.ndarray:
+    def cells(self, ranks: ArrayLike) -> np.ndarray:
         """Compute the cell of each rank; the inverse of `rank`, for an ordering without gaps.
 
         Args:

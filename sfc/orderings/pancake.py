@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from sfc import checks
+from sfc.automaton.curve import Curve
 from sfc.compile import kernel
 from sfc.registry import ORDERINGS, Scan, curve
 
@@ -57,13 +58,13 @@ def pancake(shape: tuple[int, ...]) -> Scan:
     path, number, turns = _blocks(across, _exit_axis(cube))
     last = np.int64(height**3 - 1)
 
-    def rank(cells):
+    def rank(cells: np.ndarray) -> np.ndarray:
         found, local = np.empty(len(cells), np.uint64), np.empty((len(cells), 3), np.int64)
         _into(np.ascontiguousarray(cells), order, number, turns, found, local)
         found += cube.encode(local, order)
         return found
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         found = np.empty((len(rank), 3), np.int64)
         _out_of(cube.decode(rank & last, order), rank, order, path, turns, found)
         return found
@@ -71,7 +72,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
     return Scan(rank, cells)
 
 
-def _exit_axis(cube) -> int:
+def _exit_axis(cube: Curve) -> int:
     """Return the axis along which the last cell of a curve is opposite its first."""
     return int(np.flatnonzero(cube.traversal(1)[-1])[0])
 

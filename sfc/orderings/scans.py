@@ -20,13 +20,13 @@ TILE = 4
 def row(shape: tuple[int, ...]) -> Scan:
     """Build the row-major order: axis 0 fastest, every row in the same direction."""
 
-    def rank(cells):
+    def rank(cells: np.ndarray) -> np.ndarray:
         index = np.zeros(len(cells), np.int64)
         for axis in reversed(range(len(shape))):
             index = index * shape[axis] + cells[:, axis]
         return index.astype(np.uint64)
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         return _digits(rank, shape)
 
     return Scan(rank, cells)
@@ -35,14 +35,14 @@ def row(shape: tuple[int, ...]) -> Scan:
 def zigzag(shape: tuple[int, ...]) -> Scan:
     """Build the order in stripes (boustrophedon), by unit steps: `row`, every other row and layer back."""
 
-    def rank(cells):
+    def rank(cells: np.ndarray) -> np.ndarray:
         index = np.zeros(len(cells), np.int64)
         for axis in reversed(range(len(shape))):
             forward = cells[:, axis]
             index = index * shape[axis] + np.where(index % 2 == 0, forward, shape[axis] - 1 - forward)
         return index.astype(np.uint64)
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         found = _digits(rank, shape)
         for axis in range(len(shape)):
             rank = rank // shape[axis]  # the number of the row, layer, ... that this axis runs in
@@ -69,7 +69,7 @@ def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
     sides = checks.per_axis("tile", tile, len(shape))
     sides = tuple(min(side, whole) for side, whole in zip(sides, shape, strict=True))
 
-    def rank(cells):
+    def rank(cells: np.ndarray) -> np.ndarray:
         before = np.zeros(len(cells), np.int64)  # cells in the tiles that come first
         inside = np.zeros(len(cells), np.int64)
         volume = np.ones(len(cells), np.int64)  # of the box, cut to this tile along the axes processed
@@ -81,7 +81,7 @@ def tiled(shape: tuple[int, ...], tile: int | Sequence[int] = TILE) -> Scan:
             volume *= width
         return (before + inside).astype(np.uint64)
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         found = np.empty((len(rank), len(shape)), np.int64)
         widths = np.empty_like(found)
         volume, rest = np.ones(len(rank), np.int64), np.array(rank, np.int64)
@@ -122,7 +122,7 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
     linear = row(shape)
     inverse: list[np.ndarray] = []
 
-    def cells(rank):
+    def cells(rank: np.ndarray) -> np.ndarray:
         if not inverse:
             inverse.append(np.argsort(permutation))
         return linear.cells(inverse[0][rank])
