@@ -33,7 +33,7 @@ def row(shape: tuple[int, ...]) -> Scan:
 
 
 def zigzag(shape: tuple[int, ...]) -> Scan:
-    """Build the order in stripes (boustrophedon), by unit steps: `row`, every other row and layer back."""
+    """Build the order in stripes (boustrophedon), by unit steps: `row`, alternate rows reversed."""
 
     def rank(cells: np.ndarray) -> np.ndarray:
         index = np.zeros(len(cells), np.int64)
