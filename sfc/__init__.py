@@ -14,7 +14,7 @@ from sfc.orderings import Ordering, covering, ordering
 
 # isort: split
 # The rooms `sfc.curves` and `sfc.orderings` register their entries; then the functions take these two names.
-import sfc.curves  # noqa: F401 - registers the curve families
+from sfc import curves as _families  # noqa: F401 - registers the curve families
 from sfc.registry import curve, curves, orderings, register, register_ordering
 
 __all__ = [
