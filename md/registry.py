@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from md import checks
 
+T = TypeVar("T")
 
-class Registry(Mapping[str, type]):
+
+class Registry(Mapping[str, type[T]]):
     """Classes by name; a read-only mapping with `register`.
 
     Args:
@@ -16,10 +19,10 @@ class Registry(Mapping[str, type]):
         built_in: those that are there from the start.
     """
 
-    def __init__(self, kind: str, base: type | None, built_in: Mapping[str, type]):
+    def __init__(self, kind: str, base: type[T] | None, built_in: Mapping[str, type[T]]):
         self._kind, self._base, self._classes = kind, base, dict(built_in)
 
-    def register(self, name: str, cls: type) -> None:
+    def register(self, name: str, cls: type[T]) -> None:
         """Add a class under a name, in this process.
 
         From then on the name can be given wherever one of the registry can, and checkpoints hold objects of
@@ -46,7 +49,7 @@ class Registry(Mapping[str, type]):
             raise checks.refuse_value(f"name of a {self._kind}", name, "a Python identifier")
         self._classes[name] = cls
 
-    def __getitem__(self, name: str) -> type:
+    def __getitem__(self, name: str) -> type[T]:
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Imports only go down; one idea is one stem; nothing is a grab bag. Read off the sources."""
+"""Imports only go down, rooms are small, words are those of the field: rules checked on the sources."""
 
 import ast
 import re
@@ -10,38 +10,48 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
-FLOORS = [
-    ("sfc",),
-    ("md.checks", "md.interrupt"),
-    ("md.airfoil", "md.box", "md.images", "md.reporter", "md.whole"),
-    ("md.faults", "md.frozen"),
+ROWS = [  # rooms, lowest first; those of one row do not import each other
+    ("sfc.checks", "sfc.compile"),
+    ("sfc.points", "sfc.cache"),
+    ("sfc.automaton",),
+    ("sfc.registry",),
+    ("sfc.curves", "sfc.orderings"),
+    ("sfc.device", "sfc.locality", "sfc.testing"),
+    ("=sfc",),  # the package itself, for what stands above it
+    ("md.errors", "md.checks"),
+    ("md.registry",),
     ("md.backend",),
-    ("md.grid", "md.state", "md.laws", "md.pace"),
-    ("md.tuning", "md.kinetics", "md.foresight", "md.watching", "md.curvekeys"),
-    ("md.decayed",),
-    ("md.cellsort", "md.search.strategy", "md.skin", "md.outside", "md.outline", "md.tree"),
-    ("md.surrounding",),
-    ("md.inflow", "md.wing"),
-    ("md.shadow", "md.treesearch", "md.walks"),
-    ("md.reactions",),
-    ("md.search.*", "md.reorder", "md.schedule", "md.integrate", "md.pieces"),
-    ("md.watch",),
-    ("md.choices", "md.inside", "md.lookout", "md.start", "md.together", "md.trajectory"),
-    ("md.checkpoint", "md.loop"),
+    ("md.particles", "md.laws"),
+    ("md.search", "md.io"),
+    ("md.boundaries", "md.reorder"),
+    ("md.integrate",),
     ("md.simulation",),
-    ("md.scenes", "md.observe"),
-    ("=md",),  # the package itself, for what stands above it
+    ("md.observe", "md.scenes"),
+    ("=md",),
+    ("experiments.processes", "experiments.analysis"),
+    ("experiments.drawing",),
     ("experiments.core",),
-    ("experiments.peers", "experiments.prediction", "experiments.measured"),
-    ("experiments.*",),
+    ("experiments.measurement", "experiments.prediction", "experiments.peers"),
+    ("experiments.*",),  # each command is a room of its own
 ]
-SIDEWAYS = {("md.reorder", "md.schedule")}  # for the type of a schedule
+REGISTRIES = ("md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "sfc.curves")
+FOUNDATION_OF = {"md.laws.friction": {"md.laws.spring_dashpot"}}  # strategies that extend another
 SFC_MAY_KNOW = {"numpy", "numba", "llvmlite", "platformdirs"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
-CUPY_MAY_BE_IN = {"sfc.device", "md.backend.cuda"}
-GSD_MAY_BE_IN = {"md.trajectory"}
+CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda"}
+GSD_MAY_BE_IN = {"md.io.trajectory"}
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
-LONGEST = 400  # lines of code: docstrings, comments and blank lines are not counted
+LONGEST_FILE, LONGEST_FUNCTION = (
+    400,
+    70,
+)  # lines of code: docstrings, comments and blank lines are not counted
+MOST_FILES = 14  # of a room; a stem's .py, .cu and .cuh are one
+ONE_FILE_AN_ENTRY = {"experiments", "sfc/curves", "tests/experiments"}  # rooms of a registry, or of commands
+MOST_AT_TOP = 5  # files of md that are in no room
+DIALECT = {  # in no identifier, and in no first line of a docstring
+    "who", "whom", "whose", "whoever", "somebody", "nobody", "everybody", "anew", "heed", "heeds", "told", "tells",
+}  # fmt: skip
+PRONOUNS = {"who", "whom", "whose", "whoever", "somebody", "nobody", "heed", "heeds", "anew"}
 STANDARD = frozenset(sys.stdlib_module_names)
 
 
@@ -79,8 +89,8 @@ def imports(path: Path, name: str, known: set[str]) -> Iterator[tuple[str, bool]
 
 
 def place(name: str) -> tuple[int, str] | None:
-    """Floor of a module, and the subpackage it belongs to there: in `x.*` every module is its own."""
-    entries = [(entry, floor) for floor, row in enumerate(FLOORS) for entry in row]
+    """Row of a module, and the room it belongs to: in `x.*` every module is its own."""
+    entries = [(entry, floor) for floor, row in enumerate(ROWS) for entry in row]
     for entry, floor in entries:
         if entry[-1] != "*" and (name == entry.lstrip("=") or (name + ".").startswith(entry + ".")):
             return floor, entry
@@ -106,8 +116,8 @@ def wrong_arrows(root: Path) -> list[str]:
                 continue
             here, there = place(name), place(target)
             if here is None or there is None:
-                wrong.append(f"{name} -> {target}: on no floor")
-            elif there[0] < here[0] or there[1] == here[1] or (name, target) in SIDEWAYS:
+                wrong.append(f"{name} -> {target}: in no room")
+            elif there[0] < here[0] or there[1] == here[1]:
                 continue
             else:
                 way = "up" if there[0] > here[0] else "sideways"
@@ -153,8 +163,135 @@ def includes(root: Path) -> list[str]:
     return wrong
 
 
+def circles(root: Path) -> list[str]:
+    """Circles of imports between the modules of one room; a room's face (`__init__`) is left out."""
+    known = sources(root)
+    arrows: dict[str, set[str]] = {}
+    for name, path in known.items():
+        here = place(name)
+        for target, _ in imports(path, name, set(known)):
+            there = place(target)
+            inner = here and there and here[1] == there[1] and target != name
+            if inner and not is_package(name, known) and not is_package(target, known):
+                arrows.setdefault(name, set()).add(target)
+    found: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            found.append("circle: " + " -> ".join((*path[path.index(name) :], name)))
+        elif name not in done:
+            for target in sorted(arrows.get(name, ())):
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in sorted(arrows):
+        visit(name, ())
+    return found
+
+
+def strategies(room: str, known: dict[str, Path]) -> set[str]:
+    """Modules whose classes or functions a room's face has in a registry."""
+    if room not in known:
+        return set()
+    tree = ast.parse(known[room].read_text())
+    named: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            named |= {alias.asname or alias.name: node.module for alias in node.names}
+    values = [v for node in ast.walk(tree) if isinstance(node, ast.Dict) for v in node.values]
+    values += [
+        argument
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "").startswith("register")
+        for argument in node.args
+    ]
+    return {
+        named[v.id] for v in values if isinstance(v, ast.Name) and named.get(v.id, "").startswith(room + ".")
+    }
+
+
+def linked_strategies(root: Path) -> list[str]:
+    """Strategies of one registry that import each other."""
+    known, wrong = sources(root), []
+    for room in REGISTRIES:
+        entries = strategies(room, known)
+        for name in sorted(entries & known.keys()):
+            targets = {target for target, _ in imports(known[name], name, set(known))}
+            others = targets & entries - {name} - FOUNDATION_OF.get(name, set())
+            wrong += [f"{name} -> {target}: strategies of one registry" for target in sorted(others)]
+    return wrong
+
+
+def crowded_rooms(root: Path) -> list[str]:
+    """Rooms of too many files, and too many files of md in no room."""
+    wrong = []
+    for package in (*PACKAGES, "tests"):
+        for folder in sorted({path.parent for path in (root / package).rglob("*.py")}):
+            stems = {p.stem for p in folder.iterdir() if p.suffix in (".py", ".cu", ".cuh")}
+            name = folder.relative_to(root).as_posix()
+            if len(stems) > MOST_FILES and name not in ONE_FILE_AN_ENTRY:
+                wrong.append(f"{name} has {len(stems)} files; allowed: {MOST_FILES}")
+    top = [path for path in (root / "md").iterdir() if path.is_file()]
+    if len(top) > MOST_AT_TOP:
+        wrong.append(f"md has {len(top)} files at its top; allowed: {MOST_AT_TOP}")
+    return wrong
+
+
+def words_of(identifier: str) -> set[str]:
+    """The words of an identifier, in lower case."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier)}
+
+
+def dialect(root: Path) -> list[str]:
+    """Words of `DIALECT` in identifiers and in first lines of docstrings, of Python and CUDA files."""
+    wrong = []
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            place, text = path.relative_to(root).as_posix(), ""
+            if path.suffix in (".cu", ".cuh"):
+                text = re.sub(r"//.*", "", path.read_text())
+                found = {name for name in re.findall(r"[A-Za-z_]\w*", text) if words_of(name) & DIALECT}
+                wrong += [f"{place}: identifier {name}" for name in sorted(found)]
+            if path.suffix != ".py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [getattr(node, field, None) for field in ("name", "id", "attr", "arg")]
+                for name in names:
+                    if isinstance(name, str) and words_of(name) & DIALECT:
+                        wrong.append(f"{place}: identifier {name}")
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    first = (ast.get_docstring(node) or "").partition("\n")[0]
+                    if words := {w.lower() for w in re.findall(r"[A-Za-z]+", first)} & DIALECT:
+                        wrong.append(f"{place}: first line {first!r} has {', '.join(sorted(words))}")
+    return wrong
+
+
+def pronouns(root: Path) -> int:
+    """How often the words of `PRONOUNS` stand anywhere in the packages."""
+    files = [p for package in PACKAGES for p in (root / package).rglob("*")]
+    texts = (p.read_text() for p in files if p.suffix in (".py", ".cu", ".cuh", ".md"))
+    return sum(len(re.findall(rf"\b(?:{'|'.join(PRONOUNS)})\b", text, re.IGNORECASE)) for text in texts)
+
+
 def lines_of_code(path: Path) -> int:
     """Lines of a file that are neither blank nor comments nor in a docstring."""
+    return len(code_of(path))
+
+
+def long_functions(path: Path) -> list[str]:
+    """Functions of a file with more lines of code than allowed."""
+    lines, found = code_of(path), []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
+            if count > LONGEST_FUNCTION:
+                found.append(f"{node.name} has {count} lines of code; allowed: {LONGEST_FUNCTION}")
+    return found
+
+
+def code_of(path: Path) -> set[int]:
+    """Numbers of the lines that are neither blank nor comments nor in a docstring."""
     text = path.read_text()
     described = set()
     for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
@@ -165,28 +302,31 @@ def lines_of_code(path: Path) -> int:
         ):
             described |= set(range(node.lineno, node.end_lineno + 1))
     lines = enumerate((line.strip() for line in text.splitlines()), 1)
-    return sum(bool(line) and not line.startswith(("#", "//")) and k not in described for k, line in lines)
+    return {k for k, line in lines if line and not line.startswith(("#", "//")) and k not in described}
 
 
 def wrong_files(root: Path) -> list[str]:
-    """CUDA kernels without their strategy, grab bags, and files too long to read in one sitting."""
+    """CUDA files without their module, grab bags, and files and functions too long to read in one sitting."""
     wrong = []
-    for path in sorted((root / "md" / "search").glob("*.cu")):
+    for path in sorted((root / "md").rglob("*.cu")):
         if not path.with_suffix(".py").exists():
             wrong.append(f"{path.name} has no {path.stem}.py beside it")
     for folder in (*PACKAGES, "tests"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix not in (".py", ".cu", ".cuh"):
                 continue
+            here = path.relative_to(root).as_posix()
             if {path.stem, path.parent.name} & GRAB_BAGS:
-                wrong.append(f"{path.relative_to(root)} is a grab bag")
-            if (lines := lines_of_code(path)) > LONGEST:
-                wrong.append(f"{path.relative_to(root)} has {lines} lines of code; allowed: {LONGEST}")
+                wrong.append(f"{here} is a grab bag")
+            if (lines := lines_of_code(path)) > LONGEST_FILE:
+                wrong.append(f"{here} has {lines} lines of code; allowed: {LONGEST_FILE}")
+            if path.suffix == ".py":
+                wrong += [f"{here}: {report}" for report in long_functions(path)]
     return wrong
 
 
 def test_every_module_is_found():
-    assert {"sfc.curve", "md", "md.search.linked", "experiments.core"} <= set(sources(ROOT))
+    assert {"sfc.automaton.curve", "md", "md.search.linked", "experiments.core"} <= set(sources(ROOT))
 
 
 def test_imports_only_go_down():
@@ -205,25 +345,52 @@ def test_stems_are_paired_and_files_have_one_subject():
     assert wrong_files(ROOT) == []
 
 
+def test_no_room_has_a_circle_of_imports():
+    assert circles(ROOT) == []
+
+
+def test_strategies_of_one_registry_do_not_import_each_other():
+    assert linked_strategies(ROOT) == []
+    assert len(strategies("md.search", sources(ROOT))) == 8
+
+
+def test_rooms_are_not_crowded():
+    assert crowded_rooms(ROOT) == []
+
+
+def test_the_words_are_those_of_the_field():
+    assert dialect(ROOT) == []
+    assert pronouns(ROOT) <= 40
+
+
 @pytest.fixture
 def sound(tmp_path):
     """A small tree that breaks no rule, to plant a fault in."""
     files = {
-        "sfc/__init__.py": "from sfc import curve\n",
-        "sfc/curve.py": "import numpy as np\n",
+        "sfc/__init__.py": "from sfc.automaton import curve\n",
+        "sfc/automaton/__init__.py": "",
+        "sfc/automaton/curve.py": "import numpy as np\n",
         "md/__init__.py": "from md import search\nfrom md.simulation import Simulation\n",
-        "md/box.py": "",
-        "md/state.py": "from md.box import Box\n",
-        "md/schedule.py": "",
-        "md/reorder.py": "from .schedule import Schedule\nimport sfc\n",
-        "md/search/__init__.py": "from md.search.naive import Naive\nfrom .linked import Linked\n",
-        "md/search/strategy.py": "from md.state import State\n",
-        "md/search/naive.py": "from md.search.strategy import Search\nfrom sfc.curve import Curve\n",
-        "md/search/linked.py": "from md.search.strategy import Search\n",
-        "md/search/linked.cu": '#include "md/state.cuh"\n#include "../box.cuh"\n#include <math.h>\n',
+        "md/errors.py": "",
+        "md/checks.py": "import sfc\n",
+        "md/particles/__init__.py": "",
+        "md/particles/box.py": "",
+        "md/particles/state.py": "from md.particles.box import Box\n",
+        "md/reorder/__init__.py": "",
+        "md/reorder/triggers.py": "",
+        "md/reorder/reorder.py": "from .triggers import Trigger\nimport sfc\n",
+        "md/search/__init__.py": (
+            "from md.search.naive import Naive\nfrom .linked import Linked\n"
+            "from md.search.linked import Linked\nSEARCHES = {'naive': Naive, 'linked': Linked}\n"
+        ),
+        "md/search/base.py": "from md.particles.state import State\n",
+        "md/search/naive.py": "from md.search.base import Search\nfrom sfc.automaton.curve import Curve\n",
+        "md/search/linked.py": "from md.search.base import Search\n",
+        "md/search/linked.cu": '#include "md/particles/state.cuh"\n#include "../particles/box.cuh"\n',
         "md/backend/__init__.py": "def get():\n    from md.backend.cuda import Cuda\n",
         "md/backend/cuda.py": "def device():\n    import cupy\n",
-        "md/simulation.py": "from md.search import search\nfrom md.state import State\n",
+        "md/simulation/__init__.py": "from md.simulation.simulation import Simulation\n",
+        "md/simulation/simulation.py": "from md.search import search\nfrom md.particles.state import State\n",
         "md/scenes/__init__.py": "from md.scenes.granular import gas\n",
         "md/scenes/granular.py": "from md.simulation import Simulation\n",
         "experiments/__init__.py": "",
@@ -237,45 +404,55 @@ def sound(tmp_path):
 
 
 def all_faults(root: Path) -> list[str]:
-    return wrong_arrows(root) + wrong_libraries(root) + includes(root) + wrong_files(root)
+    found = wrong_arrows(root) + wrong_libraries(root) + includes(root) + wrong_files(root)
+    return found + circles(root) + linked_strategies(root) + crowded_rooms(root) + dialect(root)
 
 
 def test_the_checker_finds_nothing_in_a_sound_tree(sound):
     assert all_faults(sound) == []
+    assert pronouns(sound) == 0
 
 
 @pytest.mark.parametrize(
     ("file", "line", "report"),
     [
-        ("sfc/curve.py", "import md.box", "sfc.curve -> md.box: up"),
-        ("sfc/curve.py", "from md import box", "sfc.curve -> md.box: up"),
-        ("md/state.py", "from md.simulation import Simulation", "md.state -> md.simulation: up"),
-        ("md/state.py", "from .simulation import Simulation", "md.state -> md.simulation: up"),
-        ("md/state.py", "def f():\n    import md.scenes", "md.state -> md.scenes: up"),
-        ("md/search/strategy.py", "from md.search.naive import Naive", "strategy -> md.search.naive: up"),
-        ("md/search/naive.py", "from md.search.linked import Linked", "naive -> md.search.linked: sideways"),
-        ("md/search/naive.py", "from .linked import Linked", "naive -> md.search.linked: sideways"),
-        ("md/search/naive.py", "from md.search import Linked", "md.search.naive -> md.search: sideways"),
-        ("md/search/naive.py", "from md import reorder", "md.search.naive -> md.reorder: sideways"),
+        ("sfc/automaton/curve.py", "import md.particles.box", "sfc.automaton.curve -> md.particles.box: up"),
+        ("sfc/automaton/curve.py", "from md.particles import box", "-> md.particles.box: up"),
+        ("md/particles/state.py", "from md.simulation import Simulation", "state -> md.simulation: up"),
+        ("md/particles/state.py", "from ..simulation import Simulation", "state -> md.simulation: up"),
+        ("md/particles/state.py", "def f():\n    import md.scenes", "md.particles.state -> md.scenes: up"),
+        ("md/search/naive.py", "from md.reorder import reorder", "naive -> md.reorder.reorder: up"),
         ("md/search/__init__.py", "from md import simulation", "md.search -> md.simulation: up"),
-        ("md/schedule.py", "import md.reorder", "md.schedule -> md.reorder: sideways"),
+        ("md/laws/pair.py", "from md.particles import box", "md.laws.pair -> md.particles.box: sideways"),
         ("md/scenes/granular.py", "import md", "md.scenes.granular -> md: up"),
         ("md/scenes/granular.py", "from experiments import core", "granular -> experiments.core: up"),
-        ("md/extra.py", "import md.box", "md.extra -> md.box: on no floor"),
+        ("md/extra.py", "import md.particles.box", "md.extra -> md.particles.box: in no room"),
         ("experiments/core/__init__.py", "import experiments.timing", "experiments.timing: up"),
         ("experiments/curves.py", "import experiments.timing", "experiments.timing: sideways"),
-        ("sfc/curve.py", "import scipy.spatial", "sfc.curve imports scipy"),
-        ("md/box.py", "from pandas import DataFrame", "md.box imports pandas"),
-        ("md/state.py", "def f():\n    import matplotlib.pyplot", "md.state imports matplotlib"),
-        ("md/state.py", "def f():\n    import cupy", "md.state imports cupy"),
-        ("md/state.py", "import gsd.hoomd", "md.state imports gsd"),
+        ("sfc/automaton/curve.py", "import scipy.spatial", "sfc.automaton.curve imports scipy"),
+        ("md/particles/box.py", "from pandas import DataFrame", "md.particles.box imports pandas"),
+        ("md/particles/state.py", "def f():\n    import matplotlib.pyplot", "state imports matplotlib"),
+        ("md/particles/state.py", "def f():\n    import cupy", "md.particles.state imports cupy"),
+        ("md/particles/state.py", "import gsd.hoomd", "md.particles.state imports gsd"),
         ("md/backend/cuda.py", "import cupy as cp", "md.backend.cuda imports cupy at module level"),
         ("md/search/tiles.cu", "", "tiles.cu has no tiles.py"),
-        ("md/search/linked.cu", '#include "md/simulation.cuh"', "linked includes md.simulation"),
-        ("md/search/linked.cu", '#include "naive.cuh"', "md.search.linked includes md.search.naive"),
+        ("md/particles/arrays.cu", "", "arrays.cu has no arrays.py"),
+        ("md/search/linked.cu", '#include "md/simulation/x.cuh"', "linked includes md.simulation.x"),
+        (
+            "md/search/base.py",
+            "from md.search.naive import Naive",
+            "circle: md.search.base -> md.search.naive",
+        ),
+        ("md/search/naive.py", "from md.search.linked import Linked", "linked: strategies of one registry"),
         ("md/utils.py", "", "md/utils.py is a grab bag"),
         ("sfc/common/__init__.py", "", "sfc/common/__init__.py is a grab bag"),
-        ("md/box.py", '"""Much."""\n\n# more\n' + "x = 1\n" * 401, "md/box.py has 401 lines of code"),
+        ("md/particles/box.py", '"""Much."""\n\n# more\n' + "x = 1\n" * 401, "box.py has 401 lines of code"),
+        ("md/particles/box.py", "def f():\n" + "    x = 1\n" * 70, "box.py: f has 71 lines of code"),
+        ("md/particles/box.py", "def told(x):\n    pass\n", "identifier told"),
+        ("md/particles/box.py", "x = told_so = 1\n", "identifier told_so"),
+        ("md/particles/box.py", "class A:\n    def f(self, whom):\n        pass\n", "identifier whom"),
+        ("md/particles/box.py", 'def f():\n    """Who stands where."""\n', "first line 'Who stands where.'"),
+        ("md/search/linked.cu", "int anew = 1;  // anew\n", "identifier anew"),
     ],
 )
 def test_the_checker_reports_a_planted_fault(sound, file, line, report):
@@ -283,3 +460,19 @@ def test_the_checker_reports_a_planted_fault(sound, file, line, report):
     path.parent.mkdir(exist_ok=True)
     path.write_text((path.read_text() if path.exists() else "") + line)
     assert any(report in fault for fault in all_faults(sound)), all_faults(sound)
+
+
+@pytest.mark.parametrize(("folder", "files"), [("md", 3), ("md/laws", 15), ("experiments/core", 14)])
+def test_the_checker_reports_a_crowded_room(sound, folder, files):
+    (sound / folder).mkdir(exist_ok=True)
+    for k in range(files):
+        (sound / folder / f"file{k}.py").write_text("")
+    assert len([fault for fault in crowded_rooms(sound) if fault.startswith(f"{folder} has")]) == 1
+    (sound / folder / "file0.py").unlink()
+    assert not any(fault.startswith(f"{folder} has") for fault in crowded_rooms(sound))
+
+
+def test_the_checker_counts_pronouns_in_any_text(sound):
+    (sound / "md" / "README.md").write_text("Whoever reads, somebody wrote.\n")
+    (sound / "md" / "search" / "linked.cu").write_text("// whom and nobody\n")
+    assert pronouns(sound) == 4

@@ -19,7 +19,7 @@ __all__ = [
     "register",
 ]
 
-INTEGRATORS = Registry(
+INTEGRATORS: Registry[Integrator] = Registry(
     "integrator",
     Integrator,
     {

@@ -24,7 +24,7 @@ __all__ = [
     "zero",
 ]
 
-LAWS = Registry(  # frozen dataclasses
+LAWS: Registry[PairLaw] = Registry(  # frozen dataclasses
     "law",
     None,
     {"spring_dashpot": SpringDashpot, "frictional_spring_dashpot": FrictionalSpringDashpot},

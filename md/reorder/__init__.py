@@ -20,5 +20,7 @@ __all__ = [
     "register",
 ]
 
-TRIGGERS = Registry("trigger", None, {"never": Never, "every": Every, "moved": Moved, "decayed": Decayed})
+TRIGGERS: Registry[object] = Registry(
+    "trigger", None, {"never": Never, "every": Every, "moved": Moved, "decayed": Decayed}
+)
 register = TRIGGERS.register

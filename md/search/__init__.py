@@ -31,7 +31,7 @@ __all__ = [
     "search",
 ]
 
-SEARCHES = Registry(
+SEARCHES: Registry[SearchConfig] = Registry(
     "search",
     SearchConfig,
     {
