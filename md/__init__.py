@@ -1,9 +1,9 @@
 """A granular gas: dissipative spheres in a box, with every choice an axis.
 
 Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the
-velocities share. `Simulation(state, law, search=..., reorder=..., backend=...)` is the loop; `scenes` make
-states; `laws`, `search`, `schedule`, `reorder` and `integrate` hold the choices; `observe` sees what comes of
-them.
+velocities share. `scenes` make a `State`; `Simulation(state, law, search=..., reorder=..., backend=...)` takes
+steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its choices; `observe` measures. The map of the
+rooms is `md/README.md`.
 """
 
 from md import backend, laws, observe, scenes, search
@@ -21,6 +21,7 @@ from md.errors import (
     ParticleEscaped,
     SimulationFault,
 )
+from md.io.checkpoint import PACKAGE as __version__
 from md.io.checkpoint import Checkpoint
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
