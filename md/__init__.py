@@ -21,8 +21,7 @@ from md.errors import (
     ParticleEscaped,
     SimulationFault,
 )
-from md.io.checkpoint import PACKAGE as __version__
-from md.io.checkpoint import Checkpoint
+from md.io.checkpoint import PACKAGE, Checkpoint
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
 from md.particles.box import Box
@@ -67,3 +66,5 @@ __all__ = [
     "scenes",
     "search",
 ]
+
+__version__ = PACKAGE
