@@ -1,6 +1,6 @@
-"""Where a simulation runs.
+"""Backends of a simulation: the CPU (Numba) and CUDA (CuPy).
 
-`get("auto")` takes CUDA where a device is, else says once that it runs on the CPU.
+`get("auto")` returns CUDA where a device is visible. Otherwise it returns the CPU and warns once a process.
 """
 
 import warnings
@@ -27,15 +27,21 @@ __all__ = [
 ]
 
 BACKENDS = ("auto", "cpu", "cuda")
-_told = False
+_warned = False  # that "auto" returned the CPU; once a process
 
 
 def checked(choice: str | Backend) -> str | Backend:
-    """The choice itself: a backend, or the name of one, whether or not it can run here.
+    """Check a backend or the name of one, without checking that it can run here.
+
+    Args:
+        choice: one of `BACKENDS`, or a backend.
+
+    Returns:
+        `choice` as it is.
 
     Raises:
         TypeError: neither a name nor a backend.
-        ValueError: an unknown name; lists those known.
+        ValueError: an unknown name; the message lists the known ones.
     """
     if isinstance(choice, Backend):
         return choice
@@ -43,21 +49,21 @@ def checked(choice: str | Backend) -> str | Backend:
 
 
 def get(choice: str | Backend, layout: str | None = None) -> Backend:
-    """The backend of a name, or a backend as it is.
+    """Make the backend of a name, or return a backend as it is.
 
     Args:
         choice: one of `BACKENDS`, or a backend.
-        layout: of particle arrays, one of `LAYOUTS`; None for what suits the device.
+        layout: of particle arrays, one of `LAYOUTS`; None for the default of the device.
 
     Returns:
         The backend.
 
     Raises:
         TypeError: neither a name nor a backend.
-        ValueError: an unknown name or layout, or a layout beside a backend that has its own.
-        BackendUnavailableError: CUDA asked for where there is none.
+        ValueError: an unknown name or layout, or a layout beside a backend that has another.
+        BackendUnavailableError: "cuda" where CUDA cannot run.
     """
-    global _told
+    global _warned
     choice = checked(choice)
     if isinstance(choice, Backend):
         if layout is not None and checks.word("layout", layout, LAYOUTS) != choice.layout:
@@ -75,7 +81,7 @@ def get(choice: str | Backend, layout: str | None = None) -> Backend:
             f"backend 'cuda' cannot run here: {reason}; use backend='cpu', or 'auto' for CUDA where there "
             "is a device"
         )
-    if not _told:
+    if not _warned:
         warnings.warn(f"running on the CPU: {reason}", RuntimeWarning, stacklevel=3)
-        _told = True
+        _warned = True
     return Cpu(layout)

@@ -1,17 +1,18 @@
-"""What a backend is: where arrays live, how kernels are found, how phases are timed.
+"""Abstract backend: arrays, kernels, sorts and timers of one kind of device.
 
 Contract. A stem is one module (`md.search.linked`) with its kernels: Numba functions in `linked.py`, CUDA
-functions of the same names and parameters in `linked.cu`. `backend.kernels(stem)` gives an object with
+functions of the same names and parameters in `linked.cu`. `backend.kernels(stem)` returns an object with
 those functions as attributes; the first parameter of each is the number of work items. Strategies call
-kernels and know no backend.
+kernels only through that object, so that their code is the same on each backend.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from md import checks
 from md.backend.timings import Timings
@@ -22,22 +23,23 @@ NO_FAULT = np.uint64(2**64 - 1)
 
 
 class Backend(ABC):
-    """Arrays, kernels and clocks of one kind of device.
+    """Arrays, kernels, sorts and timers of one kind of device.
 
     Args:
         layout: how (n, dim) particle arrays lie in memory: "soa" axis by axis, "aos" particle by particle,
-            "aos4" particle by particle, each padded to four numbers; None for what suits the device.
+            "aos4" particle by particle, each padded to four numbers; None for the default of the device.
 
     Attributes:
         name: as in `Simulation(backend=name)`.
-        default_layout: what suits the device.
-        check_interval: steps between two looks at the fault word; where the backend runs ahead, what one
-            tells is heeded at the next.
-        piece_lengths: steps that a device that runs ahead is given in one piece; few lengths, the
-            longest first, so that what is recorded soon fits again.
-        runs_ahead: whether work is given out before it is done, so that waiting for an answer costs time.
+        default_layout: layout used where none is given.
+        check_interval: steps between two reads of the fault word; on a backend that runs ahead, the value
+            read at one is processed at the next.
+        piece_lengths: numbers of steps that may be captured and launched as one graph, the longest first;
+            few, so that captured graphs are used again.
+        runs_ahead: whether kernel launches return before the work is done (asynchronous launches), so that
+            waiting for a result costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.
-        recorded: how often `record` was called, on any backend of the class.
+        recorded: number of calls of `record`, on all backends of the class.
     """
 
     name: ClassVar[str]
@@ -49,50 +51,54 @@ class Backend(ABC):
     recorded: ClassVar[int] = 0
 
     def __init__(self, layout: str | None = None):
-        remedy = "None for what suits the device"
+        remedy = "None for the default of the device"
         self.layout = (
             self.default_layout if layout is None else checks.word("layout", layout, LAYOUTS, remedy)
         )
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What computes: `device` (its name) and whatever else a reader of timings must know."""
+        """Describe the device for records of timings.
+
+        Returns:
+            `device` (its name) and what else a time depends on: threads or clocks, versions, layout.
+        """
 
     def free_memory(self) -> int:
-        """Bytes that may still be asked for where the arrays live."""
+        """Return the bytes that can still be allocated in the memory that holds the arrays."""
         return checks.host_memory()
 
     @abstractmethod
     def upload(self, array: np.ndarray) -> Array:
-        """A copy of a host array on the backend."""
+        """Copy a host array to the backend."""
 
     @abstractmethod
     def download(self, array: Array) -> np.ndarray:
-        """A copy of a backend array on the host; waits for the work that fills it."""
+        """Copy a backend array to the host; waits for the work that fills it."""
 
     def look(self, array: Array) -> Callable[[], np.ndarray]:
-        """A copy of a small array as it is once all work given so far is done.
+        """Start an asynchronous copy of a small array to the host, after all work launched so far.
 
         Returns:
-            A function that waits for that moment alone, not for what was given to the device since.
+            A function that waits for this copy, but not for work launched later, and returns the array.
         """
         copied = self.download(array)
         return lambda: copied
 
     @abstractmethod
-    def empty(self, shape: int | tuple[int, ...], dtype) -> Array:
-        """A new array with undefined content."""
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Allocate an array with undefined content."""
 
     @abstractmethod
-    def zeros(self, shape: int | tuple[int, ...], dtype) -> Array:
-        """A new array of zeros."""
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Allocate an array of zeros."""
 
     @abstractmethod
     def fill(self, array: Array, value: int) -> None:
-        """Set every entry of an array to a number; -1 sets all bits on a device, whatever they stand for."""
+        """Set every entry of an array to a number; -1 sets all bits on a device, whatever the dtype."""
 
-    def rows(self, n: int, dim: int, dtype) -> Array:
-        """A new (n, dim) array in the backend's layout, with undefined content."""
+    def rows(self, n: int, dim: int, dtype: DTypeLike) -> Array:
+        """Allocate an (n, dim) array in the backend's layout, with undefined content."""
         if self.layout == "soa":
             return self.empty((dim, n), dtype).T
         if self.layout == "aos":
@@ -100,100 +106,116 @@ class Backend(ABC):
         return self.zeros((n, 4), dtype)[:, :dim]
 
     def upload_rows(self, array: np.ndarray) -> Array:
-        """A copy of an (n, dim) host array in the backend's layout."""
-        rows = self.rows(*array.shape, array.dtype)
+        """Copy an (n, dim) host array to the backend, in the backend's layout."""
+        n, dim = array.shape
+        rows = self.rows(n, dim, array.dtype)
         rows[...] = self.upload(array)
         return rows
 
     @abstractmethod
     def sort_scratch(self, n: int, bins: int) -> Any:
-        """What `sort` needs to sort n keys into a number of bins."""
+        """Allocate the scratch memory that `sort` needs for n keys and a number of bins."""
 
     @abstractmethod
     def sort(self, keys: Array, start: Array, order: Array, scratch: Any) -> None:
-        """Stable counting sort.
+        """Sort keys with a stable counting sort; the keys themselves are not moved.
 
         Args:
             keys: (n,) int32 in [0, bins).
-            start: (bins + 1,) int32, filled: the keys of bin k stand at start[k] .. start[k + 1] - 1 when
-                sorted.
-            order: (n,) int32, filled: the place each sorted key comes from.
-            scratch: of `sort_scratch`, for as many keys and bins.
+            start: (bins + 1,) int32, filled: sorted, the keys of bin k are at start[k] .. start[k + 1] - 1.
+            order: (n,) int32, filled: the index in `keys` of each sorted key.
+            scratch: from `sort_scratch`, for as many keys and bins.
         """
 
     @abstractmethod
     def radix_scratch(self, keys: Array) -> Any:
-        """What `radix_sort` needs to sort keys like these."""
+        """Allocate the scratch memory that `radix_sort` needs for as many keys of this dtype."""
 
     @abstractmethod
     def radix_sort(self, keys: Array, bits: int, order: Array, scratch: Any) -> None:
-        """Stable sort by many-valued keys.
+        """Sort keys of 32 or 64 bits in place with a stable radix sort.
 
         Args:
             keys: (n,) uint32 or uint64, sorted in place.
-            bits: how many of each key, from the lowest, may differ from 0.
-            order: (n,) int32, filled: the place each sorted key comes from.
-            scratch: of `radix_scratch`, for as many keys of that type.
+            bits: number of bits of a key, from the lowest, that may differ from 0.
+            order: (n,) int32, filled: the index before the sort of each sorted key.
+            scratch: from `radix_scratch`, for as many keys of that dtype.
         """
 
     @abstractmethod
     def kernels(self, stem: str, law: Any = None) -> Any:
-        """The kernels of a stem, compiled for a law where they take one.
+        """Return the kernels of a stem, compiled for a law if they take one.
 
         Args:
             stem: module name, `__name__` of the strategy.
-            law: the law the kernels call, or None.
+            law: the law that the kernels call, or None.
+
+        Returns:
+            An object with the kernels as attributes.
         """
 
     def require_code_of(self, law: Any) -> None:
-        """Refuse a law that this backend's kernels cannot call.
+        """Raise an error for a law that this backend's kernels cannot call.
 
         Args:
             law: of a class with a pair function (`md.laws.pair`).
 
         Raises:
-            BackendUnavailableError: it has no functions for them.
+            BackendUnavailableError: the law has no functions for this backend.
         """
         return
 
     def record(self, work: Callable[[], None]) -> Callable[[], None]:
-        """What work launches, as one function that launches it again.
+        """Capture the launches of a function, without executing them, as one graph.
 
         Args:
-            work: launches kernels and fills, and nothing else on the backend. It runs once, by name only: on
-                a device nothing of it is done before the function returned is called.
+            work: launches kernels and fills, and nothing else on the backend. It is called once, for the
+                capture alone: the device executes nothing before the returned function is called.
+
+        Returns:
+            A function that launches the captured graph.
+
+        Raises:
+            NotImplementedError: a backend without asynchronous launches.
         """
-        raise NotImplementedError(f"backend {self.name!r} does not run ahead, so there is nothing to record")
+        raise NotImplementedError(
+            f"backend {self.name!r} launches nothing asynchronously, so it captures nothing"
+        )
 
     @abstractmethod
     def mark(self) -> Any:
-        """This moment of the work given so far, to take times between; waits for nothing."""
+        """Record a time stamp after the work launched so far, for `between`; does not wait."""
 
     @abstractmethod
     def between(self, first: Any, second: Any) -> float:
-        """Milliseconds from one mark to a later one; waits for it."""
+        """Return the milliseconds from one time stamp of `mark` to a later one; waits for the later one."""
 
     @contextmanager
-    def profiled(self):
-        """What is done inside is seen by a profiler that was told to wait; nothing where none can be told."""
+    def profiled(self) -> Iterator[None]:
+        """Limit an attached profiler to the work inside the context; without effect on the CPU."""
         yield
 
     @contextmanager
-    def host_ahead(self, seconds: float):
-        """Inside, a device waits so long when a stopwatch starts, while the host gives it the first steps.
+    def host_ahead(self, seconds: float) -> Iterator[None]:
+        """Delay the device at the start of each stopwatch, so that the host launches steps meanwhile.
 
-        Phases then hold the device's work alone, and none of its waiting for launches. Nothing where the host
-        computes.
+        Phases then hold the time of the device's work, without its idle time between launches. Without effect
+        on the CPU.
 
         Args:
-            seconds: longer than it takes to launch what is timed; on a device some 2e-4 a step in phases.
+            seconds: the delay; longer than the launches of what is timed, on a device about 2e-4 a step in
+                phases.
         """
         yield
 
     @abstractmethod
-    def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager:
-        """Time what is done inside as one phase of a step."""
+    def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager[None]:
+        """Time the work inside the context as one phase of a step."""
 
     @abstractmethod
     def stopwatch(self) -> AbstractContextManager[list[float]]:
-        """Time what is done inside, the backend's pending work included; the list holds the ms afterwards."""
+        """Time the work inside the context until it is done.
+
+        Returns:
+            A context whose list holds the milliseconds after it ends.
+        """

@@ -1,11 +1,14 @@
-"""The CPU backend: numpy arrays, Numba kernels. The readable reference, and the default where no GPU is."""
+"""The CPU backend: numpy arrays, Numba kernels. The reference, and the default without a GPU."""
 
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads
+from numpy.typing import DTypeLike
 
 from md.backend.base import Backend
 from md.backend.sorting import radix
@@ -17,10 +20,13 @@ wait_passively()  # before the first thread starts
 
 
 class Cpu(Backend):
-    """Numba on the host's cores; `NUMBA_NUM_THREADS` sets how many.
+    """The host's cores, with kernels compiled by Numba.
 
     Args:
-        layout: of particle arrays; "aos" if not given.
+        layout: of particle arrays; None for "aos".
+
+    Attributes:
+        workers: threads of a kernel, set by `NUMBA_NUM_THREADS`.
     """
 
     name = "cpu"
@@ -31,69 +37,75 @@ class Cpu(Backend):
         super().__init__(layout)
         self.workers = get_num_threads()
 
-    def describe(self) -> dict:
-        """The number of threads that kernels run on."""
+    def describe(self) -> dict[str, Any]:
+        """Return `device`, `threads` (on which kernels run) and `layout`."""
         return {"device": f"the CPU ({self.workers} threads)", "threads": self.workers, "layout": self.layout}
 
     def upload(self, array: np.ndarray) -> np.ndarray:
-        """A C-ordered copy."""
+        """Copy an array to C order."""
         return np.array(array, order="C")
 
     def download(self, array: np.ndarray) -> np.ndarray:
-        """A C-ordered copy."""
+        """Copy an array to C order."""
         return array.copy()
 
-    def empty(self, shape, dtype) -> np.ndarray:
-        """`np.empty`."""
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+        """Allocate an array with undefined content."""
         return np.empty(shape, dtype)
 
-    def zeros(self, shape, dtype) -> np.ndarray:
-        """`np.zeros`."""
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+        """Allocate an array of zeros."""
         return np.zeros(shape, dtype)
 
-    def fill(self, array, value: int) -> None:
-        """On all threads."""
+    def fill(self, array: np.ndarray, value: int) -> None:
+        """Set every entry of an array to a number, on all threads."""
         fill(array, value)
 
     def sort_scratch(self, n: int, bins: int) -> np.ndarray:
-        """A count per bin for each part."""
+        """Allocate a count per bin for each part of the keys."""
         return np.zeros((min(self.workers, MAX_PARTS), bins), np.int32)
 
-    def sort(self, keys, start, order, scratch) -> None:
-        """In parts, one for each thread up to eight."""
+    def sort(self, keys: np.ndarray, start: np.ndarray, order: np.ndarray, scratch: np.ndarray) -> None:
+        """Sort keys with a stable counting sort, in one part for each thread, at most eight."""
         counting_sort(len(keys), keys, scratch, start, order)
 
-    def radix_scratch(self, keys) -> tuple:
-        """Keys and order of every other pass, and counts of each part."""
+    def radix_scratch(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Allocate keys and order for every other pass, and counts of each part."""
         counts = np.zeros((min(self.workers, radix.MAX_PARTS), radix.VALUES), np.int32)
         return np.empty_like(keys), np.empty(len(keys), np.int32), counts
 
-    def radix_sort(self, keys, bits, order, scratch) -> None:
-        """In parts, one for each thread up to eight."""
+    def radix_sort(
+        self,
+        keys: np.ndarray,
+        bits: int,
+        order: np.ndarray,
+        scratch: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> None:
+        """Sort keys in place with a stable radix sort, in one part for each thread, at most eight."""
         radix.radix_sort(len(keys), radix.passes_of(bits), keys, order, *scratch)
 
-    def kernels(self, stem: str, law=None):
-        """The stem's own module: Numba picks the law's functions by the type of the law."""
+    def kernels(self, stem: str, law: Any = None) -> Any:
+        """Return the module of a stem; Numba selects the law's functions by the type of the law."""
         return sys.modules[stem]
 
     def mark(self) -> float:
-        """`time.perf_counter`."""
+        """Return `time.perf_counter()` in seconds."""
         return time.perf_counter()
 
     def between(self, first: float, second: float) -> float:
-        """The difference."""
+        """Return the milliseconds between two time stamps of `mark`."""
         return 1e3 * (second - first)
 
     @contextmanager
-    def phase(self, timings: Timings, name: str, step: int):
-        """Wall time by `time.perf_counter`."""
+    def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
+        """Time a phase of a step as wall time of `time.perf_counter`."""
         start = time.perf_counter()
         yield
         timings.add(name, step, 1e3 * (time.perf_counter() - start))
 
     @contextmanager
-    def stopwatch(self):
-        """Wall time by `time.perf_counter`."""
+    def stopwatch(self) -> Iterator[list[float]]:
+        """Time the work inside the context as wall time of `time.perf_counter`."""
         elapsed: list[float] = []
         start = time.perf_counter()
         yield elapsed

@@ -1,32 +1,34 @@
 """The CUDA backend: cupy arrays from its memory pool, kernels compiled from the .cu files by NVRTC.
 
-cupy is imported only when a device is asked for.
+cupy is imported only when a `Cuda` is made.
 """
 
 from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from md import checks
-from md.backend.base import Backend
-from md.backend.cuda_launcher import THREADS, Launcher, asked_by, functor_of
+from md.backend.base import Array, Backend
+from md.backend.cuda_launcher import THREADS, Launcher, functor_of, wrapped_law
 from md.backend.sorting import radix
 from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
 
-SCAN_TILE = 8 * THREADS  # counts that a block of counting.cu's scan takes
-RADIX_TILE = 2048  # keys that a block of radix.cu takes
-_launchers: dict[tuple, Launcher] = {}  # with all they have compiled, for every backend object of the process
+SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
+RADIX_TILE = 2048  # keys of a block in radix.cu
+_launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 
 
 def why_not() -> str | None:
-    """The reason why CUDA cannot be used here, or None where it can."""
+    """Return the reason why CUDA cannot be used here, or None if it can."""
     try:
         import cupy
     except ImportError:
@@ -38,8 +40,8 @@ class Cuda(Backend):
     """The current CUDA device.
 
     Args:
-        layout: of particle arrays; "aos4" if not given.
-        fmad: let the compiler fuse multiply and add. Without it results come closer to the CPU's.
+        layout: of particle arrays; None for "aos4".
+        fmad: let the compiler fuse multiply and add. Without fusing, results are closer to those of the CPU.
 
     Raises:
         BackendUnavailableError: no cupy, or no device.
@@ -61,11 +63,11 @@ class Cuda(Backend):
 
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
-        self._recording = None  # the stream to record on
-        self._head_start = 0.0  # seconds
+        self._capture_stream: Any = None  # made at the first capture
+        self._head_start = 0.0  # delay of a stopwatch, in seconds
 
     def describe(self) -> dict:
-        """Name, size and software of the device, and its clocks where nvidia-smi tells them."""
+        """Return name, size and software versions of the device, and its clocks if nvidia-smi is found."""
         runtime = self._cupy.cuda.runtime
         device = runtime.getDevice()
         properties = runtime.getDeviceProperties(device)
@@ -84,27 +86,27 @@ class Cuda(Backend):
 
     @property
     def bus(self) -> str:
-        """PCI bus id of the device, as nvidia-smi takes it."""
+        """PCI bus id of the device, in the format of nvidia-smi."""
         runtime = self._cupy.cuda.runtime
         return runtime.deviceGetPCIBusId(runtime.getDevice())
 
     def free_memory(self) -> int:
-        """Of the device, with what the memory pool has in store."""
+        """Return the free bytes of the device, including the free blocks of the memory pool."""
         free, _ = self._cupy.cuda.runtime.memGetInfo()
         return int(free + self._cupy.get_default_memory_pool().free_bytes())
 
-    def upload(self, array: np.ndarray):
-        """A C-ordered copy on the device."""
+    def upload(self, array: np.ndarray) -> Array:
+        """Copy a host array to the device, in C order."""
         copied = self.empty(array.shape, array.dtype)
         copied.set(np.ascontiguousarray(array))
         return copied
 
-    def download(self, array) -> np.ndarray:
-        """A C-ordered copy on the host; waits for the work that fills it."""
+    def download(self, array: Array) -> np.ndarray:
+        """Copy a device array to the host, in C order; waits for the work that fills it."""
         return np.ascontiguousarray(self._cupy.asnumpy(array))
 
-    def look(self, array):
-        """By a copy to pinned memory, and an event."""
+    def look(self, array: Array) -> Callable[[], np.ndarray]:
+        """Start an asynchronous copy to pinned memory, with an event; see `Backend.look`."""
         pinned = self._cupy.cuda.alloc_pinned_memory(max(1, array.nbytes))
         copied = np.frombuffer(pinned, array.dtype, array.size)
         if array.size:
@@ -118,18 +120,18 @@ class Cuda(Backend):
 
         return wait
 
-    def empty(self, shape, dtype):
-        """`cupy.empty`, from the memory pool."""
-        asked = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        with self._room(f"an array of shape {shape} ({asked / 2**30:.2f} GiB)"):
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Allocate an array with undefined content from the memory pool."""
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        with self._memory_for(f"an array of shape {shape} ({size / 2**30:.2f} GiB)"):
             return self._cupy.empty(shape, dtype)
 
     @contextmanager
-    def _room(self, purpose: str):
-        """Turns cupy's report that memory ran out into this package's.
+    def _memory_for(self, purpose: str) -> Iterator[None]:
+        """Convert cupy's out-of-memory error to `DeviceMemoryError`.
 
         Raises:
-            DeviceMemoryError: it did.
+            DeviceMemoryError: the memory of the device is used up.
         """
         try:
             yield
@@ -140,84 +142,90 @@ class Cuda(Backend):
                 f"free; take fewer particles, a smaller box, float32, or the CPU"
             ) from error
 
-    def zeros(self, shape, dtype):
-        """`cupy.zeros`."""
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Allocate an array of zeros from the memory pool."""
         array = self.empty(shape, dtype)
         array.fill(0)
         return array
 
-    def fill(self, array, value: int) -> None:
-        """By memset where all bytes are equal."""
+    def fill(self, array: Array, value: int) -> None:
+        """Set every entry of an array to a number, by memset if all its bytes are equal."""
         if value in (0, -1):
             array.data.memset_async(value & 0xFF, array.nbytes)
         else:
             array.fill(value)
 
     def kernels(self, stem: str, law: Any = None) -> Launcher:
-        """The kernels of a stem; they are compiled when first called with arguments of a kind."""
-        key = (stem, type(law), type(asked_by(law)), self.layout, self.options, self._device)
+        """Return the kernels of a stem; a kernel is compiled at the first call with given argument types."""
+        key = (stem, type(law), type(wrapped_law(law)), self.layout, self.options, self._device)
         if key not in _launchers:
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
             _launchers[key] = Launcher(stem, law, self.layout, compile)
         return _launchers[key]
 
-    def require_code_of(self, law) -> None:
-        """Refuse a law without a `.cuh` beside the module of its class."""
+    def require_code_of(self, law: Any) -> None:
+        """Raise an error for a law without a `.cuh` file next to the module of its class."""
         functor_of(law)
 
     def sort_scratch(self, n: int, bins: int) -> tuple:
-        """Counts per bin and what the scan's tiles tell each other, in one piece; a place for each key."""
-        counts = -(-bins // 4) * 4  # what follows stands at 16 bytes
+        """Allocate counts of bins and status words of the scan in one block, and a rank for each key."""
+        counts = -(-bins // 4) * 4  # so that the status words are aligned to 16 bytes
         tiles = bins // SCAN_TILE + 1  # of starts, of which there is one more than bins
-        piece = self.empty(counts + 2 * (1 + tiles), np.int32)
-        return piece, piece[:bins], piece[counts:].view(np.uint64), self.empty(n, np.int32)
+        block = self.empty(counts + 2 * (1 + tiles), np.int32)
+        return block, block[:bins], block[counts:].view(np.uint64), self.empty(n, np.int32)
 
-    def sort(self, keys, start, order, scratch) -> None:
-        """Counted with atomics, scanned, placed, and each bin put back in order: as stable as the CPU's."""
+    def sort(self, keys: Array, start: Array, order: Array, scratch: tuple) -> None:
+        """Sort keys with a counting sort: count by atomics, scan, place, sort within each bin.
+
+        The last step makes the sort stable.
+        """
         n, bins = len(keys), len(start) - 1
-        piece, counts, told, place = scratch
-        self.fill(piece, 0)
+        block, counts, status, rank = scratch
+        self.fill(block, 0)
         kernels = self.kernels("md.backend.sorting.counting")
-        kernels.count(n, keys, counts, place)
-        kernels.scan(THREADS * (len(told) - 1), bins, counts, start, told)
-        kernels.place(n, keys, start, place, order)
-        kernels.settle(bins, start, order)
+        kernels.count(n, keys, counts, rank)
+        kernels.scan(THREADS * (len(status) - 1), bins, counts, start, status)
+        kernels.place(n, keys, start, rank, order)
+        kernels.sort_bins(bins, start, order)
 
-    def radix_scratch(self, keys) -> tuple:
-        """Two more of keys and order, counts of each tile, and what scanning them needs."""
+    def radix_scratch(self, keys: Array) -> tuple:
+        """Allocate two more arrays of keys and of orders, counts of each tile, and the status of the scan."""
         n = len(keys)
         counts = radix.VALUES * -(-n // RADIX_TILE)
-        told = 1 + counts // SCAN_TILE + 1
+        words = 1 + counts // SCAN_TILE + 1
         more = [(self.empty(n, keys.dtype), self.empty(n, np.int32)) for _ in range(2)]
         counted = self.empty(counts, np.int32), self.empty(counts + 1, np.int32)
-        return more, counted, self.empty(told, np.uint64)
+        return more, counted, self.empty(words, np.uint64)
 
-    def radix_sort(self, keys, bits, order, scratch) -> None:
-        """Digit by digit: counted in tiles, scanned, placed."""
-        n, (more, (counts, start), told) = len(keys), scratch
+    def radix_sort(self, keys: Array, bits: int, order: Array, scratch: tuple) -> None:
+        """Sort keys in place with a stable radix sort: for each digit count in tiles, scan, place."""
+        n, (more, (counts, start), status) = len(keys), scratch
         radixes, kernels = (
             self.kernels("md.backend.sorting.radix"),
             self.kernels("md.backend.sorting.counting"),
         )
         wide, passes, own = keys.dtype.itemsize == 8, radix.passes_of(bits), (keys, order)
-        ways = [more[0], own] * (passes // 2)  # where each pass writes: the last to the keys' own place
+        targets = [more[0], own] * (passes // 2)  # what each pass writes to: the last to the keys themselves
         if passes % 2:
-            ways = [more[0], more[1], own, *ways[2:]]
-        now = keys, self.empty(0, np.int32)
-        for digit, then in enumerate(ways):
+            targets = [more[0], more[1], own, *targets[2:]]
+        source = keys, self.empty(0, np.int32)
+        for digit, target in enumerate(targets):
             shift = radix.DIGIT * digit
-            radixes.count_digits(len(counts), n, now[0], wide, shift, counts)
-            self.fill(told, 0)
-            kernels.scan(THREADS * (len(told) - 1), len(counts), counts, start, told)
-            radixes.place_digits(len(counts), n, now[0], wide, now[1], shift, start, *then)
-            now = then
+            radixes.count_digits(len(counts), n, source[0], wide, shift, counts)
+            self.fill(status, 0)
+            kernels.scan(THREADS * (len(status) - 1), len(counts), counts, start, status)
+            radixes.place_digits(len(counts), n, source[0], wide, source[1], shift, start, *target)
+            source = target
 
-    def record(self, work):
-        """As a CUDA graph. The kernels that `work` calls must have been called before, so as to be loaded."""
+    def record(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Capture the launches of a function as a CUDA graph.
+
+        The kernels that `work` launches must have been called before, so that they are loaded.
+        """
         type(self).recorded += 1
-        if self._recording is None:
-            self._recording = self._cupy.cuda.Stream(non_blocking=True)
-        with self._recording as stream:
+        if self._capture_stream is None:
+            self._capture_stream = self._cupy.cuda.Stream(non_blocking=True)
+        with self._capture_stream as stream:
             stream.begin_capture()
             try:
                 work()
@@ -225,19 +233,19 @@ class Cuda(Backend):
                 graph = stream.end_capture()
         return graph.launch
 
-    def mark(self):
-        """An event."""
+    def mark(self) -> Any:
+        """Record a CUDA event."""
         event = self._cupy.cuda.Event()
         event.record()
         return event
 
-    def between(self, first, second) -> float:
-        """Device time."""
+    def between(self, first: Any, second: Any) -> float:
+        """Return the device time between two events, in ms."""
         return self._elapsed(first, second)
 
     @contextmanager
-    def profiled(self):
-        """Between cudaProfilerStart and cudaProfilerStop, the device idle before and done after."""
+    def profiled(self) -> Iterator[None]:
+        """Call cudaProfilerStart before and cudaProfilerStop after the work, each on an idle device."""
         runtime = self._cupy.cuda.runtime
         self._cupy.cuda.Device().synchronize()
         runtime.profilerStart()
@@ -248,8 +256,8 @@ class Cuda(Backend):
             runtime.profilerStop()
 
     @contextmanager
-    def host_ahead(self, seconds: float):
-        """By a function of the host that sleeps in the stream, and lets the host's other thread go on."""
+    def host_ahead(self, seconds: float) -> Iterator[None]:
+        """Delay the device by a host function that sleeps in the stream, while the host launches steps."""
         before, self._head_start = self._head_start, seconds
         try:
             yield
@@ -257,16 +265,16 @@ class Cuda(Backend):
             self._head_start = before
 
     @contextmanager
-    def phase(self, timings: Timings, name: str, step: int):
-        """Device time between two events; the host does not wait."""
+    def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
+        """Time a phase of a step as device time between two events; the host does not wait."""
         start = self.mark()
         yield
         stop = self.mark()
         timings.add(name, step, lambda: self._elapsed(start, stop))
 
     @contextmanager
-    def stopwatch(self):
-        """Device time between two events, with the device idle before and done after."""
+    def stopwatch(self) -> Iterator[list[float]]:
+        """Time the work inside the context as device time between two events, starting on an idle device."""
         elapsed: list[float] = []
         self._cupy.cuda.Device().synchronize()
         if self._head_start:
@@ -275,17 +283,17 @@ class Cuda(Backend):
         yield elapsed
         elapsed.append(self._elapsed(start, self.mark()))
 
-    def _elapsed(self, start, stop) -> float:
+    def _elapsed(self, start: Any, stop: Any) -> float:
         stop.synchronize()
         return float(self._cupy.cuda.get_elapsed_time(start, stop))
 
 
 def _nvidia_smi(bus: str) -> dict[str, str]:
-    """Driver, and present and highest clocks in MHz, of a device; nothing where nvidia-smi is not."""
-    wanted = "driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem"
-    command = ["nvidia-smi", f"--id={bus}", f"--query-gpu={wanted}", "--format=csv,noheader,nounits"]
+    """Query driver version, and present and highest clocks in MHz, of a device; {} without nvidia-smi."""
+    fields = "driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem"
+    command = ["nvidia-smi", f"--id={bus}", f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
-    return dict(zip(wanted.split(","), (part.strip() for part in found.split(",")), strict=False))
+    return dict(zip(fields.split(","), (part.strip() for part in found.split(",")), strict=False))

@@ -1,7 +1,7 @@
-"""The kernels of one CUDA stem as Python functions.
+"""Launcher of the CUDA kernels of one stem: compiles a kernel for the types of its arguments and calls it.
 
-What is compiled, and how each argument is passed, follows from the arguments of a call; `source.py` then puts
-the text together and the backend compiles it.
+The arguments of a call decide which source is compiled and how each argument is passed. `cuda_source.py`
+assembles the source, and the backend compiles it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from md.backend.cuda_source import (
     C_TYPES,
     STORE,
+    Parameter,
     Struct,
     assemble,
     blocks,
@@ -27,11 +28,11 @@ from md.backend.cuda_source import (
 )
 from md.errors import BackendUnavailableError
 
-THREADS = 256  # a block
-WIDE = 1024  # a block of a kernel marked so, where that leaves enough blocks to share out
-ENOUGH = 2**19  # threads
-NARROW = 64  # a block of a kernel marked so
-ENTRY = 4  # bytes of shared memory
+THREADS = 256  # of a block
+WIDE = 1024  # threads of a block of a kernel marked WIDE, in launches of at least WIDE_FROM threads
+WIDE_FROM = 2**19
+NARROW = 64  # threads of a block of a kernel marked NARROW
+ENTRY = 4  # bytes of an entry in shared memory
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
 
@@ -43,45 +44,45 @@ class Launcher:
 
     Args:
         stem: module name.
-        law: the law that its kernels call, or None. One that asks another has that as its `pair`, and the
-            other as kernels take it in a field of this name in its own.
+        law: the law that its kernels call, or None. A law that wraps another has the other as attribute
+            `pair`, and in kernels as field `pair`.
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
-        compile: makes a module, with `get_function`, of CUDA C++ given as `code`.
+        compile: function that compiles CUDA C++, given as `code`, to a module with `get_function`.
     """
 
     def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
         self._stem, self._layout, self._make = stem, layout, compile
-        pair = asked_by(law)
+        pair = wrapped_law(law)
         self._law_file = None if law is None else functor_of(law)
         self._pair_file = None if pair is None else functor_of(pair)
         text = _cuda_file(stem).read_text()
         self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}
 
-    def __getattr__(self, name: str):
-        listed = self._parameters.get(name)
-        if listed is None:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        declared = self._parameters.get(name)
+        if declared is None:
             raise AttributeError(
                 f"no kernel {name!r} in {self._stem}.cu; known: {', '.join(self._parameters)}"
             )
 
-        names = [parameter.name for parameter in listed]
+        names = [parameter.name for parameter in declared]
 
-        def launch(*arguments):
-            if len(arguments) != len(listed):
-                raise TypeError(f"{self._stem}.{name} takes {len(listed)} arguments, not {len(arguments)}")
+        def launch(*arguments: Any) -> None:
+            if len(arguments) != len(declared):
+                raise TypeError(f"{self._stem}.{name} takes {len(declared)} arguments, not {len(arguments)}")
             n = int(arguments[0])
             if n == 0:
                 return
-            key = (name, *(_kind(argument) for argument in arguments))
+            key = (name, *(_signature(argument) for argument in arguments))
             if key not in self._compiled:
-                convert = [_conversion(p.type, a) for p, a in zip(listed, arguments, strict=True)]
-                self._compiled[key] = self._compile(name, listed, arguments), convert
+                convert = [_conversion(p.type, a) for p, a in zip(declared, arguments, strict=True)]
+                self._compiled[key] = self._compile(name, declared, arguments), convert
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             block, shared = self._blocks.get(name), {}
             threads = NARROW if block == "NARROW" else THREADS
-            if block == "WIDE" and n >= ENOUGH:
+            if block == "WIDE" and n >= WIDE_FROM:
                 threads = WIDE
             if block == "NARROW" and "entries" in names:
                 shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
@@ -90,16 +91,21 @@ class Launcher:
         setattr(self, name, launch)
         return launch
 
-    def _compile(self, name: str, listed, arguments):
+    def _compile(self, name: str, declared: list[Parameter], arguments: tuple[Any, ...]) -> Any:
+        """Compile a kernel for the types of the arguments of a call."""
         rows = next((a for a in arguments if getattr(a, "ndim", 0) == 2), None)
         dim, precision = (3, np.dtype(np.float32)) if rows is None else (rows.shape[1], rows.dtype)
-        structs, functors, fused = {}, [], False
-        for parameter, argument in zip(listed, arguments, strict=True):
+        structs: dict[str, Struct] = {}
+        functors: list[Path] = []
+        fused = False
+        for parameter, argument in zip(declared, arguments, strict=True):
             if not parameter.is_struct:
                 continue
             structs |= _nested(argument)
             structs[parameter.type] = _struct(argument)
             if parameter.type == "Law":
+                if self._law_file is None:
+                    raise TypeError(f"{self._stem}.{name} takes a law; get the kernels with one")
                 functors.append(self._law_file)
             elif parameter.type == "Out":
                 fused = hasattr(argument, "_fields")
@@ -111,10 +117,10 @@ class Launcher:
 
 
 def _cuda_file(stem: str) -> Path:
-    """The CUDA kernels of a stem.
+    """Find the file of CUDA kernels of a stem.
 
     Raises:
-        BackendUnavailableError: there are none.
+        BackendUnavailableError: there is none.
     """
     path = file_of(stem, ".cu")
     if not path.exists():
@@ -125,17 +131,17 @@ def _cuda_file(stem: str) -> Path:
     return path
 
 
-def asked_by(law: Any) -> Any:
-    """The law that a law asks, or None."""
+def wrapped_law(law: Any) -> Any:
+    """Return the law that a law wraps (`md.observe.pair_tally.PairTally`), or None."""
     return getattr(law, "pair", None) if hasattr(law, "kernel_law") else None
 
 
 def functor_of(law: Any) -> Path:
-    """Find the CUDA functions of a law: the `.cuh` beside the module of its class.
+    """Find the CUDA functions of a law: the `.cuh` next to the module of its class.
 
     Raises:
-        BackendUnavailableError: there are none, they are not those that the law has on the CPU, or the module
-            has a second law, whose functions would be these too.
+        BackendUnavailableError: there is no file, its functions are not those of the law on the CPU, or the
+            module has a second law, which would get the same functions.
     """
     kind = type(law)
     path = file_of(kind.__module__, ".cuh")
@@ -145,10 +151,10 @@ def functor_of(law: Any) -> Path:
             f"its function `interact` there, as md/laws/spring_dashpot.cuh does, or use backend='cpu'"
         )
     module = vars(sys.modules[kind.__module__]).values()
-    own = {kind, *(one for one in module if isinstance(one, type) and one.__module__ == kind.__module__)}
-    laws = {one: vars(one)["kernel_functions"] for one in own if "kernel_functions" in vars(one)}
+    own = {kind, *(v for v in module if isinstance(v, type) and v.__module__ == kind.__module__)}
+    laws = {found: vars(found)["kernel_functions"] for found in own if "kernel_functions" in vars(found)}
     if len(laws) > 1:
-        names = sorted(one.__qualname__ for one in laws)
+        names = sorted(found.__qualname__ for found in laws)
         raise BackendUnavailableError(
             f"{path.name} cannot hold the functions of {' and of '.join(names)}; allowed: one law in each "
             "module that has a .cuh"
@@ -164,26 +170,26 @@ def functor_of(law: Any) -> Path:
     return path
 
 
-def _kind(argument) -> Any:
-    """What decides, of an argument, which code is compiled."""
+def _signature(argument: Any) -> Any:
+    """Return what an argument contributes to the key of a compiled kernel: its types and its dim."""
     if hasattr(argument, "_fields"):
-        return type(argument), *(_kind(field) for field in argument)
+        return type(argument), *(_signature(field) for field in argument)
     if hasattr(argument, "dtype"):
         return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
     return type(argument)
 
 
-def _struct(argument) -> Struct:
-    """The struct that holds an argument: its own dtype, its named fields, or a pointer to its data."""
+def _struct(argument: Any) -> Struct:
+    """Make the C struct of an argument: of its dtype, of its named fields, or with a pointer to its data."""
     if hasattr(argument, "_fields"):
-        return Struct(tuple((_field_type(name, value), name, 0) for name, value in _held(argument)))
+        return Struct(tuple((_field_type(name, value), name, 0) for name, value in _named_fields(argument)))
     if argument.dtype.names:
         return struct_of_dtype(argument.dtype)
     return Struct(((f"{C_TYPES[argument.dtype]}*", "data", 0),))
 
 
-def _held(argument) -> list[tuple[str, Any]]:
-    """The named fields that a struct holds: all but those that are None; of a law made flat, as it was."""
+def _named_fields(argument: Any) -> list[tuple[str, Any]]:
+    """Return the named fields of a struct that are not None; a flat law is nested again first."""
     if parts := getattr(argument, "parts", ()):  # `md.laws.pair.flat`
         own = len(parts[0]._fields) - 1
         argument = parts[0](*argument[:own], parts[1](*argument[own:]))
@@ -191,18 +197,19 @@ def _held(argument) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in fields if value is not None]
 
 
-def _nested(argument) -> dict[str, Struct]:
-    """The structs among the named fields of an argument, each named as its field."""
-    fields = _held(argument) if hasattr(argument, "_fields") else ()
+def _nested(argument: Any) -> dict[str, Struct]:
+    """Make the structs among the named fields of an argument, each with the name of its field."""
+    fields = _named_fields(argument) if hasattr(argument, "_fields") else []
     return {name.capitalize(): _struct(value) for name, value in fields if _is_struct(value)}
 
 
-def _is_struct(value) -> bool:
-    """Whether a field is a struct itself: named fields, or a record."""
+def _is_struct(value: Any) -> bool:
+    """Check that a field is a struct itself: an object with named fields, or a record."""
     return hasattr(value, "_fields") or bool(getattr(getattr(value, "dtype", None), "names", None))
 
 
-def _field_type(name: str, value) -> str:
+def _field_type(name: str, value: Any) -> str:
+    """Return the C type of a field."""
     if isinstance(value, (int, float)):
         return "long long" if isinstance(value, int) else "double"
     if _is_struct(value):
@@ -210,8 +217,13 @@ def _field_type(name: str, value) -> str:
     return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
 
 
-def _conversion(declared: str, argument) -> Callable[[Any], Any]:
-    """What makes of an argument of this kind one that a kernel takes."""
+def _conversion(declared: str, argument: Any) -> Callable[[Any], Any]:
+    """Return a function that converts arguments of these types to those of a kernel call.
+
+    Args:
+        declared: C type of the parameter.
+        argument: an argument of these types.
+    """
     if declared == "int":
         return np.int32
     if declared == "long long":
@@ -219,32 +231,32 @@ def _conversion(declared: str, argument) -> Callable[[Any], Any]:
     if declared == "double":
         return np.float64
     if hasattr(argument, "_fields"):
-        dtype = _field(argument)
-        return lambda given: np.array([_plain(given)], dtype)
+        dtype = _field_dtype(argument)
+        return lambda given: np.array([_to_plain(given)], dtype)
     if declared[0].isupper() and not argument.dtype.names:
         dtype = np.dtype([("data", np.uint64)])
-        return lambda given: np.array([(_plain(given),)], dtype)
+        return lambda given: np.array([(_to_plain(given),)], dtype)
     if declared.endswith("*"):
-        return lambda given: np.uint64(_plain(given))
+        return lambda given: np.uint64(_to_plain(given))
     return lambda given: given
 
 
-def _field(value):
-    """The numpy type of a field of a struct."""
+def _field_dtype(value: Any) -> Any:
+    """Return the numpy type of a field of a struct."""
     if hasattr(value, "_fields"):
-        return np.dtype([(name, _field(held)) for name, held in _held(value)], align=True)
+        return np.dtype([(name, _field_dtype(field)) for name, field in _named_fields(value)], align=True)
     if isinstance(value, (int, float)):
         return np.int64 if isinstance(value, int) else np.float64
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
 
 
-def _plain(value):
-    """A field of a struct: a number, the number in a host array of one, or the address of a device array.
+def _to_plain(value: Any) -> Any:
+    """Convert a field of a struct to a number, or to the address of a device array.
 
-    Of named fields a tuple of these.
+    A host array of one entry becomes its entry, an object with named fields a tuple of converted fields.
     """
     if hasattr(value, "_fields"):
-        return tuple(_plain(held) for _, held in _held(value))
+        return tuple(_to_plain(field) for _, field in _named_fields(value))
     if isinstance(value, np.ndarray):
         return value.reshape(())[()]
     if isinstance(value, (int, float, np.generic)):

@@ -1,13 +1,18 @@
-"""The CUDA source of a kernel as one string, so that no compiler's cache can miss an edited header.
+"""Assembly of the CUDA source of a kernel as one string, so that an edited header is never missed by a cache.
 
-Contract. The source of kernel `force` of stem `md.search.linked` is, in this order: the definitions of this
-case (`real`, DIM, the layout), one struct for each parameter of a capitalised type, made from the argument
-that is to be passed, the prelude, the functors (`spring_dashpot.cuh` of the law; `store.cuh`, `sorted_copy.cuh` or
-`integrate/moving.cuh` of the output), the stem's own .cuh where there is one, and that kernel of `linked.cu`;
-headers that one of these includes, by their paths beside it or from the root, stand where it does so. Where
-the law asks another, as `pair_tally.cuh` does, the other's functor comes before it, with `Pair` in place of
-`Law`. `HAS_GRID` is defined where there is a struct `CellGrid`, and so on. Line directives make the compiler name
-the file and line that were edited.
+Contract. The source of kernel `force` of stem `md.search.linked` consists of, in this order:
+
+- the definitions of this case: `real`, DIM, the layout;
+- one struct for each parameter of a capitalised type, made from the argument of the call, with `HAS_GRID`
+  defined if there is a struct `Grid`, and so on;
+- `rows.cuh`, and `prelude.cuh` if there is a `Grid`;
+- the functors: of the law (`spring_dashpot.cuh`), of the output (`store.cuh`, `sorted_copy.cuh` or
+  `fused.cuh`). If the law wraps another, as `pair_tally.cuh` does, the functor of the other comes before,
+  with `Pair` in place of `Law`;
+- the .cuh file of the stem, if there is one, and that kernel of `linked.cu`.
+
+Included headers, by their paths relative to the file or to the root, are inserted in place of the include.
+Line directives make the compiler name the file and line that were edited.
 """
 
 import re
@@ -47,18 +52,18 @@ class Parameter:
 
     @property
     def is_struct(self) -> bool:
-        """Whether its type is a struct made from the argument (capitalised)."""
+        """Whether the type of the parameter is a struct made from the argument (capitalised)."""
         return self.type[0].isupper()
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct to define: (C type, field, count) of each field; a count of 0 is no array."""
+    """A C struct: (C type, field, count) of each field; a count of 0 is no array."""
 
     fields: tuple[tuple[str, str, int], ...]
 
     def text(self, name: str) -> str:
-        """Its C definition."""
+        """Return the C definition of the struct under a name."""
         lines = [
             f"    {kind} {field}{f'[{count}]' if count else ''};\n" for kind, field, count in self.fields
         ]
@@ -66,16 +71,16 @@ class Struct:
 
 
 def struct_of_dtype(dtype: np.dtype) -> Struct:
-    """The struct of an aligned structured dtype."""
+    """Make the C struct of an aligned structured dtype."""
     fields = []
-    for name in dtype.names:
+    for name in dtype.names or ():
         base, shape = dtype[name].subdtype or (dtype[name], ())
         fields.append((C_TYPES[base], name, shape[0] if shape else 0))
     return Struct(tuple(fields))
 
 
 def parameters(text: str) -> dict[str, list[Parameter]]:
-    """Parameter list of every kernel in a CUDA source."""
+    """Read the parameter list of every kernel in a CUDA source: name -> parameters."""
     return {
         match["name"]: [_parameter(part) for part in match["parameters"].split(",")]
         for match in _KERNEL.finditer(text)
@@ -83,15 +88,15 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
 
 
 def blocks(text: str) -> dict[str, str]:
-    """Kernels of a CUDA source whose blocks have a size of their own: name -> WIDE or NARROW."""
+    """Read which kernels of a CUDA source are marked with a block size: name -> WIDE or NARROW."""
     return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
 
 
-def only(text: str, kernel: str) -> str:
-    """A CUDA source with every kernel but one left blank, line for line.
+def keep_kernel(text: str, kernel: str) -> str:
+    """Replace every kernel of a CUDA source but one with blank lines.
 
-    What stands before a kernel belongs to it, but for includes. The structs of the others need not be known
-    then.
+    The text before a kernel belongs to it, except for includes. The structs of the other kernels need not be
+    defined then.
     """
     kept, end = [], 0
     for match in _KERNEL.finditer(text):
@@ -107,14 +112,17 @@ def _blank(text: str) -> str:
 
 
 def _parameter(text: str) -> Parameter:
-    kind, name = re.fullmatch(r"(.*?)(\w+)", " ".join(text.split())).groups()
-    return Parameter(re.sub(r"\s*\*", "*", kind.replace("const ", "").strip()), name)
+    words = " ".join(text.split())
+    name = re.findall(r"\w+", words)[-1]
+    kind = words.removesuffix(name).replace("const ", "").strip()
+    return Parameter(re.sub(r"\s*\*", "*", kind), name)
 
 
 def file_of(module: str, suffix: str) -> Path:
-    """The file beside a module's own that has another suffix, there or not."""
-    known = sys.modules.get(module)
-    own = getattr(known, "__file__", None) or (find_spec(module).origin if known is None else None)
+    """Return the path of a module's file with another suffix, whether or not there is such a file."""
+    loaded = sys.modules.get(module)
+    spec = find_spec(module) if loaded is None else None
+    own = getattr(loaded, "__file__", None) or (spec.origin if spec else None)
     return Path(own or f"{module}.py").resolve().with_suffix(suffix)
 
 
@@ -129,7 +137,7 @@ def assemble(
     fused: bool = False,
     pair: Path | None = None,
 ) -> str:
-    """The whole source of one kernel of a stem for one case.
+    """Assemble the source of one kernel of a stem for one case.
 
     Args:
         stem: module name.
@@ -140,7 +148,7 @@ def assemble(
         structs: name -> struct, for every capitalised parameter type.
         functors: files with the functions of the law and the output.
         fused: whether the output is a functor of named fields, such as one that moves the particles.
-        pair: functor of a law that the law asks, or None; that law is the struct `Pair`.
+        pair: file with the functions of the law that the law wraps, or None; that law is the struct `Pair`.
 
     Returns:
         CUDA C++.
@@ -166,21 +174,21 @@ def assemble(
         k = parts.index(pair)
         texts[k] = f"#define Law Pair\n{texts[k]}#undef Law\n"
     own = file_of(stem, ".cu")
-    return "".join((*head, *texts, _with_includes(own, only(own.read_text(), kernel), seen)))
+    return "".join((*head, *texts, _with_includes(own, keep_kernel(own.read_text(), kernel), seen)))
 
 
 def with_includes(path: Path) -> str:
-    """The text of a functor with the headers beside it that it includes, each once."""
+    """Return the text of a functor together with the included headers next to it, each once."""
     paths, texts = [path.resolve()], []
-    for one in paths:  # grows on the way
-        texts.append(one.read_text())
-        beside = ((one.parent / name).resolve() for name in _INCLUDE.findall(texts[-1]))
-        paths += [header for header in beside if header.exists() and header not in paths]
+    for file in paths:  # which grows during the loop
+        texts.append(file.read_text())
+        headers = ((file.parent / name).resolve() for name in _INCLUDE.findall(texts[-1]))
+        paths += [header for header in headers if header.exists() and header not in paths]
     return "\n".join(texts)
 
 
 def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
-    """A source with the project's headers that it includes in their places, each but once."""
+    """Insert the project's headers that a source includes, each once."""
     if path in seen:
         return ""
     seen.add(path)
@@ -189,8 +197,8 @@ def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
     for number, line in enumerate(text.splitlines(), 1):
         included = _INCLUDE.fullmatch(line)
         if included:
-            beside = path.parent / included[1]
-            header = beside if beside.exists() else ROOT / included[1]
+            relative = path.parent / included[1]
+            header = relative if relative.exists() else ROOT / included[1]
             lines += [_with_includes(header, header.read_text(), seen), f'#line {number + 1} "{name}"']
         else:
             lines.append(line)

@@ -1,5 +1,5 @@
-// The box and its cells, for kernels that take a `Grid grid`: the struct is made from md.particles.cell_grid's record. The functions
-// mirror those of the same names in prelude.py.
+// The box and its cells, for kernels that take a `Grid grid`: the struct is made from the record of md.particles.cell_grid.
+// The functions mirror those of the same names in prelude.py.
 
 // a - b between the nearest periodic images, for positions inside the box.
 __device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, const Vec& b) {
@@ -14,7 +14,8 @@ __device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, cons
     return v;
 }
 
-// Cell of one coordinate; the box's far side belongs to the last cell, and so does what is out of it at an open side.
+// Cell of one coordinate. The upper side of the box belongs to the last cell; positions beyond an open side belong to the
+// first or last cell.
 __device__ __forceinline__ int axis_cell(const Grid& grid, int axis, real x) {
     return max(0, min((int)(x * grid.per_side[axis]), grid.cells[axis] - 1));
 }
@@ -31,7 +32,7 @@ __device__ __forceinline__ int cell_number(const Grid& grid, const int3& cell) {
     return cell.x + grid.cells[0] * (cell.y + grid.cells[1] * cell.z);
 }
 
-// Cell number `step` (0, 1, 2) of those to visit along an axis from cell `home`; -1 for one that is not there.
+// Cell number `step` (0, 1, 2) of those to visit along an axis around cell `home`; -1 for none.
 __device__ __forceinline__ int axis_neighbour(const Grid& grid, int axis, int home, int step) {
     int count = grid.cells[axis];
     bool wraps = grid.periodic[axis] != 0;
@@ -52,13 +53,13 @@ __device__ __forceinline__ int neighbour_row(const Grid& grid, const int3& home,
     return y < 0 || z < 0 ? -1 : grid.cells[0] * (y + grid.cells[1] * z);
 }
 
-// Whether all cells around a cell are in the table as they stand, so that no image is needed among them.
+// Whether a cell is at no side of the box, so that no pair from it crosses a periodic side.
 __device__ __forceinline__ bool is_interior(const Grid& grid, const int3& cell) {
     bool inside = cell.x > 0 && cell.x < grid.cells[0] - 1 && cell.y > 0 && cell.y < grid.cells[1] - 1;
     return inside && (DIM == 2 || (cell.z > 0 && cell.z < grid.cells[2] - 1));
 }
 
-// a - b, between the nearest images only where some cell in reach is one.
+// a - b: plain for particles of an interior cell, else between the nearest images.
 template <bool INTERIOR>
 __device__ __forceinline__ Vec separation(const Grid& grid, const Vec& a, const Vec& b) {
     return INTERIOR ? sub(a, b) : displacement(grid, a, b);

@@ -1,9 +1,11 @@
-"""What every Numba kernel of `md` is written in: vectors as tuples, the box, the cells.
+"""Device functions of the Numba kernels of `md`: vectors as tuples, the box and its cells.
 
 Contract. A vector is a tuple of `dim` numbers of the run's precision. `dim` is compile-time: it is read
 from the type of the grid record (its field `length` has one entry an axis) or of another vector. Functions
-without a body work inside a kernel only, where Numba puts the overload of the right `dim` in their place.
+without a body can be called in a kernel only, where Numba compiles the overload for that `dim`.
 """
+
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -12,15 +14,16 @@ from sfc.compile import chosen_by, inlined, overload
 
 
 def load(array, i, like):
-    """Row i of an (n, dim) array as a vector; `like` is a grid record or a vector of the same dim."""
+    """Read row i of an (n, dim) array as a vector; `like` is a grid record or a vector of the same dim."""
     raise NotImplementedError
 
 
 @inlined
 def slot_of(work, item):
-    """The slot that a work item is about: work[item], or for an empty work order the slot of that number.
+    """Return the slot of a work item: work[item], or the item itself for an empty work order.
 
-    It has no sign, for Numba would ask for it at every row, and the 32 bits of the slots it is compared with.
+    The slot is unsigned, because Numba checks a signed index for a negative value at each access, and has the
+    32 bits of the slots with which it is compared.
     """
     return np.uint32(work[item]) if len(work) else np.uint32(item)
 
@@ -31,27 +34,27 @@ def store(array, i, vector):
 
 
 def zero(vector):
-    """The zero vector of the dim and precision of another."""
+    """Return the zero vector of the dim and precision of another."""
     raise NotImplementedError
 
 
 def dot(a, b):
-    """Inner product of two vectors."""
+    """Compute the inner product of two vectors."""
     raise NotImplementedError
 
 
 def sub(a, b):
-    """The difference a - b."""
+    """Compute the difference a - b."""
     raise NotImplementedError
 
 
 def add_scaled(a, factor, b):
-    """The sum a + factor * b."""
+    """Compute the sum a + factor * b."""
     raise NotImplementedError
 
 
 def displacement(grid, a, b):
-    """The difference a - b between the nearest periodic images, for positions inside the box.
+    """Compute the difference a - b of the nearest periodic images of two positions inside the box.
 
     Antisymmetric to the last bit.
     """
@@ -59,29 +62,30 @@ def displacement(grid, a, b):
 
 
 def separation(grid, interior, a, b):
-    """The difference a - b: plain where a is known to stand in an inner cell, else as `displacement`.
+    """Compute the difference a - b: plain where a is in an interior cell, else as `displacement`.
 
-    Only for partners in adjacent cells; for others a plain difference may be longer than that between the
-    nearest images, but not shorter than a cell.
+    Only for partners in adjacent cells; for others a plain difference may be longer than that of the nearest
+    images, but not shorter than a cell.
     """
     raise NotImplementedError
 
 
 def is_interior(grid, cell):
-    """Whether a cell lies at no side of the box: nobody in it meets anybody across one."""
+    """Check that a cell is at no side of the box, so that no pair from it crosses a periodic side."""
     raise NotImplementedError
 
 
 def home_cell(grid, r):
-    """Cell of a position as (x, y, z) integers, z = 0 in 2D; the box's far side belongs to the last cell.
+    """Compute the cell of a position as (x, y, z) integers, z = 0 in 2D.
 
-    So does all that is out of it at an open side, and what is out at the other to the first: partners are in
-    adjacent cells still.
+    The upper side of the box belongs to the last cell. Positions beyond an open side belong to the first or
+    last cell, so that partners are still in adjacent cells.
     """
     raise NotImplementedError
 
 
-def _dim(kind) -> int:
+def _dim(kind: Any) -> int:
+    """Return the dim of the Numba type of a grid record or of a vector."""
     if isinstance(kind, types.Record):
         return kind.fields["length"].type.shape[0]
     return kind.count
@@ -126,28 +130,28 @@ def _to_array(out, grid, i, ri, vi, acc):
 
 @chosen_by("out", default=_to_array)
 def finish(out, grid, i, ri, vi, acc):
-    """What becomes of the result of particle i: written to row i of an array `out`.
+    """Store the result of particle i in row i of an array `out`, or pass it to the functor `out`.
 
-    An `out` of a NamedTuple class may do more: its code stands where the class is defined
+    The code of a functor, an `out` of a NamedTuple class, is defined with the class
     (`md.integrate.fused.KickDrift`).
 
     Args:
-        out: (n, dim) array for vectors, (n,) for numbers; or an object of such a class.
+        out: (n, dim) array for vectors, (n,) for numbers; or a functor.
         grid: record of the box and its cells.
         i: row.
         ri: position of the particle.
         vi: velocity of the particle.
-        acc: what the law makes of all partners (`md.laws.pair.result`).
+        acc: result of the law over all partners (`md.laws.pair.result`).
     """
     raise NotImplementedError
 
 
 @overload(zero)
 def _zero(vector):
-    nought = vector.dtype  # a literal 0.0 is float64 and would widen float32 sums
+    number = vector.dtype  # a literal 0.0 is float64 and would widen float32 sums
     if _dim(vector) == 2:
-        return lambda vector: (nought(0), nought(0))
-    return lambda vector: (nought(0), nought(0), nought(0))
+        return lambda vector: (number(0), number(0))
+    return lambda vector: (number(0), number(0), number(0))
 
 
 @overload(dot)
@@ -173,13 +177,13 @@ def _add_scaled(a, factor, b):
 
 @inlined
 def nearest(difference, half, image):
-    """One component of a displacement, to the nearest image.
+    """Compute one component of a displacement to the nearest image.
 
     `image` is the box length on a periodic axis, `half` infinite on another.
     """
-    nought = image - image  # of the run's precision
-    over = image if difference > half else nought  # selects, not branches: a naive step is 3.5 times as fast
-    under = image if difference < -half else nought
+    none = image - image  # 0 of the run's precision
+    over = image if difference > half else none  # selects, not branches: a naive step is 3.5 times as fast
+    under = image if difference < -half else none
     return difference - over + under
 
 
@@ -199,18 +203,18 @@ def _displacement(grid, a, b):
 
 @overload(separation)
 def _separation(grid, interior, a, b):
-    def separated(grid, interior, a, b):
-        apart = sub(a, b)
+    def plain_or_nearest(grid, interior, a, b):
+        difference = sub(a, b)
         if not interior:
-            apart = displacement(grid, a, b)
-        return apart
+            difference = displacement(grid, a, b)
+        return difference
 
-    return separated
+    return plain_or_nearest
 
 
 @inlined
 def axis_cell(grid, axis, x):
-    """Cell of one coordinate; the first or last one of what is out of an open side."""
+    """Compute the cell of one coordinate; the first or last one for a coordinate beyond an open side."""
     return max(0, min(int(x * grid.per_side[axis]), grid.cells[axis] - 1))
 
 
@@ -232,22 +236,22 @@ def _is_interior(grid, cell):
 
 @inlined
 def is_inner(grid, axis, x):
-    """Whether a cell is neither the first nor the last along an axis."""
+    """Check that a cell is neither the first nor the last along an axis."""
     return 0 < x < grid.cells[axis] - 1
 
 
 @inlined
 def cell_number(grid, cell):
-    """Row-major number of a cell, axis 0 fastest."""
+    """Compute the row-major number of a cell, axis 0 fastest."""
     return cell[0] + grid.cells[0] * (cell[1] + grid.cells[1] * cell[2])
 
 
 @inlined
 def axis_neighbours(grid, axis, home):
-    """Cells to visit along an axis from cell `home`, as three integers; -1 for one that is not there.
+    """Return the cells to visit along an axis around cell `home`, as three integers; -1 for none.
 
-    A box ends where an axis is not periodic, and on a periodic axis of one or two cells none is visited
-    twice.
+    There is none beyond the box on an axis that is not periodic. On a periodic axis of one or two cells no
+    cell is visited twice.
     """
     count = grid.cells[axis]
     wraps = grid.periodic[axis] != 0
@@ -262,16 +266,16 @@ def axis_neighbours(grid, axis, home):
 
 
 def neighbour_rows(grid, home):
-    """Numbers of the first cells of the rows (along axis 0) around a cell.
+    """Return the numbers of the first cells of the rows (along axis 0) around a cell.
 
-    There are 9 in 3D and 3 in 2D; a row outside the box is negative.
+    There are 9 rows in 3D and 3 in 2D; the number of a row outside the box is negative.
     """
     raise NotImplementedError
 
 
 @inlined
 def row_number(grid, y, z):
-    """Row-major number of cell (0, y, z); negative where y or z is."""
+    """Compute the row-major number of cell (0, y, z); negative if y or z is negative."""
     return grid.cells[0] * (y + grid.cells[1] * z) if y >= 0 and z >= 0 else -1
 
 

@@ -1,28 +1,29 @@
-// What every CUDA kernel of md is written in: vectors, and rows of particle arrays in each layout.
+// Vectors and rows of particle arrays in each layout, for all CUDA kernels of md.
 //
-// Contract. The loader defines, before this text: `real` (float or double), DIM (2 or 3) and one of LAYOUT_SOA,
-// LAYOUT_AOS, LAYOUT_AOS4. The functions mirror those of the same names in prelude.py. Coordinate `axis` of row k of an (n, DIM) array is
+// Contract. cuda_source.py defines, before this text: `real` (float or double), DIM (2 or 3) and one of LAYOUT_SOA,
+// LAYOUT_AOS, LAYOUT_AOS4. The functions mirror those of the same names in prelude.py. Coordinate `axis` of row k of an
+// (n, DIM) array is
 //     soa    data[k + n * axis]        aos    data[DIM * k + axis]        aos4    data[4 * k + axis], in 16-byte loads
 
 struct Vec {
     real x[DIM];
 };
 
-// Before a kernel's name: it shall have so few registers that this many blocks fit a multiprocessor; half as many for float64.
+// Before a kernel's name: limits its registers so that this many blocks fit on a multiprocessor; half as many for float64.
 #define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
 
-// Before a kernel's name: many particles get blocks of 1024 threads, for a block whose particles are neighbours reads them
-// once. As few registers as BLOCKS(8) has.
+// Before a kernel's name: blocks of 1024 threads for many particles, because a block whose particles are neighbours reads
+// them once. Registers are limited as by BLOCKS(8).
 #define WIDE __launch_bounds__(1024, 8 / sizeof(real))
 
-// Before a kernel's name: blocks of 64 threads, for a block that takes much shared memory. One with a parameter `entries` has
-// so many `int` of it for each thread.
+// Before a kernel's name: blocks of 64 threads, for a kernel that needs much shared memory. A parameter `entries` is the
+// number of `int` in shared memory for each thread.
 #define NARROW_THREADS 64
 #define NARROW __launch_bounds__(NARROW_THREADS)
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-// The slot that a work item is about: work[item], or without a work order the slot of that number.
+// The slot of a work item: work[item], or the item itself without a work order.
 __device__ __forceinline__ int slot_of(const int* work, int item) { return work ? work[item] : item; }
 
 __device__ __forceinline__ Vec load(const real* data, int n, int k) {

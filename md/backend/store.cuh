@@ -1,5 +1,5 @@
-// The plain output of a force kernel: what the law makes of all partners goes to row i of an array, a vector to one of (n, DIM),
-// a number to one of (n,).
+// The plain output of a force kernel: the result of the law goes to row i of an array, a vector to an (n, DIM) array, a number
+// to an (n,) array.
 
 __device__ __forceinline__ void put(real* data, int n, int i, const Vec& value) { store(data, n, i, value); }
 

@@ -6,34 +6,46 @@ import numpy as np
 
 
 class Timings:
-    """Milliseconds of each phase of each step, of fused steps taken in one piece, and of whole runs.
+    """Milliseconds of each phase of each step, of fused steps launched together, and of whole runs.
 
-    A backend whose clock runs on the device adds functions that yield the time. They hold the device's
-    events until `resolve` calls them: when the times are read, and whenever a run reads its faults.
+    A backend that times on the device adds functions that return the time. They hold events of the device
+    until `resolve` calls them: when the times are read, and each time a run reads its fault word.
 
     Attributes:
-        total: (steps, ms) of every `run`, taken around the whole loop.
+        total: (steps, ms) of every `run`, measured around the whole loop.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._times: dict[str, list[tuple[int, float]]] = {}
         self._pieces: list[tuple[int, int, float]] = []
         self._pending: list[tuple[str | None, int, int, Callable[[], float]]] = []
         self.total: list[tuple[int, float]] = []
 
     def add(self, phase: str, step: int, ms: float | Callable[[], float]) -> None:
-        """Record that a phase took some time at a step."""
+        """Record the time of a phase of a step.
+
+        Args:
+            phase: name of the phase.
+            step: number of the step.
+            ms: milliseconds, or a function that returns them.
+        """
         self._pending.append((phase, step, 1, ms if callable(ms) else lambda: ms))
 
     def add_piece(self, step: int, steps: int, ms: Callable[[], float]) -> None:
-        """Record that some steps in a row, from one on, took some time together."""
+        """Record the time of consecutive steps that were launched together.
+
+        Args:
+            step: number of the first step.
+            steps: number of steps.
+            ms: function that returns their milliseconds in all.
+        """
         self._pending.append((None, step, steps, ms))
 
     def resolve(self, before: int | None = None) -> None:
-        """Take the times of what was added; waits for the device where it is not done yet.
+        """Read the times of what was added; waits for work of the device that is not done yet.
 
         Args:
-            before: of steps before this one alone; None for all.
+            before: read times of steps before this one only; None for all.
         """
         pending = self._pending
         taken = len(pending)
@@ -45,22 +57,22 @@ class Timings:
                 self._pieces.append((step, steps, ms()))
                 continue
             times = self._times.setdefault(phase, [])
-            held = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
-            times.append((step, held + ms()))
+            earlier = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
+            times.append((step, earlier + ms()))
         del pending[:taken]
 
     def known(self, phase: str) -> list[tuple[int, float]]:
-        """(step, ms) of a phase, as far as they have been resolved; waits for nothing."""
+        """Return the (step, ms) of a phase that are resolved; does not wait."""
         return self._times.get(phase, [])
 
     @property
     def known_pieces(self) -> list[tuple[int, int, float]]:
-        """(first step, steps, ms) of what was timed together, likewise."""
+        """(first step, steps, ms) of steps launched together, as far as they are resolved; does not wait."""
         return self._pieces
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
-        """Phase -> durations in ms, one for every step at which the phase ran."""
+        """Phase -> durations in ms, one for each step in which the phase ran."""
         self.resolve()
         return {phase: [ms for _, ms in times] for phase, times in self._times.items()}
 
@@ -71,13 +83,13 @@ class Timings:
         return {phase: [step for step, _ in times] for phase, times in self._times.items()}
 
     def clear(self) -> None:
-        """Forget everything; call it after the warm-up."""
+        """Remove all times; to be called after the warm-up."""
         self._times.clear()
         self._pieces.clear()
         self._pending.clear()
         self.total.clear()
 
     def median(self, phase: str) -> float:
-        """Median of a phase in ms; NaN if it never ran."""
+        """Return the median time of a phase in ms; NaN if the phase never ran."""
         times = self.milliseconds.get(phase)
         return float(np.median(times)) if times else float("nan")

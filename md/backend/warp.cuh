@@ -1,6 +1,6 @@
-// What the threads of a warp make of their values together. All of them call; one writes.
+// Reductions over the threads of a warp. All threads of the warp call them; one thread writes.
 
-// A number that is not negative as a word: they are ordered as their bits are, NaN above them all.
+// A non-negative number as a word: the words are in the order of the numbers, with NaN above all.
 __device__ __forceinline__ unsigned long long as_word(double number) { return __double_as_longlong(number); }
 
 // Raises a word in memory to the largest of a warp.

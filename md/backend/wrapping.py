@@ -1,4 +1,4 @@
-"""Positions in the box, for Numba kernels: wrapped along the periodic axes, and inside or not."""
+"""Periodic wrapping and box checks of positions, for Numba kernels."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from sfc.compile import inlined, overload
 
 @inlined
 def wrapped(x, length, periodic):
-    """A coordinate moved by at most one length into [0, length); as it is on an axis that is not periodic."""
+    """Wrap a coordinate by at most one length into [0, length); unchanged on an axis that is not periodic."""
     if periodic != 0:
         if x >= length:
             return x - length
@@ -20,28 +20,28 @@ def wrapped(x, length, periodic):
 
 @inlined
 def inside(grid, axis, x):
-    """Whether a wrapped coordinate is where it may be; false for NaN."""
+    """Check that a wrapped coordinate is within the bounds of an axis; false for NaN."""
     highest = grid.highest[axis]
     return x >= grid.lowest[axis] and (x < highest or (x == highest and grid.periodic[axis] == 0))
 
 
 def well_inside(grid, r):
-    """Whether a position is in the box and on no far side of it; false for NaN."""
+    """Check that a position is in [0, length) along each axis; false for NaN."""
     raise NotImplementedError
 
 
 def folded(grid, r):
-    """A position wrapped along the periodic axes."""
+    """Wrap a position along the periodic axes."""
     raise NotImplementedError
 
 
 def in_box(grid, r):
-    """Whether a wrapped position is in the box, or out of an open side of it; false for NaN."""
+    """Check that a wrapped position is in the box or beyond an open side; false for NaN."""
     raise NotImplementedError
 
 
 def is_finite(r):
-    """Whether every component is."""
+    """Check that every component of a vector is finite."""
     raise NotImplementedError
 
 

@@ -1,15 +1,15 @@
-// Takes down what the touching partners of a particle amount to; see pair_tally.py. The loader puts the law that is measured
-// before this text and calls it `Pair`, if it tells an energy.
+// Sums energies and contacts of the touching partners of a particle; see pair_tally.py. The wrapped law, if it has an energy,
+// comes before this text, as `Pair`.
 
 #include "md/laws/pair.cuh"
 
-// Square of the distance of a pair that flies on, or back, for some time.
-__device__ __forceinline__ double square_at(const Vec& dr, const Vec& dv, double time) {
+// Squared distance of a pair after a free flight of some time.
+__device__ __forceinline__ double distance2_at(const Vec& dr, const Vec& dv, double time) {
     double total = 0;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
-        double apart = dr.x[axis] + time * dv.x[axis];
-        total += apart * apart;
+        double difference = dr.x[axis] + time * dv.x[axis];
+        total += difference * difference;
     }
     return total;
 }
@@ -20,9 +20,9 @@ __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, 
     if (r2 >= reach2) return acc;
     Vec dv = sub(vi, load(vel, n, j));
     law.touching[i] += 1;
-    law.begun[i] += square_at(dr, dv, -law.dt) >= reach2;
+    law.started[i] += distance2_at(dr, dv, -law.dt) >= reach2;
 #if defined(HAS_PAIR)
-    law.energy[i] += size * potential(law.pair, sqrt(square_at(dr, dv, 0)) / size) / 2;
+    law.energy[i] += size * potential(law.pair, sqrt(distance2_at(dr, dv, 0)) / size) / 2;
 #endif
     return acc;
 }

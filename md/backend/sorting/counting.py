@@ -1,22 +1,22 @@
-"""The stable counting sort on the CPU, and filling; counting.cu sorts on a device in steps."""
+"""Stable counting sort and array fill on the CPU; counting.cu sorts on a device."""
 
 import numba
 
 from sfc.compile import kernel
 
-MAX_PARTS = 8  # each part holds a count per bin
+MAX_PARTS = 8  # each part has a count per bin
 
 
 @kernel(parallel=True)
 def counting_sort(n, keys, count, start, order):
-    """Each part counts its own stretch of the keys, then writes them where the parts before it end.
+    """Sort keys with a stable counting sort: each part counts a range of the keys and then places them.
 
     Args:
         n: number of keys.
         keys: (n,) int32 in [0, bins).
         count: (parts, bins) int32 scratch.
-        start: (bins + 1,) int32, filled: place of the first key of each bin.
-        order: (n,) int32, filled: where each sorted key comes from.
+        start: (bins + 1,) int32, filled: sorted position of the first key of each bin.
+        order: (n,) int32, filled: the index in `keys` of each sorted key.
     """
     parts, bins = count.shape
     for p in numba.prange(parts):
@@ -40,6 +40,6 @@ def counting_sort(n, keys, count, start, order):
 
 @kernel(parallel=True)
 def fill(array, value):
-    """Set every entry of an array."""
+    """Set every entry of an array to a value."""
     for i in numba.prange(len(array)):
         array[i] = value

@@ -1,6 +1,6 @@
-// One pass of the stable radix sort in steps: count the digits of each tile, scan (counting.cu), place; radix.py does the
-// same on the CPU. A tile is a block's stretch of keys, and a warp's stretch of it is taken 32 keys at a time, in order. It is
-// sorted in shared memory first, so that keys of one digit are written side by side.
+// One pass of the stable radix sort in three kernels: count the digits of each tile, scan (counting.cu), place; radix.py does
+// the same on the CPU. A tile is the range of keys of a block. Each warp has a part of it and reads 32 keys at a time, in
+// order. A tile is sorted in shared memory first, so that keys with the same digit are written to adjacent addresses.
 
 // counts[value * tiles + tile] = keys of the tile with this digit
 extern "C" __global__ void count_digits(int threads, int n, const unsigned* keys, int wide, int shift, int* counts) {
@@ -15,10 +15,10 @@ extern "C" __global__ void count_digits(int threads, int n, const unsigned* keys
     counts[threadIdx.x * tiles + blockIdx.x] = own[threadIdx.x];
 }
 
-// `order` null stands for 0, 1, 2 ..
+// A null `order` stands for 0, 1, 2 ..
 extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys, int wide, const int* order, int shift,
                                         const int* start, unsigned* new_keys, int* new_order) {
-    __shared__ int upto[VALUES / 32][VALUES];  // keys of each digit before, in the stretch of each warp
+    __shared__ int upto[VALUES / 32][VALUES];  // keys of each digit before, in the part of each warp
     __shared__ int sums[VALUES / 32], shift_of[VALUES], from[TILE];
     __shared__ unsigned long long sorted[TILE];
     int tiles = threads / VALUES, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -40,7 +40,7 @@ extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys
         __syncwarp();
     }
     __syncthreads();
-    // Where the keys of each digit begin among those of the tile, by a sum over the digits before.
+    // First position of each digit in the sorted tile, by a sum over the digits before.
     int total = 0;
     for (int w = 0; w < VALUES / 32; ++w) total += upto[w][threadIdx.x];
     int upto_here = total;

@@ -1,4 +1,4 @@
-"""The stable radix sort of 32- or 64-bit keys on the CPU; radix.cu sorts on a device in steps.
+"""Stable radix sort of 32- or 64-bit keys on the CPU; radix.cu sorts on a device.
 
 Knuth, The Art of Computer Programming 3 (1998) 5.2.5; on a device, Satish, Harris and Garland, Designing
 efficient sorting algorithms for manycore GPUs (2009).
@@ -15,20 +15,20 @@ MAX_PARTS = 8
 
 
 def passes_of(bits: int) -> int:
-    """Passes over keys of so many bits, at least two."""
+    """Return the number of passes over keys with this many bits, at least two."""
     return max(2, -(-bits // DIGIT))
 
 
 @kernel(parallel=True)
 def radix_sort(n, passes, keys, order, other_keys, other_order, count):
-    """Digit by digit from the lowest; each part counts its stretch, then writes where those before it end.
+    """Sort keys in place with a stable radix sort: for each digit, each part counts a range and places it.
 
     Args:
         n: number of keys.
-        passes: digits.
-        keys: (n,) uint32 or uint64, sorted.
-        order: (n,) int32, filled: where each sorted key comes from.
-        other_keys: (n,) scratch of the same type.
+        passes: number of digits.
+        keys: (n,) uint32 or uint64, sorted in place.
+        order: (n,) int32, filled: the index before the sort of each sorted key.
+        other_keys: (n,) scratch of the same dtype.
         other_order: (n,) int32 scratch.
         count: (parts, 256) int32 scratch.
     """
@@ -55,6 +55,6 @@ def radix_sort(n, passes, keys, order, other_keys, other_order, count):
                 to_keys[count[p, value]] = from_keys[i]
                 to_order[count[p, value]] = from_order[i]
                 count[p, value] += 1
-    if passes % 2:  # they ended in the scratch
+    if passes % 2:  # the last pass wrote to the scratch arrays
         for i in numba.prange(n):
             keys[i], order[i] = other_keys[i], other_order[i]

@@ -1,4 +1,4 @@
-"""What a launcher makes of a call, without a device: its source compiles, structs arrive as C reads them."""
+"""The CUDA launcher without a device: the source compiles, and structs arrive as C reads them."""
 
 import ctypes
 from types import SimpleNamespace
@@ -23,13 +23,13 @@ LAWS = [
 
 
 def on_device(array: np.ndarray, address: int) -> SimpleNamespace:
-    """Stands for an array of a device."""
-    told = {name: getattr(array, name) for name in ("dtype", "ndim", "shape", "size")}
-    return SimpleNamespace(data=SimpleNamespace(ptr=address), **told)
+    """Make a stand-in for a device array at an address."""
+    attributes = {name: getattr(array, name) for name in ("dtype", "ndim", "shape", "size")}
+    return SimpleNamespace(data=SimpleNamespace(ptr=address), **attributes)
 
 
 def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
-    """The struct of `md.observe.pair_tally`."""
+    """Make the ctypes struct of `md.observe.pair_tally`."""
 
     class Pair(ctypes.Structure):
         _fields_ = [(name, real) for name in pair]
@@ -39,7 +39,7 @@ def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
             ("reach2", real),
             ("radius", ctypes.c_uint64),
             ("dt", ctypes.c_double),
-            *((name, ctypes.c_uint64) for name in ("energy", "touching", "begun")),
+            *((name, ctypes.c_uint64) for name in ("energy", "touching", "started")),
             *([("pair", Pair)] if pair else []),
         ]
 
@@ -47,11 +47,11 @@ def law_as_c_reads_it(real, pair: tuple[str, ...]) -> type[ctypes.Structure]:
 
 
 @pytest.mark.parametrize(("precision", "real"), [(np.float32, ctypes.c_float), (np.float64, ctypes.c_double)])
-@pytest.mark.parametrize("asked", LAWS)
-def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, asked):
-    tells_energy = hasattr(asked, "potential")
-    measure = PairTally(asked, 0.5, 7, Cpu()).scaled_to_radii(on_device(np.empty(0, precision), 0))
-    for address, name in ((80, "energy"), (96, "touching"), (112, "begun")):
+@pytest.mark.parametrize("wrapped", LAWS)
+def test_a_law_that_wraps_another_is_passed_with_its_parameters(precision, real, wrapped):
+    has_energy = hasattr(wrapped, "potential")
+    measure = PairTally(wrapped, 0.5, 7, Cpu()).scaled_to_radii(on_device(np.empty(0, precision), 0))
+    for address, name in ((80, "energy"), (96, "touching"), (112, "started")):
         setattr(measure, name, on_device(getattr(measure, name), address))
     calls = []
 
@@ -59,22 +59,22 @@ def test_a_law_that_asks_another_is_passed_with_its_parameters(precision, real, 
         assert compile_cubin(code).startswith(b"\x7fELF")
         return SimpleNamespace(get_function=lambda name: lambda *call: calls.append(call))
 
-    grid = CellGrid(md.Box((5, 5, 5)), asked.cutoff, precision, Cpu())
+    grid = CellGrid(md.Box((5, 5, 5)), wrapped.cutoff, precision, Cpu())
     rows = on_device(np.zeros((7, 3), precision), 16)
-    nobody = on_device(np.empty(0, np.int32), 0)
+    no_order = on_device(np.empty(0, np.int32), 0)
     launcher = Launcher("md.search.naive", measure, "aos4", compiled)
-    launcher.force(7, rows, rows, nobody, grid.record, kernel_law(measure, precision), rows)
+    launcher.force(7, rows, rows, no_order, grid.record, kernel_law(measure, precision), rows)
 
     ((_, _, values),) = calls
-    known = kernel_law(asked, precision) if tells_energy else ()
-    pair = getattr(known, "_fields", ())
+    numbers = kernel_law(wrapped, precision) if has_energy else ()
+    pair = getattr(numbers, "_fields", ())
     kind = law_as_c_reads_it(real, pair)
     assert values[-2].nbytes == ctypes.sizeof(kind)
     law = kind.from_buffer_copy(values[-2].tobytes())
-    assert (law.reach2, law.dt, law.energy, law.touching, law.begun) == (1.5625, 0.5, 80, 96, 112)
+    assert (law.reach2, law.dt, law.energy, law.touching, law.started) == (1.5625, 0.5, 80, 96, 112)
     assert not law.radius
     for name in pair:
-        assert getattr(law.pair, name) == getattr(known, name)
+        assert getattr(law.pair, name) == getattr(numbers, name)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
     assert calls == [((-(-n // block),), (block,), shared)]
 
 
-def test_only_what_is_marked_has_blocks_of_its_own():
-    stems = ("verlet", "reflexive", "lbvh")
+def test_only_marked_kernels_have_another_block_size():
+    stems = ("verlet", "bvh.reflexive", "bvh.lbvh")
     found = {stem: blocks(file_of(f"md.search.{stem}", ".cu").read_text()) for stem in stems}
     shared = {f"{kind}_shared": "NARROW" for kind in ("gather", "push", "sum")}
-    assert found == {"verlet": {"force": "WIDE"}, "reflexive": shared, "lbvh": {}}
+    assert found == {"verlet": {"force": "WIDE"}, "bvh.reflexive": shared, "bvh.lbvh": {}}

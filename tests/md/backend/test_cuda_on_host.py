@@ -1,4 +1,4 @@
-"""What only a device does, by its CUDA source compiled for the host: guarding, lists cut short, sums."""
+"""CUDA code without a Numba counterpart, compiled for the host: displacement guard, full lists, sums."""
 
 import shutil
 import subprocess
@@ -32,12 +32,13 @@ int main() {
         int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
         unsigned long long fault = ~0ull, fastest[2] = {0, 0};
         long long clock[2] = {0, 0};
-        float gone[2], to_pos[4], to_vel[4];
-        memset(gone, 0xff, sizeof gone);
+        float travelled[2], to_pos[4], to_vel[4];
+        memset(travelled, 0xff, sizeof travelled);
         Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
         Law law{};
         law.diameter = 1;
-        Out out{to_pos, to_vel, &id, 0.01f, 0.01f, &fault, clock, 0, fastest, gone, &halted, 0.15f, SLACK};
+        Out out{to_pos, to_vel, &id, 0.01f, 0.01f, &fault, clock, 0,
+                fastest, travelled, &halted, 0.15f, ROUNDING};
         for (; !halted && step < 100000; ++step) {
             out.turn = step % 2;
             last = pos[0];
@@ -45,7 +46,7 @@ int main() {
             memcpy(pos, to_pos, sizeof pos);
             memcpy(vel, to_vel, sizeof vel);
         }
-        // `last` is where the step was halted: the one before it was taken a stride earlier.
+        // `last` is the position at the halted step.
         printf("%d %lld %d %.9g %.9g\\n", step, clock[step % 2], last == pos[0], last - start, speed * 0.01f);
     }
 }
@@ -57,24 +58,25 @@ int main() {
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < 3; ++k) pos[4 * i + k] = 5.3f + 0.01f * ((i * 7 + k * 13) % 40);
     }
-    Grid grid = box<Grid>(12, 12, 12, 9, 9, 9);  // they stand in one cell
+    Grid grid = box<Grid>(12, 12, 12, 9, 9, 9);  // all in one cell
     int cell = cell_number(grid, home_cell(grid, load(pos.data(), n, 0)));
     std::vector<int> start(9 * 9 * 9 + 1, 0);
     for (int c = cell + 1; c <= 9 * 9 * 9; ++c) start[c] = n;
     for (int room : {16 * n, 40 * n}) {
         std::vector<int> partners(room, 0);
         long long needed = 0;
-        float gone[2];
-        memset(gone, 0xff, sizeof gone);
+        float travelled[2];
+        memset(travelled, 0xff, sizeof travelled);
         int open = 0;
         for (unsigned i = 0; i < n; ++i) {
             blockIdx.x = i;
-            build_lists(n, pos.data(), start.data(), nullptr, grid, 1.69f, reference_pos.data(), nullptr, nullptr,
-                   partners.data(), room, &needed, gone, 1);
+            build_lists(n, pos.data(), start.data(), nullptr, grid, 1.69f, reference_pos.data(), nullptr,
+                        nullptr, partners.data(), room, &needed, travelled, 1);
         }
         const int4* last = (const int4*)partners.data() + room / 4 - n;
         for (int i = 0; i < n; ++i) open += last[i].w < 0;
-        printf("%lld %d %d %d\\n", needed, room, open, (bool)std::isinf(gone[0]) + (bool)std::isinf(gone[1]));
+        int stops = (bool)std::isinf(travelled[0]) + (bool)std::isinf(travelled[1]);
+        printf("%lld %d %d %d\\n", needed, room, open, stops);
     }
 }
 """
@@ -110,16 +112,16 @@ ADD_UP = """
 int main() {
     const int n = 1000, threads = 7;
     std::vector<double> energy(n);
-    std::vector<int> touching(n), begun(n);
+    std::vector<int> touching(n), started(n);
     double sums[3] = {0, 0, 0};
     for (int i = 0; i < n; ++i) {
         energy[i] = 0.25 * i;
         touching[i] = i % 12;
-        begun[i] = i % 13 == 0;
+        started[i] = i % 13 == 0;
     }
     for (unsigned i = 0; i < threads; ++i) {
         blockIdx.x = i;
-        add_up(threads, n, energy.data(), touching.data(), begun.data(), 1, sums);
+        add_up(threads, n, energy.data(), touching.data(), started.data(), 1, sums);
     }
     printf("%.17g %.17g %.17g\\n", sums[0], sums[1], sums[2]);
 }
@@ -129,12 +131,13 @@ int main() {
 def printed(
     tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.verlet"
 ) -> list[list[float]]:
-    """What a program around a kernel prints, a row of numbers each line."""
-    return printed_around(tmp_path, source_of(stem, kernel, 3, np.float32, "aos4", "contact", out), program)
+    """Compile and run a program with a kernel; return the numbers of each printed line."""
+    source = source_of(stem, kernel, 3, np.float32, "aos4", "spring_dashpot", out)
+    return printed_around(tmp_path, source, program)
 
 
 def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float]]:
-    """The same around the source of a kernel."""
+    """Compile and run a program with the source of a kernel; return the numbers of each printed line."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler (g++ or clang++) is installed")
@@ -148,32 +151,32 @@ def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-def test_no_step_is_taken_once_the_fastest_can_have_gone_too_far_though_positions_are_rounded(tmp_path):
-    slack = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
-    rows = printed(tmp_path, "force", FLIGHT.replace("SLACK", f"{slack:.9g}f"), out="fused")
+def test_steps_halt_before_rounded_positions_exceed_the_limit(tmp_path):
+    rounding = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
+    rows = printed(tmp_path, "force", FLIGHT.replace("ROUNDING", f"{rounding:.9g}f"), out="fused")
     assert len(rows) == 4
-    for steps, clock, stood, gone, stride in rows:
+    for steps, clock, unmoved, travelled, stride in rows:
         assert clock == steps - 1  # the last was halted
-        assert stood
-        assert 0.03 < gone < 0.15 + stride * 1.05
-        assert steps > 0.9 * 0.15 / (stride + slack)
+        assert unmoved
+        assert 0.03 < travelled < 0.15 + stride * 1.05
+        assert steps > 0.9 * 0.15 / (stride + rounding)
 
 
-def test_a_list_cut_short_ends_where_its_room_ends(tmp_path):
+def test_a_full_list_ends_at_its_capacity(tmp_path):
     short, enough = printed(tmp_path, "build_lists", CROWD, out="store")
     assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
     assert enough == [40 * 40, 40 * 40, 0, 0]
 
 
-def test_threads_that_take_many_particles_sum_all_of_them_in_their_bins(tmp_path):
+def test_threads_with_many_particles_sum_all_of_them_in_their_bins(tmp_path):
     rows = np.array(printed(tmp_path, "tally", TALLY, out="store", stem="md.observe.sums"))
     assert rows[::6, 1].sum() == 1000
     assert rows[0, 1] > 300
     assert np.allclose(rows[:, 0], rows[:, 1], rtol=1e-13)
 
 
-def test_threads_that_take_many_particles_add_up_all_of_them(tmp_path):
-    ((energy, touching, begun),) = printed(tmp_path, "add_up", ADD_UP, out="store", stem="md.observe.sums")
+def test_threads_with_many_particles_add_up_all_of_them(tmp_path):
+    ((energy, touching, started),) = printed(tmp_path, "add_up", ADD_UP, out="store", stem="md.observe.sums")
     assert energy == 0.25 * 999 * 500
     assert touching == sum(i % 12 for i in range(1000))
-    assert begun == 77
+    assert started == 77

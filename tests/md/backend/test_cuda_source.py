@@ -1,4 +1,4 @@
-"""The CUDA sources, without a GPU: what the loader assembles compiles, and mirrors the Numba kernels."""
+"""The CUDA sources, without a GPU: the assembled source compiles, and mirrors the Numba kernels."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ from md.backend.cuda_source import (
     Struct,
     assemble,
     file_of,
-    only,
+    keep_kernel,
     parameters,
     struct_of_dtype,
 )
@@ -28,7 +28,7 @@ from md.integrate.fused import KickDrift
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import ScaledLaw
-from md.observe.pair_tally import Measured
+from md.observe.pair_tally import TallyParameters
 from md.particles.cell_grid import record_dtype
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
@@ -38,7 +38,10 @@ from tests.nvrtc import compile_cubin
 
 STEMS = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "md").rglob("*.cu"))
 KERNELS = [(stem, name) for stem in STEMS for name in parameters(file_of(stem, ".cu").read_text())]
-SORTS = "md.backend.sorting.counting", "md.backend.sorting.radix"  # in steps on a device, in one on the CPU
+SORTS = (
+    "md.backend.sorting.counting",
+    "md.backend.sorting.radix",
+)  # several kernels on a device, one on the CPU
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -59,16 +62,16 @@ LAW_MODULES = {
     "measure": "md.observe.pair_tally",
     "listing": "md.search.bvh.contact_list",
 }
-PUSHED = "store", "fused", "driven", "unsorted"  # by a law that pushes
+FORCE_OUTPUTS = "store", "fused", "driven", "unsorted"
 
 
 def numbers_of(law: PairLaw, kind: str) -> tuple[tuple[str, str, int], ...]:
-    """The fields of the struct of a law that is numbers alone."""
+    """Make the struct fields of a law that has only numbers."""
     return tuple((kind, name, 0) for name in kernel_law(law, np.float32)._fields)
 
 
 def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out: str) -> str:
-    """The source as the loader assembles it, with the structs it would make from arguments."""
+    """Assemble the source of a kernel, with structs as the launcher makes them from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
         "spring_dashpot": numbers_of(SPRING, c),
@@ -86,7 +89,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("double", "dt", 0),
             ("double*", "energy", 0),
             ("int*", "touching", 0),
-            ("int*", "begun", 0),
+            ("int*", "started", 0),
         ),
         "polydisperse": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
         "store": ((f"{c}*", "data", 0),),
@@ -114,9 +117,9 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors, pair = {}, [], None
     if law in ("measure", "polydisperse"):
-        asked = FRICTION if law == "polydisperse" and out == "fused" else SPRING
-        structs["Pair"] = Struct(numbers_of(asked, c))
-        pair = file_of(type(asked).__module__, ".cuh")
+        wrapped = FRICTION if law == "polydisperse" and out == "fused" else SPRING
+        structs["Pair"] = Struct(numbers_of(wrapped, c))
+        pair = file_of(type(wrapped).__module__, ".cuh")
     if "Grid" in wanted:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
     if "Outside" in wanted or (out == "driven" and "Out" in wanted):
@@ -124,7 +127,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Reach" in wanted:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
-    structs |= {name: struct_of_dtype(dtype) for name, dtype in met(dim, real).items() if name in wanted}
+    records = boundary_records(dim, real)
+    structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in wanted}
     if "Law" in wanted:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(LAW_MODULES[law], ".cuh"))
@@ -135,28 +139,28 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
 
 
-def met(dim: int, real) -> dict[str, np.dtype]:
-    """The records of what particles meet besides each other."""
+def boundary_records(dim: int, real) -> dict[str, np.dtype]:
+    """Make the records of boundaries: struct name -> dtype."""
     box = md.Box((8.0,) * dim)
-    nobody, law = md.State(np.empty((0, dim)), np.empty((0, dim)), box), SpringDashpot(0.0, 0.0)
+    empty, law = md.State(np.empty((0, dim)), np.empty((0, dim)), box), SpringDashpot(0.0, 0.0)
     wing = md.Wing(airfoil=md.naca("0012", 5), chord=2.0, at=(4.0, 4.0), stiffness=1.0)
     surroundings = md.Inflow(velocity=(1.0,) * dim), *([wing] if dim == 2 else [])
     options = {"precision": np.dtype(real).name, "backend": "cpu", "surroundings": surroundings}
-    inlet, *wings = md.Simulation(nobody, law, dt=1.0, **options).surroundings
-    foil = wings[0]._foil.dtype if wings else met(2, real)["Foil"]
+    inlet, *wings = md.Simulation(empty, law, dt=1.0, **options).surroundings
+    foil = wings[0]._foil.dtype if wings else boundary_records(2, real)["Foil"]
     return {"Inlet": inlet._record.dtype, "Foil": foil}
 
 
 def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
-    """The laws and outputs that meet in a kernel that takes them."""
+    """List the (law, output) combinations of a kernel."""
     wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
-    outs = PUSHED if "Out" in wanted else ("store",)
+    outs = FORCE_OUTPUTS if "Out" in wanted else ("store",)
     cases = list(
         product(
             ("spring_dashpot", "friction", "polydisperse") if "Law" in wanted else ("spring_dashpot",), outs
         )
     )
-    if {"Law", "Out"} <= wanted:  # those that only look move nothing, and push nobody
+    if {"Law", "Out"} <= wanted:  # laws that only read: they give no force and move no particle
         cases += [("collect", "counts"), ("measure", "store"), ("measure", "unsorted")]
     if kernel.startswith("gather"):
         cases += [("listing", "counts")]
@@ -172,7 +176,7 @@ def test_there_are_cuda_kernels_for_every_search():
     [(*kernel, *case) for k, kernel in enumerate(KERNELS) for case in CASES[2 * (k % 2) :][:2]],
 )
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
-    """In 2D and in 3D with the first law and output; in one of them with each other law, and each output."""
+    """Compile with the first law and output in 2D and 3D, with each other law and output in one of them."""
     for k, (law, out) in enumerate(variants(stem, kernel)):
         is_other = law not in ("spring_dashpot", "collect", "listing") and out not in ("store", "counts")
         if k and (is_other or k % 2 != dim % 2):
@@ -223,7 +227,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
 
 
 def test_named_outputs_and_laws_have_the_fields_their_functors_read():
-    outs, laws = (KickDrift, ScatterOutput), (CollectPartners, Measured, ScaledLaw, ContactList)
+    outs, laws = (KickDrift, ScatterOutput), (CollectPartners, TallyParameters, ScaledLaw, ContactList)
     for named, receiver in [(out, "out") for out in outs] + [(law, "law") for law in laws]:
         text = file_of(named.__module__, ".cuh").read_text()
         assert all(f"{receiver}.{field}" in text for field in named._fields)
@@ -247,9 +251,9 @@ def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):
         compile_cubin(broken)
 
 
-def test_leaving_kernels_out_keeps_every_line_where_it_was():
+def test_leaving_kernels_out_keeps_the_line_numbers():
     text = file_of("md.search.linked", ".cu").read_text()
-    alone = only(text, "force")
+    alone = keep_kernel(text, "force")
     assert alone.count("\n") == text.count("\n")
     assert list(parameters(alone)) == ["force"]
 
@@ -269,9 +273,14 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "name", "header"),
-    [(md.boundaries.polygon, "CHUNK", "wing"), (md.boundaries.polygon, "COLUMNS", "wing"), (md.boundaries.polygon, "SURELY", "wing"),
-     (md.search.bvh.curve_keys, "FAR", "curvekeys"), (md.search.bvh.curve_keys, "PARTS", "curvekeys")],
-)  # fmt: skip
+    [
+        (md.boundaries.polygon, "CHUNK", "boundaries/wing"),
+        (md.boundaries.polygon, "COLUMNS", "boundaries/wing"),
+        (md.boundaries.polygon, "SURELY", "boundaries/wing"),
+        (md.search.bvh.curve_keys, "FAR", "search/bvh/curve_keys"),
+        (md.search.bvh.curve_keys, "PARTS", "search/bvh/curve_keys"),
+    ],
+)
 def test_a_constant_of_both_backends_is_the_same(module, name, header):
     text = (ROOT / "md" / f"{header}.cuh").read_text()
     assert float(re.search(rf"#define {name} (?:\(real\))?(\S+)", text)[1]) == getattr(module, name)

@@ -1,4 +1,4 @@
-"""What a device computes is what the CPU computes: integers equal, floats within a stated tolerance."""
+"""Parity of CUDA and CPU: integers are equal, floats agree within a stated tolerance."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def device() -> Cuda:
 
 @pytest.fixture(scope="module")
 def gas() -> md.State:
-    """A gas in the middle of its collisions."""
+    """Make a gas with many contacts."""
     simulation = md.Simulation(
         md.scenes.shared_gas(20_000, 0.35), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
     )
@@ -40,8 +40,8 @@ def test_cell_keys_and_their_stable_sort_are_equal(device, gas, precision):
         grid.keys(particles.pos, backend.empty(0, np.int32), keys)
         backend.sort(keys, start, order, backend.sort_scratch(len(gas), grid.size))
         found.append([backend.download(a) for a in (keys, start, order)])
-    for ours, theirs in zip(*found, strict=True):
-        assert np.array_equal(ours, theirs)
+    for on_cpu, on_device in zip(*found, strict=True):
+        assert np.array_equal(on_cpu, on_device)
 
 
 @pytest.mark.parametrize("crowd", [31, 33, 5000])
@@ -76,20 +76,20 @@ def test_forces_of_one_step_agree(gas, device, fmad, search, precision, toleranc
             gas, md.scenes.SHARED_LAW, search=search, precision=precision, backend=backend
         )
         forces.append(simulation.forces().astype(np.float64))
-    ours, theirs = forces
-    assert np.abs(ours).max() > 100
-    assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(ours)
+    on_cpu, on_device = forces
+    assert np.abs(on_cpu).max() > 100
+    assert np.linalg.norm(on_cpu - on_device) <= tolerance * np.linalg.norm(on_cpu)
 
 
 @pytest.mark.parametrize("search", list(md.search.SEARCHES))
 def test_pairs_and_accesses_are_equal(gas, device, search):
-    ours, theirs = (
+    on_cpu, on_device = (
         md.Simulation(gas, md.scenes.SHARED_LAW, search=search, backend=backend)
         for backend in ("cpu", device)
     )
-    assert np.array_equal(ours.pairs(), theirs.pairs())
-    assert len(ours.pairs()) > 1000
-    own, other = ours.accesses(), theirs.accesses()
+    assert np.array_equal(on_cpu.pairs(), on_device.pairs())
+    assert len(on_cpu.pairs()) > 1000
+    own, other = on_cpu.accesses(), on_device.accesses()
     assert np.array_equal(own.offsets, other.offsets)
     reader = np.repeat(np.arange(len(gas)), np.diff(own.offsets))
     for stream in (own, other):  # a linked list has any order on a device
@@ -114,7 +114,7 @@ def test_the_shared_gas_has_the_cpus_energy_after_200_steps_in_float32(device, s
     assert energies[1] == pytest.approx(energies[0], rel=1e-4)
 
 
-def test_memory_that_is_not_there_is_asked_for_with_a_named_error(device):
+def test_too_large_an_array_raises_a_named_error(device):
     with pytest.raises(md.backend.DeviceMemoryError, match=r"no room on the device .* GiB.*fewer particles"):
         device.empty(2**45, np.float64)
 
@@ -128,22 +128,24 @@ def test_a_fault_between_two_readings_keeps_its_step_and_particle(device):
     assert simulation.step == 45
 
 
-def test_the_device_says_what_it_is(device):
-    told = device.describe()
-    assert told["multiprocessors"] > 0
-    assert told["compute_capability"]
-    assert told["device"]
+def test_a_device_is_described(device):
+    described = device.describe()
+    assert described["multiprocessors"] > 0
+    assert described["compute_capability"]
+    assert described["device"]
 
 
 def test_a_call_with_another_number_of_arguments_is_refused(device):
-    with pytest.raises(TypeError, match=r"md\.state\.gather takes 10 arguments, not 1"):
+    with pytest.raises(TypeError, match=r"md\.particles\.arrays\.gather takes 10 arguments, not 1"):
         device.kernels("md.particles.arrays").gather(1)
-    with pytest.raises(AttributeError, match=r"no kernel 'scatter' in md\.state\.cu; known: gather"):
+    with pytest.raises(
+        AttributeError, match=r"no kernel 'scatter' in md\.particles\.arrays\.cu; known: gather"
+    ):
         device.kernels("md.particles.arrays").scatter(1)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_blocks_of_many_threads_take_the_same_steps(device, gas, precision, monkeypatch):
+def test_blocks_of_many_threads_give_the_same_steps(device, gas, precision, monkeypatch):
     blocks = set()
 
     def watched(launcher, *given):
@@ -159,8 +161,8 @@ def test_blocks_of_many_threads_take_the_same_steps(device, gas, precision, monk
     monkeypatch.setattr(md.backend.cuda_launcher.Launcher, "_compile", watched)
     monkeypatch.setattr(md.backend.cuda, "_launchers", {})
     ends = []
-    for enough in (len(gas) + 1, len(gas)):
-        monkeypatch.setattr(md.backend.cuda_launcher, "ENOUGH", enough)
+    for wide_from in (len(gas) + 1, len(gas)):
+        monkeypatch.setattr(md.backend.cuda_launcher, "WIDE_FROM", wide_from)
         run = md.Simulation(
             gas,
             md.scenes.SHARED_LAW,
@@ -171,7 +173,7 @@ def test_blocks_of_many_threads_take_the_same_steps(device, gas, precision, monk
         )
         run.run(20)
         ends.append(run.state)
-        assert (("force", (1024,)) in blocks) == (enough == len(gas))
+        assert (("force", (1024,)) in blocks) == (wide_from == len(gas))
     assert {block for name, block in blocks if name != "force"} == {(256,)}
     assert np.array_equal(ends[0].pos, ends[1].pos)
     assert np.array_equal(ends[0].vel, ends[1].vel)

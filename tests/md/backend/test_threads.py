@@ -1,4 +1,4 @@
-"""What two threads share they do as one does alone, to the bit; other tests have one."""
+"""Kernels on two threads give the bits of one thread; other tests run on one."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from md.search import Lbvh, Reflexive
 from tests import tiers
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 
-pytestmark = pytest.mark.split  # parts for two in either case
+pytestmark = pytest.mark.split  # work is cut for two threads in both runs
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 BOX = md.Box((48.0, 36.0), (False, True))
 WALLS = md.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
@@ -26,19 +26,19 @@ INTEGRATORS = {
 
 
 def crowd(box: md.Box = BOX, n: int = 3000, seed: int = 0) -> md.State:
-    """Particles anywhere, so that they overlap, in no order."""
+    """Make random particles that overlap, in random order."""
     generator = np.random.default_rng(seed)
     pos = generator.random((n, box.dim)) * box.lengths
     return md.State(pos, generator.normal(0, 3.0, pos.shape), box, id=generator.permutation(n))
 
 
 def spheres() -> md.State:
-    """Spheres of many sizes."""
+    """Make spheres of random radii."""
     state, generator = crowd(md.Box((12.0, 11.0, 13.0)), n=1000), np.random.default_rng(1)
     return md.State(state.pos, state.vel, state.box, state.id, radius=generator.uniform(0.1, 1.0, 1000))
 
 
-def taken(state: md.State, steps: int = 12, law=LAW, **options) -> md.Simulation:
+def advanced(state: md.State, steps: int = 12, law=LAW, **options) -> md.Simulation:
     options = {"dt": 1e-4, "allow_overlap": True, "backend": "cpu"} | options
     run = md.Simulation(state, law, **options)
     run.run(steps)
@@ -51,36 +51,36 @@ def end(run: md.Simulation) -> list[np.ndarray]:
 
 
 def with_search(name: str):
-    return lambda: end(taken(crowd(md.Box((12.0, 11.0, 13.0))), search=SEARCHES[name]))
+    return lambda: end(advanced(crowd(md.Box((12.0, 11.0, 13.0))), search=SEARCHES[name]))
 
 
 def with_integrator(name: str):
-    return lambda: end(taken(crowd(), search="coherent", integrator=name, **INTEGRATORS[name]))
+    return lambda: end(advanced(crowd(), search="coherent", integrator=name, **INTEGRATORS[name]))
 
 
 def fused():
     options = {"fused": True, "precision": "float32", "walls": WALLS, "backend": md.backend.Cpu("aos4")}
-    return end(taken(crowd(), search="verlet", **options))
+    return end(advanced(crowd(), search="verlet", **options))
 
 
 def with_friction():
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.4, tangential_damping=60.0)
-    return end(taken(crowd(), law=law, search="linked", walls=WALLS))
+    return end(advanced(crowd(), law=law, search="linked", walls=WALLS))
 
 
 def of_many_sizes(search: str):
-    return lambda: end(taken(spheres(), search=search))
+    return lambda: end(advanced(spheres(), search=search))
 
 
-def by_laws_that_ask_another():
-    sized, run = taken(spheres(), search="naive"), taken(crowd(), search="naive")
+def by_wrapping_laws():
+    sized, run = advanced(spheres(), search="naive"), advanced(crowd(), search="naive")
     contacts = md.observe.look(run).contact_energy_per_particle
     return [sized.forces(), np.array([contacts]), md.observe.virial(run)]
 
 
 def with_reorder(mode: str):
     reorder = md.Reorder("hilbert", md.Moved(0.001, interval=2), mode=mode)
-    return lambda: end(taken(crowd(), search="linked", reorder=reorder, walls=WALLS))
+    return lambda: end(advanced(crowd(), search="linked", reorder=reorder, walls=WALLS))
 
 
 def round_a_wing(search):
@@ -88,31 +88,31 @@ def round_a_wing(search):
         wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
         tunnel = md.Box((60.0, 40.0), periodic=(True, False))
         start = md.scenes.wing_tunnel(0.2, tunnel, wing, (20.0, 0.0), 1.0, backend="cpu")
-        met = {
+        boundaries = {
             "surroundings": [wing, md.Inflow(velocity=(20.0, 0.0), temperature=1.0)],
             "walls": md.Walls(contact_time=0.02),
         }
-        run = taken(start, 240, search=search, dt=4e-4, **met)
-        given = run.surroundings[0].momentum
+        run = advanced(start, 240, search=search, dt=4e-4, **boundaries)
+        momentum = run.surroundings[0].momentum
         assert run.surroundings[1].renewed > 0
-        assert np.abs(given).max() > 0
-        return [*end(run), given, wing.distance(run.state.pos)]
+        assert np.abs(momentum).max() > 0
+        return [*end(run), momentum, wing.distance(run.state.pos)]
 
     return work
 
 
-def seen():
+def observed():
     balance = md.observe.EnergyBalance()
     run = md.Simulation(crowd(), LAW, backend="cpu", dt=1e-4, walls=WALLS, allow_overlap=True)
     run.run(12, reporters=[balance])
     look = md.observe.look(run, [md.observe.Profile(0, 20)])
     cells = md.observe.field(run, (8, 6))
     table = [np.asarray(column) for column in balance.table().values()]
-    looked = [np.array([look.temperature, look.mean_speed]), look.momentum, look.profiles[0].temperature]
-    return [*table, *looked, cells.pressure, cells.velocity]
+    sums = [np.array([look.temperature, look.mean_speed]), look.momentum, look.profiles[0].temperature]
+    return [*table, *sums, cells.pressure, cells.velocity]
 
 
-def pushed() -> list[np.ndarray]:
+def symmetric_forces() -> list[np.ndarray]:
     start = crowd(md.Box((12.0, 11.0, 13.0)))
     return [md.Simulation(start, LAW, search="reflexive", backend="cpu", dt=1e-4).forces()]
 
@@ -120,18 +120,18 @@ def pushed() -> list[np.ndarray]:
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
-    "forces pushed both ways": pushed,
+    "symmetric forces": symmetric_forces,
     "fused": fused,
     "friction": with_friction,
-    "laws that ask another": by_laws_that_ask_another,
+    "wrapping laws": by_wrapping_laws,
     "sizes, a tree": of_many_sizes("lbvh"),
     "sizes, a grid": of_many_sizes("linked"),
     **{f"reorder {mode}": with_reorder(mode) for mode in ("data", "threads", "shadow")},
     "a wing, every particle": round_a_wing("linked"),
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
-    "seen": seen,
+    "observables": observed,
 }
-OF_EACH_PATTERN = ("linked", "laws that ask another")  # over particles, ranges of cells, parts of a sum
+OF_EACH_PATTERN = ("linked", "wrapping laws")  # over particles, ranges of cells, parts of a sum
 
 
 @pytest.mark.parametrize("work", tiers.by_default(WORKS, lambda work: work in OF_EACH_PATTERN))
@@ -140,5 +140,5 @@ def test_two_threads_end_with_the_bits_of_one(work):
 
 
 @pytest.mark.nightly
-def test_no_kernel_that_threads_share_is_left_out():
+def test_every_parallel_kernel_is_called():
     assert not_called_by(WORKS.values(), "md") == set()

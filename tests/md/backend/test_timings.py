@@ -1,4 +1,4 @@
-"""Times of a backend: of pieces, and of a device whose host is ahead of it."""
+"""Timings: of steps launched together, and of a device that starts after the host has launched steps."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import md
 from md.backend import Timings
 
 
-def test_times_of_pieces_are_taken_when_the_device_has_done_them():
+def test_times_of_steps_launched_together_are_read_once_they_are_done():
     timings = Timings()
     timings.add("reorder", 0, 3.0)
     for step in (0, 16, 32):
@@ -21,16 +21,16 @@ def test_times_of_pieces_are_taken_when_the_device_has_done_them():
 
 
 @pytest.mark.gpu
-def test_a_device_waits_while_the_host_gives_it_steps(monkeypatch):
+def test_a_device_waits_while_the_host_launches_steps(monkeypatch):
     if md.backend.why_not() is not None:
         pytest.skip(md.backend.why_not())
     place = md.backend.get("cuda")
     with place.host_ahead(0.2):
-        with place.stopwatch() as held:
+        with place.stopwatch() as elapsed:
             first = place.mark()
             assert not first.done
         assert first.done
-    assert held[0] < 200  # what it waited does not count
+    assert elapsed[0] < 200  # without the delay
     asleep = []
     monkeypatch.setattr("md.backend.cuda.time.sleep", asleep.append)
     with place.stopwatch():
@@ -38,7 +38,7 @@ def test_a_device_waits_while_the_host_gives_it_steps(monkeypatch):
     assert asleep == []
 
 
-def test_where_the_host_computes_nothing_waits(monkeypatch):
+def test_the_cpu_does_not_wait(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail(f"slept {seconds} s"))
     place = md.backend.get("cpu")
     with place.host_ahead(60.0), place.stopwatch() as elapsed:

@@ -1,4 +1,4 @@
-"""How idle threads wait, and that the user's word holds."""
+"""Wait policy of idle threads: the default, and that variables set by the user are kept."""
 
 import os
 import subprocess
@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from md.backend.waiting import OF_THE_USER, wait_passively
+from md.backend.waiting import USER_VARIABLES, wait_passively
 
 
-@pytest.mark.parametrize("name", OF_THE_USER)
-def test_the_users_choice_stays(name):
+@pytest.mark.parametrize("name", USER_VARIABLES)
+def test_a_policy_set_by_the_user_is_kept(name):
     given = {name: "mine"}
     assert not wait_passively(given)
     assert given == {name: "mine"}
 
 
-def test_threads_wait_passively_where_nothing_is_said():
+def test_threads_wait_passively_by_default():
     given = {}
     assert wait_passively(given)
     assert given == {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "3000"}
@@ -24,10 +24,12 @@ def test_threads_wait_passively_where_nothing_is_said():
 
 @pytest.mark.parametrize("package", ["md", "experiments.core.settings"])
 @pytest.mark.parametrize(
-    ("said", "found"), [({}, "passive 3000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
+    ("variables", "found"), [({}, "passive 3000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
 )
-def test_it_is_set_by_the_import(package, said, found):
-    environment = {name: value for name, value in os.environ.items() if name not in OF_THE_USER} | said
+def test_the_policy_is_set_by_the_import(package, variables, found):
+    environment = {
+        name: value for name, value in os.environ.items() if name not in USER_VARIABLES
+    } | variables
     code = f"import {package}, os; print(*map(os.environ.get, ('OMP_WAIT_POLICY', 'GOMP_SPINCOUNT')))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

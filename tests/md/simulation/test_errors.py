@@ -276,7 +276,7 @@ class TestBackend:
             md.Simulation(md.State(AT, REST, BOX), LAW, backend="cuda")
 
     def test_auto_on_the_cpu_says_so_once(self, monkeypatch):
-        monkeypatch.setattr(md.backend, "_told", False)
+        monkeypatch.setattr(md.backend, "_warned", False)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = [md.backend.get("auto").name for _ in range(3)]
