@@ -1,4 +1,4 @@
-"""Pair laws: how two particles act on each other. A new law is its own file (pair) and one line here.
+"""Pair laws: forces between two particles. A new law is its own file (see `pair`) and one line here.
 
 For the author of a law: `pair_function`, and the functions on vectors that a kernel can call, `load`, `dot`,
 `sub`, `add_scaled` and `zero`.

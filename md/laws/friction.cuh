@@ -1,5 +1,5 @@
-// The spring-dashpot contact with friction; see friction.py. The loader makes `struct Law` from the numbers
-// that kernels get of the law.
+// The spring-dashpot contact with friction; see friction.py. The launcher makes `struct Law` from the fields of the law in
+// kernels.
 
 #include "md/laws/pair.cuh"
 
@@ -13,7 +13,7 @@ __device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, 
     Vec sliding = add_scaled(relative, -approach * inverse * inverse, dr);
     real speed = sqrt(dot(sliding, sliding));
     real limit = law.friction * (force > 0 ? force : (real)0);
-    real drag = law.tangential_damping * speed > limit ? limit / speed : law.tangential_damping;  // over the limit, so speed > 0
+    real drag = law.tangential_damping * speed > limit ? limit / speed : law.tangential_damping;  // above the limit speed > 0
     return add_scaled(add_scaled(acc, force * inverse, dr), -drag, sliding);
 }
 

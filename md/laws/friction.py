@@ -1,16 +1,16 @@
-"""The linear spring-dashpot contact with friction along the surface, for spheres that do not spin.
+"""Linear spring-dashpot contact with tangential friction, for spheres that do not rotate.
 
 Normal force as in `md.laws.spring_dashpot`. Against it the tangential force on i,
 
     -min(gamma |v_t|, f max(F_n, 0)) v_t / |v_t|,    v_t = (v_i - v_j) - ((v_i - v_j) . n) n,
 
-is viscous where they slide slowly and Coulomb's where fast; F_n is the normal force, dashpot included. Late
-in a contact, where the dashpot pulls harder than the spring pushes, F_n is negative: nothing presses the
-surfaces together, and there is no friction. A contact keeps momentum, but not angular momentum, for nothing
-spins.
+is viscous at a low sliding speed and limited by Coulomb's law at a high one; F_n is the normal force,
+dashpot included. Late in a contact, where the dashpot pulls harder than the spring pushes, F_n is negative:
+nothing presses the surfaces together, and there is no friction. A contact conserves momentum, but not angular
+momentum, because spheres do not rotate.
 
 Haff and Werner, Powder Technol. 48 (1986) 239; eq. (10) of Schaefer, Dippel and Wolf, J. Phys. I France 6
-(1996) 5, whose limit is f |F_n|, on in the pull.
+(1996) 5, with the limit f |F_n|, which acts during the pull too.
 """
 
 import math
@@ -20,51 +20,51 @@ from md.backend.prelude import add_scaled, dot, load, sub
 from md.checks import number
 from md.laws import spring_dashpot
 from md.laws.pair import pair_function
-from md.laws.spring_dashpot import EFFECTIVE_MASS, STRONGEST, SpringDashpot, push, stored
+from md.laws.spring_dashpot import EFFECTIVE_MASS, STRONGEST, SpringDashpot, normal_force, spring_energy
 
-FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # that kernels get
+FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # fields of the law in kernels
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrictionalSpringDashpot(SpringDashpot):
-    """A spring-dashpot along the line of centres, and across it a drag with Coulomb's limit.
+    """Spring and dashpot along the line of centres, with a tangential drag limited by Coulomb friction.
 
     Args:
         stiffness: K, in m d / time^2 (force at full overlap).
         damping: mu, in m / time.
         diameter: d.
-        friction: f (by name, as what follows), Coulomb's coefficient; 0 is `SpringDashpot`.
-        tangential_damping: gamma, in m / time. A step of `gamma dt >= 1` turns slow sliding round instead of
+        friction: f, Coulomb's coefficient (keyword only, as the next); 0 gives the force of `SpringDashpot`.
+        tangential_damping: gamma, in m / time. A step of `gamma dt >= 1` reverses slow sliding instead of
             slowing it down, and may add energy.
 
     Raises:
-        TypeError: a value that is no number.
+        TypeError: a value that is not a number.
         ValueError: a negative or infinite value.
     """
 
     friction: float
     tangential_damping: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("friction", "tangential_damping"):
             object.__setattr__(self, name, number(name, getattr(self, name), 0, STRONGEST))
 
     @classmethod
-    def from_restitution(
+    def from_restitution(  # type: ignore[override]  # two more coefficients
         cls, restitution: float, contact_time: float, friction: float, tangential_restitution: float
     ) -> "FrictionalSpringDashpot":
-        """The law whose closed-form contact has these coefficients and this duration.
+        """Make the law whose closed-form contact has these coefficients and this duration.
 
         Args:
             restitution: e, 0 < e <= 1; of the normal speed.
             contact_time: duration of a contact in time units, positive.
             friction: f, Coulomb's coefficient, 0 or more.
-            tangential_restitution: share of its tangential speed that a contact keeps if it never meets
+            tangential_restitution: fraction of the tangential speed left after a contact that never reaches
                 Coulomb's limit, exp(-2 gamma contact_time / m); 0 < e_t <= 1.
 
         Raises:
-            TypeError: a value that is no number.
+            TypeError: a value that is not a number.
             ValueError: a value outside its range.
         """
         normal = SpringDashpot.from_restitution(restitution, contact_time)
@@ -74,9 +74,9 @@ class FrictionalSpringDashpot(SpringDashpot):
 
     @property
     def tangential_restitution(self) -> float:
-        """Share of its tangential speed that a contact keeps if it never meets Coulomb's limit.
+        """Fraction of the tangential speed left after a contact that never reaches Coulomb's limit.
 
-        That is for a contact too short for the line of centres to turn.
+        For a contact too short for the line of centres to turn.
 
         Raises:
             ValueError: an overdamped contact.
@@ -85,19 +85,19 @@ class FrictionalSpringDashpot(SpringDashpot):
         return math.exp(-rate * self.contact_time) if rate else 1.0
 
 
-@pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=stored, reciprocal=True)
+@pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=spring_energy, reciprocal=True)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """The force so far, and that of one partner more."""
+    """Add the force of one partner."""
     if r2 >= law.diameter * law.diameter or r2 == 0:  # coincident centres have no direction to push along
         return acc
     r = math.sqrt(r2)
     relative = sub(vi, load(vel, j, acc))
     approach = dot(relative, dr)
-    normal = push(law, r, r2, approach)
+    normal = normal_force(law, r, r2, approach)
     sliding = add_scaled(relative, -approach / r2, dr)
     speed = math.sqrt(dot(sliding, sliding))
-    nought = law.friction - law.friction  # a literal 0 would widen float32
-    limit = law.friction * max(normal * r, nought)
+    no_force = law.friction - law.friction  # a literal 0 would widen float32
+    limit = law.friction * max(normal * r, no_force)
     drag = law.tangential_damping
     if drag * speed > limit:  # so speed > 0
         drag = limit / speed

@@ -1,20 +1,20 @@
-"""What a pair law is, and how a kernel finds the code of one.
+"""Pair laws: the interface of a law, and how kernels find its functions.
 
-Contract. A search visits, for each particle i, every particle j that could interact with it, and folds
+Contract. A search visits, for each particle i, every candidate partner j, and computes
 
     acc = initial(law, ri)
     acc = interact(law, vel, i, j, r2, dr, vi, acc)        for every j
     force on i = result(law, ri, vi, acc)
 
-where `law` is the law as kernels take it, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`, and `ri`,
-`vi` are position and velocity of i. The law tests the distance itself and loads the partner's velocity only
-where it needs it. What the accumulator is, the law alone decides: a force law has a vector that begins at
-zero and is the force, so that its author writes `interact` alone (`pair_function`); another law may count, or
-sum several vectors.
+where `law` are the kernel parameters of the law, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`, and
+`ri`, `vi` are position and velocity of i. The law tests the distance itself and loads the partner's velocity
+only if needed. The law defines its accumulator. For a force law it is a vector that starts at zero and is the
+force, so that its author writes `interact` only (`pair_function`); another law may count, or sum several
+vectors.
 
-Laws are told apart by type. A law as kernels take it is a NamedTuple of a class of its own, by which Numba
-puts that law's functions in the place of the three above. In CUDA C++ the functions of the same names stand
-in a `.cuh` file beside the module of the law's class.
+Laws are distinguished by type. The kernel parameters of a law are a NamedTuple of a class of its own, by
+which Numba selects the law's functions for the three above. In CUDA C++ the functions of the same names are
+in a `.cuh` file next to the module of the law's class.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 @chosen_by("law", default=lambda law, ri: lambda law, ri: zero(ri))
 def initial(law, ri):
-    """Make the accumulator of a particle that has met no other yet; by default the zero vector.
+    """Make the accumulator of a particle before its first partner; by default the zero vector.
 
     Args:
-        law: as kernels take it.
+        law: kernel parameters of the law.
         ri: position of the particle, a vector (tuple of dim numbers of the run's precision), in d.
     """
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+    raise NotImplementedError("only in a kernel, where Numba compiles the function of the law instead")
 
 
 @chosen_by("law")
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """Add what particle i gets of particle j to the accumulator of i.
+    """Add the contribution of partner j to the accumulator of particle i.
 
     Args:
-        law: as kernels take it.
-        vel: (n, dim) velocities of all, in d per time unit; `load(vel, j, dr)` is the vector of j.
+        law: kernel parameters of the law.
+        vel: (n, dim) velocities of all particles, in d per time unit; `load(vel, j, dr)` is the vector of j.
         i: row of the particle.
         j: row of the partner.
-        r2: square of their distance, in d^2; 0 where they coincide.
+        r2: square of their distance, in d^2; 0 for coincident centres.
         dr: vector r_i - r_j between nearest images, in d.
         vi: vector, velocity of i.
         acc: accumulator of i.
@@ -74,57 +74,56 @@ def interact(law, vel, i, j, r2, dr, vi, acc):
     Returns:
         The accumulator.
     """
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+    raise NotImplementedError("only in a kernel, where Numba compiles the function of the law instead")
 
 
 @chosen_by("law", default=lambda law, ri, vi, acc: lambda law, ri, vi, acc: acc)
 def result(law, ri, vi, acc):
-    """Turn the accumulator of a particle that has met all others into its force; by default it is the force.
+    """Convert the accumulator of a particle, after its last partner, to the force; by default they are equal.
 
     Args:
-        law: as kernels take it.
+        law: kernel parameters of the law.
         ri: vector, position of the particle, in d.
-        vi: vector, its velocity, in d per time unit.
-        acc: its accumulator.
+        vi: vector, velocity of the particle, in d per time unit.
+        acc: accumulator of the particle.
 
     Returns:
         Vector, in m d / time^2.
     """
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+    raise NotImplementedError("only in a kernel, where Numba compiles the function of the law instead")
 
 
 @chosen_by("law")
 def potential(law, r):
-    """Energy of a pair at distance r in d, less than the cutoff; in m d^2 / time^2."""
-    raise NotImplementedError("only inside a kernel, where Numba puts a law's function in its place")
+    """Compute the energy of a pair, in m d^2 / time^2, at a distance r in d, less than the cutoff."""
+    raise NotImplementedError("only in a kernel, where Numba compiles the function of the law instead")
 
 
 @inlined
 def pair_size(radius, i, j):
-    """Sum of the radii of two particles, in d, the distance at which they touch; 1 without radii."""
+    """Compute the sum of two radii in d, the distance at which the particles touch; 1 without radii."""
     return radius[i] + radius[j] if len(radius) else radius.dtype.type(1)
 
 
 class PairLaw(Protocol):
-    """What a simulation needs to know of a law.
+    """Interface of a pair law for a simulation.
 
-    A law that nothing drives may have two attributes more, for `md.simulation.energy_monitor`: `potential(distance)`, the energy
-    of a pair, and `closest_start`, the distance in d that no two centres of a start go below. One with the
-    method gives the function `potential` to `pair_function` too, and has it in its `.cuh`: `md.observe` sums
-    the energy on the device that owns the particles.
+    A conservative or dissipative law may have two more attributes, for `md.simulation.energy_monitor`:
+    `potential(distance)`, the energy of a pair, and `closest_start`, the least distance in d of two centres
+    at the start. A law with the method also passes the function `potential` to `pair_function`, and defines
+    it in its `.cuh`: `md.observe` sums the energy on the device that holds the particles.
 
-    All of it is about two particles whose radii are a half; `md.laws.polydisperse` says what follows for others.
-
-    Attributes:
-        cutoff: no interaction at this distance or beyond, in d.
+    All of these are for two particles of radius 0.5; see `md.laws.polydisperse` for others.
     """
 
-    cutoff: float
+    @property
+    def cutoff(self) -> float:
+        """Distance in d from which on there is no interaction."""
 
 
 @dataclasses.dataclass
-class _Known:
-    """What `pair_function` was given for a law's class."""
+class _Registered:
+    """Arguments of `pair_function` for a law's class."""
 
     law_class: type
     fields: tuple[str, ...]
@@ -133,16 +132,16 @@ class _Known:
 
     @cached_property
     def kernel_class(self) -> type:
-        """NamedTuple class of such laws in kernels; made at first use, when all globals are defined."""
-        made = self.law_class
-        if not issubclass(made, tuple):
-            made = namedtuple(_class_name(self), self.fields)
+        """NamedTuple class of the kernel parameters; made at first use, when all globals are defined."""
+        kernel_class: Any = self.law_class
+        if not issubclass(kernel_class, tuple):
+            kernel_class = _named_tuple(_class_name(self), self.fields)
         for name, function in self.functions.items():
-            implement(_STUBS[name], made, _always(function))
-        return made
+            implement(_STUBS[name], kernel_class, _always(function))
+        return kernel_class
 
 
-_known: dict[type, _Known] = {}
+_registered: dict[type, _Registered] = {}
 
 
 def pair_function(
@@ -154,36 +153,38 @@ def pair_function(
     potential: Callable | None = None,
     reciprocal: bool = False,
 ) -> Callable[[Callable], Callable]:
-    """Decorator of the function `interact` of a law: what a particle gets of another.
+    """Decorate the function `interact` of a law, the contribution of one particle to another.
 
     Args:
         law_class: a frozen dataclass with a `cutoff`; each number in `fields` is a field of `law` in the
-            function, in the run's precision. Or a NamedTuple class, whose objects kernels take as they are.
-        fields: attributes of the law that kernels get; None for the fields of the dataclass.
+            function, in the run's precision. Or a NamedTuple class, whose objects are passed to kernels as
+            they are.
+        fields: attributes of the law that are passed to kernels; None for the fields of the dataclass.
         initial: function (law, ri) that makes the accumulator; None for the zero vector.
-        result: function (law, ri, vi, acc) that gives what is added to the output; None for the accumulator.
+        result: function (law, ri, vi, acc) that computes the output; None for the accumulator.
         potential: function (law, r) of the energy of a pair; None for a law without an energy.
-        reciprocal: whether particle j gets the opposite of what i gets, so that a search may compute each
+        reciprocal: whether the force on j is the opposite of that on i, so that a search may compute each
             pair once (`md.search.Reflexive`); not for a law with an `initial` or a `result`.
 
     Returns:
-        The decorator. It leaves the function as it is.
+        The decorator. It returns the function unchanged.
 
     Raises:
-        TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is no
+        TypeError: a class that is neither a frozen dataclass nor a NamedTuple class, a field that is not a
             number, a function of other parameters than `PARAMETERS`, or an argument of another class.
         ValueError: the class has a function already, another NamedTuple class has its name, a field that is
-            no attribute or begins with an underscore, or a reciprocal law that sums anything but the force.
+            not an attribute or starts with an underscore, or a reciprocal law that sums other values than the
+            force.
     """
     names = _fields(law_class, fields)
     flag("reciprocal", reciprocal)
 
     def register(function: Callable) -> Callable:
         given = {"initial": initial, "interact": function, "result": result, "potential": potential}
-        functions = {name: one for name, one in given.items() if one is not None}
-        for name, one in functions.items():
-            _require_parameters(name, one, law_class)
-        if law_class in _known:
+        functions = {name: found for name, found in given.items() if found is not None}
+        for name, found in functions.items():
+            _require_parameters(name, found, law_class)
+        if law_class in _registered:
             raise ValueError(
                 f"a second pair function, {function.__qualname__}, for {law_class.__qualname__}; allowed: "
                 "one for each class; define the class again before it, or give another class this function"
@@ -193,10 +194,11 @@ def pair_function(
                 f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
                 "allowed: for laws whose accumulator is the force"
             )
-        known = _known[law_class] = _Known(law_class, names, functions, bool(reciprocal))
-        law_class.kernel_functions = tuple(functions)  # which a device's launcher looks for in the .cuh
+        entry = _registered[law_class] = _Registered(law_class, names, functions, bool(reciprocal))
+        # The CUDA launcher requires these functions in the .cuh.
+        law_class.kernel_functions = tuple(functions)  # type: ignore[attr-defined]  # on any class
         if issubclass(law_class, tuple):
-            known.kernel_class  # noqa: B018 - kernels take its objects as they are
+            entry.kernel_class  # noqa: B018 - its objects are passed to kernels as they are
         return function
 
     return register
@@ -206,7 +208,7 @@ _STUBS = {"initial": initial, "interact": interact, "result": result, "potential
 
 
 def _always(function: Callable) -> Callable:
-    """Make a function that chooses `function` whatever the types; one marked `by_types` chooses itself."""
+    """Return a function of Numba types that returns `function`; one marked `by_types` is returned itself."""
     if getattr(function, "by_types", False):
         return function
     return lambda *kinds: function
@@ -214,11 +216,12 @@ def _always(function: Callable) -> Callable:
 
 def by_types(choose: Callable) -> Callable:
     """Mark a function for `pair_function` that takes Numba types and returns the function to compile."""
-    choose.by_types = True
+    choose.by_types = True  # type: ignore[attr-defined]  # an attribute of a function
     return choose
 
 
 def _require_parameters(name: str, function: Callable, law_class: type) -> None:
+    """Raise an error for a function of a law with other parameters than `PARAMETERS`."""
     require_function(name, function, f"a function of ({', '.join(PARAMETERS[name])}), see md.laws.pair")
     found = tuple(inspect.signature(function).parameters)
     if found != PARAMETERS[name]:
@@ -229,16 +232,18 @@ def _require_parameters(name: str, function: Callable, law_class: type) -> None:
 
 
 def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the numbers that kernels get of a law of some class."""
+    """Return the names of a law's numbers that are passed to kernels, checked."""
     if isinstance(law_class, type) and issubclass(law_class, tuple) and hasattr(law_class, "_fields"):
-        same = [kind for kind in _known if issubclass(kind, tuple) and kind.__name__ == law_class.__name__]
-        if same and law_class not in same:  # Numba tells the types of their objects apart by this name alone
+        tuples = [kind for kind in _registered if issubclass(kind, tuple)]
+        same = [kind for kind in tuples if kind.__name__ == law_class.__name__]
+        if same and law_class not in same:  # Numba distinguishes the types of their objects by this name only
             raise ValueError(
                 f"a second NamedTuple class with a pair function is called {law_class.__name__}; the first "
                 f"is of {same[0].__module__}; allowed: another name, or a frozen dataclass"
             )
         return law_class._fields
-    if not (dataclasses.is_dataclass(law_class) and law_class.__dataclass_params__.frozen):
+    options = getattr(law_class, "__dataclass_params__", None)
+    if not (dataclasses.is_dataclass(law_class) and options is not None and options.frozen):
         raise TypeError(
             f"pair_function({getattr(law_class, '__qualname__', law_class)!r}); allowed: a class decorated "
             "with @dataclass(frozen=True), or a NamedTuple class"
@@ -258,51 +263,59 @@ def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
         if not (isinstance(kind, type) and issubclass(kind, NUMBERS) and not issubclass(kind, bool)):
             raise TypeError(
                 f"field {field.name}: {field.type} of {law_class.__qualname__} is no number, so that kernels "
-                "cannot take it; allowed: int or float; or name the numbers that they get in fields=(...)"
+                "cannot take it; allowed: int or float; or name the numbers for kernels in fields=(...)"
             )
     return own or ("cutoff",)
 
 
-def _reach(known: _Known) -> str:
-    """Hash the functions of a law; of functions that cannot be hashed, name the class."""
+def _hash_of(entry: _Registered) -> str:
+    """Hash the functions of a law; for functions that cannot be hashed, return the id of the class."""
     try:
-        return fingerprint(known.functions.values(), extended=False)
+        return fingerprint(entry.functions.values(), extended=False)
     except ChangedConstantError:
         raise
-    except UnhashableCodeError:  # kernels that call them are kept nowhere
-        return str(id(known.law_class))
+    except UnhashableCodeError:  # kernels that call them are not cached
+        return str(id(entry.law_class))
 
 
-def _class_name(known: _Known) -> str:
-    """Name the NamedTuple class of a law as no other law's, in this process or another.
+def _named_tuple(name: str, fields: Sequence[str]) -> Any:
+    """Make a NamedTuple class with a computed name."""
+    return namedtuple(name, fields)  # type: ignore[misc]  # mypy takes literal names only
+
+
+def _class_name(entry: _Registered) -> str:
+    """Make a name for the NamedTuple class of a law, unique in this process and across processes.
 
     Numba makes the names of compiled functions from those of their argument types, without their fields. So
     two laws of one name, in two modules or before and after an edit in a notebook, must have classes of
     different names.
     """
-    kind = known.law_class
-    whole = f"{kind.__module__}.{kind.__qualname__} {known.fields} {list(known.functions)} {_reach(known)}"
-    return f"{kind.__name__}_{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
+    kind = entry.law_class
+    key = f"{kind.__module__}.{kind.__qualname__} {entry.fields} {list(entry.functions)} {_hash_of(entry)}"
+    return f"{kind.__name__}_{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def kernel_law(law: Any, precision: np.dtype) -> Any:
-    """A law as kernels take it: a NamedTuple of numbers, or of numbers and arrays.
+    """Make the kernel parameters of a law: a NamedTuple of numbers, or of numbers and arrays.
 
     Args:
         law: of a class with a `pair_function`; or an object with a method `kernel_law(precision)`.
         precision: of the numbers, float32 or float64.
 
+    Returns:
+        The NamedTuple.
+
     Raises:
-        TypeError: a class without a pair function, or a field that is no number.
-        ValueError: a number that the precision has no room for.
+        TypeError: a class without a pair function, or a field that is not a number.
+        ValueError: a number that overflows in the precision.
     """
     if hasattr(law, "kernel_law"):
         return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
-    known, real = _of(law), np.dtype(precision).type
+    entry, real = _entry_of(law), np.dtype(precision).type
     values = []
-    for name in known.fields:
+    for name in entry.fields:
         value = getattr(law, name)
         if type(value) is not float and not is_number(value):
             raise refuse_class(f"{name} of {law}", value, "a number")
@@ -316,14 +329,14 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
                 f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
-    return known.kernel_class(*values)
+    return entry.kernel_class(*values)
 
 
 def flat(law: Any) -> Any:
-    """Replace the last field of a law, if that is the NamedTuple of another law, by the fields of that one.
+    """Replace the last field of a law, if it is the NamedTuple of a wrapped law, by the fields of that law.
 
-    Numba hands a NamedTuple to threads field by field, and cannot hand them one within another. Inside a
-    kernel the law is put together again before any of its functions is called; for a device, by the launcher.
+    Numba passes a NamedTuple to threads field by field, and cannot pass a nested one. In a kernel the law is
+    nested again before any of its functions is called; for a device the launcher does so.
     """
     pair = law[-1] if isinstance(law, tuple) and law else None
     if not (isinstance(pair, tuple) and hasattr(pair, "_fields")):
@@ -338,51 +351,53 @@ _flat_classes: dict[tuple[type, type], type] = {}
 
 
 def _flat_class(kind: type, pair_kind: type) -> type:
-    """The class of such laws; `parts` are those of the law and of the law that it asks."""
-    own = len(kind._fields) - 1
-    fields = (*kind._fields[:-1], *(f"pair_{name}" for name in pair_kind._fields))
-    made = namedtuple(f"{kind.__name__}_{pair_kind.__name__}", fields)
+    """Make the class of flat laws; its attribute `parts` has the classes of the law and the wrapped law."""
+    names, pair_names = kind._fields, pair_kind._fields  # type: ignore[attr-defined]  # NamedTuple classes
+    own = len(names) - 1
+    fields = (*names[:-1], *(f"pair_{name}" for name in pair_names))
+    made = _named_tuple(f"{kind.__name__}_{pair_kind.__name__}", fields)
     made.parts = kind, pair_kind
 
     @inlined
-    def whole(law):
+    def nested(law):
         return kind(*law[:own], pair_kind(*law[own:]))
 
-    def begin(law, ri):
-        return initial(whole(law), ri)
+    def initial_of_flat(law, ri):
+        return initial(nested(law), ri)
 
-    def meet(law, vel, i, j, r2, dr, vi, acc):
-        return interact(whole(law), vel, i, j, r2, dr, vi, acc)
+    def interact_of_flat(law, vel, i, j, r2, dr, vi, acc):
+        return interact(nested(law), vel, i, j, r2, dr, vi, acc)
 
-    def end(law, ri, vi, acc):
-        return result(whole(law), ri, vi, acc)
+    def result_of_flat(law, ri, vi, acc):
+        return result(nested(law), ri, vi, acc)
 
-    for stub, function in ((initial, begin), (interact, meet), (result, end)):
+    functions = (initial, initial_of_flat), (interact, interact_of_flat), (result, result_of_flat)
+    for stub, function in functions:
         implement(stub, made, _always(function))
     return made
 
 
 def is_reciprocal(law: Any) -> bool:
-    """Whether each of a pair gets the opposite of what the other gets, so that it may be computed once.
+    """Check that the force on j is the opposite of that on i, so that each pair may be computed once.
 
     Raises:
         TypeError: a law of a class without a pair function.
     """
-    return bool(law.reciprocal) if hasattr(law, "kernel_law") else _of(law).reciprocal
+    return bool(law.reciprocal) if hasattr(law, "kernel_law") else _entry_of(law).reciprocal
 
 
 def require_force_sum(law: Any, purpose: str) -> None:
-    """Look whether what a law makes of one partner is a force.
+    """Raise an error for a law that sums other values than the forces of the partners.
 
     Args:
         law: the law.
-        purpose: what that is needed for, to begin a message with.
+        purpose: of the sum of forces, the first words of the message.
 
     Raises:
-        ValueError: it has an `initial` or a `result` of its own.
+        ValueError: the law has an `initial` or a `result` of its own.
         TypeError: a law of a class without a pair function.
     """
-    if not hasattr(law, "kernel_law") and {"initial", "result"} & set(_of(law).functions):
+    if not hasattr(law, "kernel_law") and {"initial", "result"} & set(_entry_of(law).functions):
         raise ValueError(
             f"{purpose} under {law}, which sums other things than the forces of its partners; allowed: a law "
             "without an `initial` and a `result` of its own"
@@ -393,18 +408,18 @@ def require_law(law: Any) -> None:
     """Check a law before a simulation computes with it.
 
     Raises:
-        TypeError: its class has no pair function, it has no cutoff, or of the three that tell an energy
-            (method `potential`, function `potential` for kernels, `closest_start`) some are missing.
-        ValueError: a cutoff that is not positive and finite, or a constant that its functions read and that
-            has changed since they were compiled.
+        TypeError: the class of the law has no pair function, the law has no cutoff, or only some of the three
+            that define an energy (method `potential`, function `potential` for kernels, `closest_start`).
+        ValueError: a cutoff that is not positive and finite, or a constant that is read by the law's
+            functions and has changed since they were compiled.
     """
     if not hasattr(law, "kernel_law"):
-        known = _of(law)
-        _reach(known)  # raises if a constant has changed
+        entry = _entry_of(law)
+        _hash_of(entry)  # raises if a constant has changed
         names = {"potential", "closest_start"}
         found = {name for name in names if hasattr(law, name)}
-        if ("potential" in known.functions or "potential" in found) and not (
-            found == names and "potential" in known.functions
+        if ("potential" in entry.functions or "potential" in found) and not (
+            found == names and "potential" in entry.functions
         ):
             raise TypeError(
                 f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
@@ -419,13 +434,18 @@ def require_law(law: Any) -> None:
     )
 
 
-def _of(law: Any) -> _Known:
-    if type(law) not in _known:
-        laws = sorted({kind.__qualname__ for kind in _known if not issubclass(kind, tuple)})
+def _entry_of(law: Any) -> _Registered:
+    """Return what `pair_function` registered for the class of a law.
+
+    Raises:
+        TypeError: a class without a pair function.
+    """
+    if type(law) not in _registered:
+        laws = sorted({kind.__qualname__ for kind in _registered if not issubclass(kind, tuple)})
         raise TypeError(
             f"law = {shown(law)} is of {type(law).__module__}.{type(law).__qualname__}, which has no pair "
             f"function; allowed: {', '.join(laws)}, or a class of your own with "
             "@md.laws.pair_function(TheClass) before its function `interact`; a class derived from a law "
             "needs one too"
         )
-    return _known[type(law)]
+    return _registered[type(law)]

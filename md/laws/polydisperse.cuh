@@ -1,4 +1,4 @@
-// A law between spheres of different radius; see polydisperse.py. The loader puts that law before this text and calls it `Pair`.
+// A law between spheres of different radius; see polydisperse.py. The wrapped law comes before this text, as `Pair`.
 
 #include "md/laws/pair.cuh"
 

@@ -1,11 +1,11 @@
-"""Any law between spheres of different radius: what it says of two of diameter 1, in another unit of length.
+"""Polydisperse law: a pair law between spheres of different radius, with lengths scaled by the sum of radii.
 
-The unit is the sum of the two radii, s = r_i + r_j, the distance at which they touch. A force that depends on
-r/d becomes the same function of r/s: K (1 - r/s) n for a spring, whose constant K/s is the smaller the larger
-they are; what depends on velocities alone, as dashpots do, stays. The energy of a pair is s times that of two
-at r/s. All masses are 1, so that with m_eff = 1/2, w0^2 = 2 K / s and g = mu two spheres part after pi / w,
-w^2 = w0^2 - g^2, and keep e = exp(-pi g / w) of their speed: large ones touch longer, and keep less. From
-g = w0, s = 2 K / mu^2, on they do not part.
+The unit of length is the sum of the two radii, s = r_i + r_j, the distance at which they touch. A force that
+depends on r/d becomes the same function of r/s: K (1 - r/s) n for a spring. Its constant K/s is smaller for
+larger spheres. Terms that depend on velocities only, such as dashpots, are unchanged. The energy of a pair is
+s times that of two spheres of diameter 1 at r/s. All masses are 1, so that with m_eff = 1/2, w0^2 = 2 K / s
+and g = mu two spheres separate after pi / w, w^2 = w0^2 - g^2, with e = exp(-pi g / w) of their speed: large
+spheres touch longer and lose more speed. From g = w0, s = 2 K / mu^2, on they do not separate.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from md.laws.pair import (
     pair_size,
     result,
 )
-from md.laws.pair import interact as asked
+from md.laws.pair import interact as pair_interact
 from sfc.compile import inlined
 
 
 class ScaledLaw(NamedTuple):
-    """What kernels take as this law.
+    """Kernel parameters of a polydisperse law.
 
     Attributes:
         radius: (n,) of each particle, in d.
         reach2: square of the cutoff of `pair`.
-        pair: the law between spheres of diameter 1, as kernels take it.
+        pair: kernel parameters of the law between spheres of diameter 1.
     """
 
     radius: Array
@@ -43,16 +43,16 @@ class ScaledLaw(NamedTuple):
     pair: Any
 
 
-class Sizes:
-    """A law between particles of different radius.
+class PolydisperseLaw:
+    """A pair law between particles of different radius.
 
     Args:
-        pair: the law between two whose radii are a half.
-        radius: (n,) of the particles, in d, by the rows that a search's kernel reads.
+        pair: the law between two particles of radius 0.5.
+        radius: (n,) of the particles, in d, in the row order of the search's kernel.
 
     Attributes:
-        cutoff: of the other law, in sums of two radii.
-        reciprocal: as of the other law.
+        cutoff: of the wrapped law, in sums of two radii.
+        reciprocal: as of the wrapped law.
 
     Raises:
         TypeError: a law of a class without a pair function.
@@ -63,41 +63,46 @@ class Sizes:
         self.pair, self.cutoff, self._radius = pair, pair.cutoff, radius
 
     def kernel_law(self, precision: np.dtype) -> ScaledLaw:
-        """The law as kernels take it."""
-        reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as `Search.touching` has it
+        """Return the kernel parameters of the law, in a precision."""
+        reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as in `Search.touching`
         return ScaledLaw(self._radius, reach2, kernel_law(self.pair, precision))
 
 
 def scaled_to_radii(law: PairLaw, radius: Array) -> Any:
-    """A law for particles of some radii.
+    """Make a law for particles of given radii.
 
     Args:
-        law: between two whose radii are a half. It is asked for another itself if it has a method `scaled_to_radii`.
-        radius: (n,) of the particles, in d; (0,) where all are a half: then it is the law as it is.
+        law: between two particles of radius 0.5. If it has a method `scaled_to_radii`, the result is that of
+            the method.
+        radius: (n,) of the particles, in d; (0,) if all are 0.5.
+
+    Returns:
+        The law for these radii; `law` itself for (0,).
     """
     if not len(radius):
         return law
-    return law.scaled_to_radii(radius) if hasattr(law, "scaled_to_radii") else Sizes(law, radius)
+    scaled = getattr(law, "scaled_to_radii", None)
+    return PolydisperseLaw(law, radius) if scaled is None else scaled(radius)
 
 
 @inlined
-def begun(law, ri):
-    """Make the accumulator of the law between spheres of diameter 1."""
+def initial_of_pair(law, ri):
+    """Make the accumulator of the wrapped law."""
     return initial(law.pair, ri)
 
 
 @inlined
-def ended(law, ri, vi, acc):
-    """Turn the accumulator into the force, as that law does."""
+def result_of_pair(law, ri, vi, acc):
+    """Convert the accumulator to the force of the wrapped law."""
     return result(law.pair, ri, vi, acc)
 
 
-@pair_function(ScaledLaw, initial=begun, result=ended)
+@pair_function(ScaledLaw, initial=initial_of_pair, result=result_of_pair)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """Add what that law gives of a partner, with all lengths in sums of the two radii."""
+    """Add the contribution of a partner by the wrapped law, with all lengths in sums of the two radii."""
     size = pair_size(law.radius, i, j)
     size2 = size * size
     if r2 >= law.reach2 * size2:
         return acc
     one = law.radius.dtype.type(1)  # of a literal 1 the inverse would be float64
-    return asked(law.pair, vel, i, j, r2 / size2, add_scaled(zero(dr), one / size, dr), vi, acc)
+    return pair_interact(law.pair, vel, i, j, r2 / size2, add_scaled(zero(dr), one / size, dr), vi, acc)

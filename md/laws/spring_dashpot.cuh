@@ -1,5 +1,5 @@
-// The linear spring-dashpot contact; see spring_dashpot.py. The loader makes `struct Law` from the numbers that kernels get of
-// the law.
+// The linear spring-dashpot contact; see spring_dashpot.py. The launcher makes `struct Law` from the fields of the law in
+// kernels.
 
 #include "md/laws/pair.cuh"
 

@@ -12,8 +12,8 @@ __device__ __forceinline__ Sums initial(const Law& law, const Vec& ri) { return 
 __device__ __forceinline__ Sums interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
                                          const Vec& vi, const Sums& acc) {
     if (r2 >= law.cutoff * law.cutoff) return acc;
-    Vec apart = sub(load(vel, n, j), vi);
-    return {add_scaled(acc.velocities, law.cutoff, apart), add_scaled(acc.places, law.cutoff, dr), acc.count + 1};
+    Vec relative = sub(load(vel, n, j), vi);
+    return {add_scaled(acc.velocities, law.cutoff, relative), add_scaled(acc.places, law.cutoff, dr), acc.count + 1};
 }
 
 __device__ __forceinline__ Vec result(const Law& law, const Vec& ri, const Vec& vi, const Sums& acc) {

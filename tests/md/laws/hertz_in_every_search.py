@@ -1,4 +1,4 @@
-"""Checks the README's law in every search against a numpy loop; run beside a file `hertz.py` with the power.
+"""Check the README's law in every search against a numpy loop; run in the folder of a file `hertz.py`.
 
 Prints, for each search and way of stepping, the largest differences of forces (unfused), positions and
 velocities from those of the loop, and the largest force.
@@ -18,7 +18,7 @@ BOX = md.Box((7.3, 6.1), periodic=True)
 
 
 def forces(pos: np.ndarray) -> np.ndarray:
-    """Closed form, summed over all partners."""
+    """Compute the force of each pair in closed form."""
     dr = pos[:, None] - pos
     dr -= BOX.lengths * np.round(dr / BOX.lengths)
     r = np.linalg.norm(dr, axis=2) + np.eye(len(pos))
@@ -45,7 +45,7 @@ for name in sys.argv[2].split(","):
         simulation.run(STEPS)
         end = simulation.state
         order = np.argsort(end.id)
-        away = end.pos[order] - pos
-        away -= BOX.lengths * np.round(away / BOX.lengths)
-        found[f"{name} fused={fused}"] = [first, np.abs(away).max(), np.abs(end.vel[order] - vel).max()]
+        error = end.pos[order] - pos
+        error -= BOX.lengths * np.round(error / BOX.lengths)
+        found[f"{name} fused={fused}"] = [first, np.abs(error).max(), np.abs(end.vel[order] - vel).max()]
 print(json.dumps([float(np.abs(forces(start)).max()), found]))

@@ -1,4 +1,4 @@
-"""Contacts that begin, in float64 exactly those by which the sets of pairs of two steps differ."""
+"""Contacts begun: in float64 exactly the pairs that are new from one step to the next."""
 
 import math
 
@@ -16,11 +16,11 @@ ELASTIC = md.laws.SpringDashpot(stiffness=1e4, damping=0.0)
 class TestContactsBegun:
     @pytest.mark.parametrize("dim", [2, 3])
     @pytest.mark.parametrize("across_a_side", [False, True])
-    def test_of_two_bodies_are_one_a_meeting(self, dim, across_a_side, backend):
+    def test_of_two_bodies_are_one_a_collision(self, dim, across_a_side, backend):
         pos = np.full((2, dim), 2.5)
         pos[:, 0] += [-0.6, 0.6]
         if across_a_side:
-            pos[:, 0] = [4.4, 0.6]  # they meet at 0
+            pos[:, 0] = [4.4, 0.6]  # contact at 0
         vel = np.zeros((2, dim))
         vel[:, 0] = [3.0, -3.0]
         state = md.State(pos, vel, md.Box((5.0,) * dim))
@@ -60,7 +60,7 @@ class TestContactsBegun:
         assert sum(expected) > 30
         assert found == expected
 
-    def test_are_counted_where_the_step_changes(self, backend):
+    def test_are_counted_with_a_variable_step(self, backend):
         state = md.scenes.shared_gas(216, 0.35)
         simulation = simulated(
             md.State(state.pos, 30 * state.vel, state.box), backend, integrator="adaptive_euler", dt=2e-3
@@ -78,7 +78,7 @@ class TestContactsBegun:
         assert found == expected
 
     @pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler"])
-    def test_are_never_wrong_in_a_run_that_is_loaded(self, integrator, backend, tmp_path):
+    def test_are_right_in_a_run_that_is_loaded(self, integrator, backend, tmp_path):
         simulation = simulated(crowd(3, (True,) * 3), backend, integrator=integrator)
         simulation.run(9)
         simulation.save(tmp_path / "run.npz")
@@ -94,7 +94,7 @@ class TestContactsBegun:
         assert look(loaded).contacts_begun == new
 
     @pytest.mark.parametrize("integrator", ["position_verlet", "steepest_descent"])
-    def test_are_unknown_where_velocities_do_not_tell_them(self, integrator, backend):
+    def test_are_unknown_without_the_velocity_of_the_last_drift(self, integrator, backend):
         simulation = simulated(crowd(3, (True,) * 3), backend, integrator=integrator)
         simulation.run(2)
         seen = look(simulation)

@@ -1,4 +1,4 @@
-"""Friction: the force of its definition, Coulomb's limit, collisions against another integration, energy."""
+"""Friction: the force by its definition, Coulomb's limit, collisions against another integration, energy."""
 
 import math
 from itertools import cycle
@@ -29,7 +29,7 @@ IN_EVERY_SEARCH = pytest.mark.parametrize(
 
 
 def pair_force(law, dr, v) -> np.ndarray:
-    """Force on i by the definition; dr = r_i - r_j and v = v_i - v_j in the last axis."""
+    """Compute the force on i by the definition; dr = r_i - r_j and v = v_i - v_j in the last axis."""
     r = np.linalg.norm(dr, axis=-1, keepdims=True)
     touching = (r < law.diameter) & (r > 0)
     n = dr / np.where(touching, r, 1)
@@ -42,7 +42,7 @@ def pair_force(law, dr, v) -> np.ndarray:
 
 
 def pair(dim: int, dr, v, box_side: float = 5.0) -> md.State:
-    """Two particles with r_1 - r_0 = dr and v_1 - v_0 = v, at rest together; missing components are 0."""
+    """Make two particles with r_1 - r_0 = dr and v_1 - v_0 = v at zero momentum; missing components are 0."""
     apart, relative = np.zeros(dim), np.zeros(dim)
     apart[: len(dr)], relative[: len(v)] = dr, v
     middle = np.full(dim, box_side / 2)
@@ -57,7 +57,7 @@ def force_on_one(law, dim, precision, backend, distance, v) -> np.ndarray:
 
 
 def gas(dim: int) -> md.State:
-    """A crowded gas of zero total momentum: a lattice, each particle somewhere in its cage."""
+    """Make a dense gas of zero total momentum: a lattice with random displacements."""
     box = md.Box((6.4,) * 3 if dim == 3 else (16.0, 15.0))
     sites, spacing = md.scenes.lattice_sites(box, 220)
     generator = np.random.default_rng(2)
@@ -74,7 +74,7 @@ def energy(simulation) -> float:
 
 class TestForce:
     @pytest.mark.parametrize(("dim", "precision"), CASES)
-    def test_is_viscous_then_coulomb_s_then_none_where_the_dashpot_pulls(self, dim, precision, backend):
+    def test_is_viscous_or_coulomb_s_or_zero_while_the_dashpot_pulls(self, dim, precision, backend):
         law = Frictional(stiffness=100.0, damping=1.0, friction=0.5, tangential_damping=2.0)
         tolerance = 1e-12 if precision == "float64" else 1e-4
         for v, expected in [
@@ -82,7 +82,7 @@ class TestForce:
             ((0, 1), (10, -2)),  # gamma v_t
             ((0, 2.5), (10, -5)),  # f F_n, just
             ((0, -40), (10, 5)),
-            ((-4, 40), (14, -7)),  # closing in presses more
+            ((-4, 40), (14, -7)),  # approach increases the normal force
             ((4, 1), (6, -2)),
             ((4, 40), (6, -3)),
             ((14, 40), (-4, 0)),  # the dashpot pulls
@@ -131,7 +131,7 @@ class TestForce:
         assert np.abs(ends[0].vel - ends[1].vel).max() < 1e-9
 
     @pytest.mark.parametrize("precision", ["float32", "float64"])
-    def test_is_finite_for_particles_almost_at_one_place(self, precision, backend):
+    def test_is_finite_for_almost_coincident_particles(self, precision, backend):
         for exponent in (1, 4, 8, 15, 19, 22, 23, 30, 44):
             force = force_on_one(LAW, 3, precision, backend, 10.0**-exponent, (0.3, 2.0, -1.0))
             assert np.isfinite(force).all(), exponent
@@ -139,7 +139,7 @@ class TestForce:
 
 
 def collided(law, dr, v, duration: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Relative position and velocity after a time by Runge and Kutta's fourth order; reduced mass 1/2."""
+    """Integrate a collision by Runge and Kutta's fourth order with m_eff = 1/2; return r and v."""
     state, dt = np.array([dr, v], float), duration / steps
 
     def rate(s):
@@ -167,7 +167,7 @@ class TestCollision:
         ],
         ids=["sliding", "viscous", "both", "grazing"],
     )
-    def test_that_is_oblique_ends_as_another_integration_says(self, dim, friction, tangential, v, backend):
+    def test_that_is_oblique_agrees_with_another_integration(self, dim, friction, tangential, v, backend):
         law = Frictional.from_restitution(0.8, 0.02, friction, tangential)
         v = np.array(v) / law.contact_time
         duration = 1.25 * law.contact_time
@@ -203,7 +203,7 @@ class TestCollision:
 
     @pytest.mark.quick
     @pytest.mark.parametrize("tangential", [1.0, 0.7, 0.1])
-    def test_that_never_meets_the_limit_keeps_its_tangential_restitution(self, tangential, backend):
+    def test_that_never_reaches_the_limit_has_its_tangential_restitution(self, tangential, backend):
         law = Frictional.from_restitution(1.0, 0.02, friction=1e6, tangential_restitution=tangential)
         v = np.array([-1e-4, 1e-4]) / law.contact_time
         simulation = md.Simulation(
@@ -236,7 +236,7 @@ class TestConservation:
         assert (np.diff(energies) < 0).all()
         assert energies[-1] < 0.9 * energies[0]
 
-    def test_friction_takes_more_than_the_dashpot_alone(self, backend):
+    def test_friction_dissipates_more_than_the_dashpot_alone(self, backend):
         ends = []
         for law in (SpringDashpot(1e4, 5.0), LAW):
             simulation = md.Simulation(gas(3), law, search="linked", backend=backend)

@@ -1,4 +1,4 @@
-"""Laws of one's own: told apart by type, in every search, never stale; and what is refused as a law."""
+"""User-defined laws: distinguished by type, in every search, never stale; errors for what is not a law."""
 
 import importlib.util
 import itertools
@@ -30,13 +30,13 @@ PAIR = md.State([[1.0, 1.0, 1.0], [1.75, 1.0, 1.0]], [[0.0] * 3] * 2, md.Box((4,
 
 
 def readme_blocks() -> tuple[str, str, str]:
-    """The README's law: the file, its use, the CUDA file."""
+    """Read the law of the README: the file, the example that uses the law, the CUDA file."""
     (section,) = re.findall(r"\*\*A law\*\*.*?\n\*\*A peer\*\*", README.read_text(), re.DOTALL)
     return tuple(re.findall(r"```(?:python|cpp)\n(.*?)```", section, re.DOTALL))
 
 
 def check_in_every_search(folder: Path, power: float, backend: str) -> None:
-    """Run the law of a folder in another process, and look at how far it is from the closed form."""
+    """Run the law of a folder in another process, and check its difference from the closed form."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
@@ -89,7 +89,7 @@ def test_the_use_of_the_readme_runs(tmp_path):
 
 @dataclass(frozen=True)
 class Impostor:
-    """A law with the names that the built-in law's numbers have."""
+    """A law whose fields have the names of the built-in law's fields."""
 
     spring: float
     damping: float
@@ -135,7 +135,7 @@ TWICE = Reflexive(met="twice", atomics="none")
 
 
 @pytest.mark.parametrize("search", [*md.search.SEARCHES, pytest.param(COPIED, id="copied")])
-def test_a_law_sums_what_it_likes(backend, search):
+def test_a_law_may_sum_other_values_than_a_force(backend, search):
     generator = np.random.default_rng(1)
     box = md.Box((5.1, 4.3, 4.7), periodic=(True, False, True))
     pos, vel = generator.random((80, 3)) * box.lengths, generator.normal(0, 1, (80, 3))
@@ -160,7 +160,7 @@ def test_a_law_sums_what_it_likes(backend, search):
     ),
     ids=lambda value: value if isinstance(value, str) else "each pair twice",
 )
-def test_a_fused_step_takes_what_a_law_makes_of_its_sums(backend, search, precision):
+def test_a_fused_step_uses_the_result_of_a_law(backend, search, precision):
     state = md.scenes.shared_gas(125, 0.4)
     options = {"dt": 1e-3, "backend": backend, "precision": precision}
     plain, fused = (
@@ -175,7 +175,7 @@ def test_a_fused_step_takes_what_a_law_makes_of_its_sums(backend, search, precis
 
 
 @pytest.mark.parametrize("mode", ["threads", "shadow"])
-def test_a_law_sums_what_it_likes_under_a_reorder(mode):
+def test_a_law_may_sum_other_values_than_a_force_under_a_reorder(mode):
     state = md.scenes.shared_gas(125, 0.4)
     law = Alignment(rate=2.0, push=0.5)
     runs = [
@@ -193,7 +193,7 @@ def hold(law, vel, i, j, r2, dr, vi, acc):
 
 @dataclass(frozen=True)
 class Drag:
-    """A force against the particle's own velocity for each neighbour, which its neighbour does not get."""
+    """A force against the particle's own velocity for each neighbour, with no force on the neighbour."""
 
     rate: float
     cutoff: float = 1.0
@@ -203,12 +203,12 @@ pair_function(Drag)(hold)
 
 
 @pytest.mark.parametrize("search", ["naive", "reflexive"])
-def test_a_law_that_says_nothing_of_the_partner_pushes_no_partner(search):
+def test_a_law_that_is_not_reciprocal_gives_no_force_on_the_partner(search):
     state = md.State(PAIR.pos, [[1.0, 0, 0], [0, 0, 0]], PAIR.box)
     assert forces(Drag(3.0), search, state)[:, 0].tolist() == [-3.0, 0.0]
 
 
-def test_the_order_of_a_laws_fields_is_seen():
+def test_the_order_of_a_laws_fields_matters():
     found = []
     for names in (("strength", "cutoff"), ("cutoff", "strength")):
         law = make_dataclass("Ordered", [(name, float) for name in names], frozen=True)
@@ -253,7 +253,7 @@ def in_a_module(folder: Path, name: str, source: str, functor: str):
 
 
 class TestARefusal:
-    """What cannot be told apart, and what is no law."""
+    """Errors for laws that cannot be distinguished, and for what is not a law."""
 
     def test_of_two_functions_for_one_class(self):
         with pytest.raises(
@@ -282,7 +282,7 @@ class TestARefusal:
             forces(Impostor(10**400, 0.0, 1.0))
 
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [
             (
                 {"initial": 5},
@@ -294,9 +294,9 @@ class TestARefusal:
             ({"reciprocal": "no"}, "reciprocal = 'no' of class str; allowed: True or False"),
         ],
     )
-    def test_of_arguments_of_another_class(self, options, told):
+    def test_of_arguments_of_another_class(self, options, message):
         law = make_dataclass("Short", [("cutoff", float)], frozen=True)
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=message):
             pair_function(law, **options)(repel)
         with pytest.raises(TypeError, match=r"interact = 5 of class int; allowed: a function of \(law, vel"):
             pair_function(law)(5)
@@ -371,7 +371,7 @@ class TestARefusal:
         ):
             forces(law)
 
-    def test_of_what_cannot_tell_what_it_is(self):
+    def test_of_an_object_without_a_repr(self):
         class Strange:
             def __repr__(self):
                 raise RuntimeError("no repr")
@@ -384,14 +384,16 @@ class TestARefusal:
         with pytest.raises(error, match=r"cutoff of Impostor\(.*\) = .*; allowed: a finite number above 0"):
             forces(Impostor(1.0, 0.0, cutoff))
 
-    def test_of_an_energy_that_kernels_cannot_tell(self):
+    def test_of_an_energy_without_a_function_for_kernels(self):
         def potential(self, distance):
             return 0 * distance
 
         names = {"cutoff": 1.0, "closest_start": 0.0, "potential": potential}
-        law = make_dataclass("Told", [("strength", float)], frozen=True, namespace=names)
+        law = make_dataclass("Partial", [("strength", float)], frozen=True, namespace=names)
         pair_function(law)(repel)
-        with pytest.raises(TypeError, match=r"Told\(.* has an energy in part; allowed: a method `potential`"):
+        with pytest.raises(
+            TypeError, match=r"Partial\(.* has an energy in part; allowed: a method `potential`"
+        ):
             forces(law(1.0))
 
     def test_of_a_reciprocal_law_that_sums_more_than_the_force(self):
@@ -415,14 +417,14 @@ class TestARefusal:
 
     @pytest.mark.gpu
     def test_of_such_a_law_on_a_device_is_at_once(self, device):
-        with pytest.raises(BackendUnavailableError, match=r"test_laws\.cuh is not beside"):
+        with pytest.raises(BackendUnavailableError, match=r"test_pair\.cuh is not beside"):
             md.Simulation(PAIR, Impostor(1.0, 0.0, 1.0), dt=1e-3, backend=device)
 
 
 def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path):
     file, _, functor = readme_blocks()
     sources = []
-    for power in ("first", "second"):
+    for power in ("power A", "power B"):
         (tmp_path / "power.cuh").write_text(f"// {power}\n")
         law = in_a_module(tmp_path, "hertz_on_device", file, '#include "power.cuh"\n' + functor).Hertz(3.0)
         rows = SimpleNamespace(
@@ -441,12 +443,12 @@ def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path
         launcher.force(7, rows, rows, none, grid.record, kernel_law(law, np.float32), rows)
         del sys.modules["hertz_on_device"]
     assert sources[0] != sources[1]
-    assert sources[0].replace("// first", "// second") == sources[1]
+    assert sources[0].replace("// power A", "// power B") == sources[1]
     assert "struct Law {\n    float stiffness;\n    float cutoff;\n};" in sources[0]
     assert str(tmp_path) not in sources[0]
 
 
-def test_a_run_under_a_law_of_ones_own_is_loaded_with_it(tmp_path):
+def test_a_run_under_a_user_defined_law_is_loaded_with_it(tmp_path):
     run = md.Simulation(PAIR, Impostor(100.0, 0.0, 1.0), dt=1e-3, backend="cpu", allow_overlap=True)
     run.run(3)
     run.save(tmp_path / "run.npz")
@@ -458,7 +460,7 @@ def test_a_run_under_a_law_of_ones_own_is_loaded_with_it(tmp_path):
     assert np.array_equal(again.state.pos, run.state.pos)
 
 
-def test_a_potential_of_narrow_distances_is_found_in_double_precision():
+def test_a_potential_of_narrow_distances_is_computed_in_double_precision():
     law, narrow = md.laws.SpringDashpot(1000.0, 1.0), np.array([0.5, 0.9], np.float16)
     assert np.array_equal(law.potential(narrow), law.potential(narrow.astype(float)))
     assert law.potential(np.array([0, 1], np.uint8)).tolist() == [500.0, 0.0]
