@@ -1,1 +1,1 @@
-"""Particles: box, state, device arrays, cell grid and sorting by cell."""
+"""Particles: box, state, arrays on a backend, cell grid and sort by cell."""

@@ -1,4 +1,4 @@
-// Moving particles in memory; see reference.py.
+// Copy of particle arrays in another memory order; see arrays.py.
 
 extern "C" __global__ void gather(int n, const int* order, const real* pos, const real* vel, const int* id,
                                   const real* radius, real* new_pos, real* new_vel, int* new_id, real* new_radius) {

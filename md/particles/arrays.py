@@ -1,4 +1,4 @@
-"""Arrays of the particles on a backend, in their present memory order."""
+"""Particle arrays on a backend, in memory order, and the kernel that permutes them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ import numba
 import numpy as np
 
 from md.backend import Backend
+from md.backend.base import Array
 from md.particles.state import State
 from sfc.compile import kernel
 
 
 class ParticleArrays:
-    """The particle arrays on a backend, in their present memory order.
+    """Positions, velocities, ids and radii of the particles on a backend, in memory order.
 
     Args:
         state: the start.
-        precision: numpy dtype of positions and velocities.
-        backend: where the arrays live.
+        precision: numpy dtype of positions, velocities and radii.
+        backend: on which the arrays are stored.
 
     Attributes:
-        pos, vel: (n, dim) arrays of the backend.
+        pos, vel: (n, dim) arrays of the backend, in d and d per time unit.
         id: (n,) int32.
-        radius: (n,) of the precision, in d; (0,) where all are a half.
+        radius: (n,) of the precision, in d; (0,) if all are 0.5.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
-        work: (n,) int32, the slots in the order in which a force kernel takes them; (0,) for memory order.
-        spare: arrays like `pos` and `vel` for a kernel that writes while others read; see `swap`.
+        work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
+            memory order.
+        spare: arrays like `pos` and `vel`, output of a kernel that reads `pos` and `vel`; see `swap`.
     """
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
-        pos = state.box.wrap(state.pos.astype(precision))  # rounding may reach the box's far side
+        pos = state.box.wrap(state.pos.astype(precision))  # a rounded position may be at the upper side
         self.pos = backend.upload_rows(pos)
         self.vel = backend.upload_rows(state.vel.astype(precision))
         self.id = backend.upload(state.id)
@@ -44,12 +46,14 @@ class ParticleArrays:
         self._make_spares()
 
     def _make_spares(self) -> None:
-        self.spare = [self.backend.rows(*self.pos.shape, self.pos.dtype) for _ in range(2)]
+        """Allocate the spare arrays."""
+        n, dim = self.pos.shape
+        self.spare = [self.backend.rows(n, dim, self.pos.dtype) for _ in range(2)]
         self._spare_id = self.backend.empty(self.n, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
 
     def on(self, backend: Backend) -> ParticleArrays:
-        """A copy of these particles on another backend."""
+        """Copy the particles to another backend."""
         other = copy.copy(self)
         other.backend = backend
         other.pos, other.vel = (backend.upload_rows(self.backend.download(a)) for a in (self.pos, self.vel))
@@ -60,14 +64,14 @@ class ParticleArrays:
         return other
 
     def take_from(self, other: ParticleArrays) -> None:
-        """Take over the arrays of a copy on another backend, in its memory order."""
+        """Copy the arrays of `other`, a copy on another backend, with their memory order."""
         self.pos[...] = self.backend.upload(other.backend.download(other.pos))
         self.vel[...] = self.backend.upload(other.backend.download(other.vel))
         self.id[...] = self.backend.upload(other.backend.download(other.id))
         self.radius[...] = self.backend.upload(other.backend.download(other.radius))
 
-    def permute(self, order) -> None:
-        """Move every particle: slot i takes what was in slot order[i]. The arrays swap with their spares.
+    def permute(self, order: Array) -> None:
+        """Move every particle: slot i gets the particle of slot order[i]. Swaps arrays and spare arrays.
 
         Args:
             order: (n,) int32 permutation on the backend.
@@ -78,14 +82,14 @@ class ParticleArrays:
         self.id, self._spare_id = self._spare_id, self.id
         self.radius, self._spare_radius = self._spare_radius, self.radius
 
-    def copy_to(self, order, pos, vel, radius) -> None:
-        """Copy positions, velocities and radii in another order: row i takes what is in slot order[i].
+    def copy_to(self, order: Array, pos: Array, vel: Array, radius: Array) -> None:
+        """Copy positions, velocities and radii in another order: row i gets the values of slot order[i].
 
         Args:
             order: (n,) int32 permutation on the backend.
             pos: (n, dim) array of the backend, filled.
-            vel: likewise.
-            radius: as many as the particles have, filled.
+            vel: (n, dim) array of the backend, filled.
+            radius: array of the shape of `ParticleArrays.radius`, filled.
         """
         no_id = self.backend.empty(0, np.int32)
         self.backend.kernels(__name__).gather(
@@ -93,37 +97,37 @@ class ParticleArrays:
         )
 
     def swap(self) -> None:
-        """Take the spare positions and velocities, which a kernel has filled, for the particles' own."""
+        """Exchange positions and velocities with the spare ones, which a kernel has filled."""
         (self.pos, self.vel), self.spare = self.spare, [self.pos, self.vel]
 
     @property
-    def arrays(self) -> tuple:
-        """All arrays in their present roles; assign what it was to have them so again."""
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays, spare ones included, by their roles; assign an earlier value to restore the roles."""
         ids, radii = (self.id, self._spare_id), (self.radius, self._spare_radius)
         return self.pos, self.vel, *self.spare, *ids, *radii
 
     @arrays.setter
-    def arrays(self, arrays: tuple) -> None:
+    def arrays(self, arrays: tuple[Array, ...]) -> None:
         self.pos, self.vel, *self.spare, self.id, self._spare_id, self.radius, self._spare_radius = arrays
 
-    def to_state(self, vel=None) -> State:
-        """A copy on the host.
+    def to_state(self, vel: Array | None = None) -> State:
+        """Copy the particles to the host.
 
         Args:
-            vel: (n, dim) velocities on the backend to give instead of the particles' own.
+            vel: (n, dim) velocities on the backend for the state; None for those of the particles.
         """
         vel = self.vel if vel is None else vel
         down: Sequence[np.ndarray] = [self.backend.download(a) for a in (self.pos, vel, self.id)]
         return State(down[0], down[1], self.box, down[2], self.radii())
 
     def radii(self) -> np.ndarray | None:
-        """A copy of the radii on the host: (n,) in d, in memory order; None where all are a half."""
+        """Copy the radii to the host: (n,) in d, in memory order; None if all are 0.5."""
         return self.backend.download(self.radius) if len(self.radius) else None
 
 
 @kernel(parallel=True)
 def gather(n, order, pos, vel, id, radius, new_pos, new_vel, new_id, new_radius):
-    """Slot i of the new arrays takes slot order[i] of the old; `id` and `radius` may be (0,) and stay out."""
+    """Copy slot order[i] of the old arrays to slot i of the new ones; `id` and `radius` may be (0,)."""
     for i in numba.prange(n):
         j = order[i]
         for k in range(pos.shape[1]):

@@ -1,12 +1,14 @@
-"""The simulation box: lengths, periodicity, open sides, volume."""
+"""Simulation box: lengths, periodic and open axes, volume."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from md import checks
 
-FARTHEST = 1000.0  # from an open side, in lengths of the box along that axis
+FARTHEST = 1000.0  # distance allowed beyond an open side, in lengths of the box along that axis
 
 
 @dataclass(frozen=True)
@@ -14,13 +16,14 @@ class Box:
     """A rectangular box with one corner at the origin.
 
     Args:
-        lengths: side along each axis in particle diameters; two or three of them.
-        periodic: one flag for every axis, or one flag each.
-        open: likewise; particles go out at both ends of an open axis and on as they like, up to 1000 lengths.
+        lengths: side along each axis in particle diameters, two or three.
+        periodic: one flag for all axes, or one flag an axis.
+        open: one flag for all axes, or one flag an axis; particles may leave through both sides of an open
+            axis, by up to 1000 lengths.
 
     Raises:
-        TypeError: sides that are no numbers, or flags that are neither True nor False.
-        ValueError: another number of axes, a side that is not positive and finite, flags that do not match,
+        TypeError: sides that are not numbers, or flags that are neither True nor False.
+        ValueError: another number of axes, a side that is not positive and finite, another number of flags,
             or an axis that is both periodic and open.
     """
 
@@ -28,7 +31,7 @@ class Box:
     periodic: tuple[bool, ...] = (True,)
     open: tuple[bool, ...] = (False,)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         lengths = checks.numbers("lengths", self.lengths, above=0, unit="particle diameters")
         if len(lengths) not in (2, 3):
             raise checks.refuse_value("lengths", lengths, "two or three axes, in particle diameters")
@@ -53,18 +56,18 @@ class Box:
         """Volume in d^3, or area in d^2 in two dimensions."""
         return float(np.prod(self.lengths))
 
-    def wrap(self, pos) -> np.ndarray:
-        """Positions moved by whole box lengths into [0, length) along the periodic axes.
+    def wrap(self, pos: ArrayLike) -> np.ndarray:
+        """Wrap positions by whole box lengths into [0, length) along the periodic axes.
 
         Args:
             pos: (n, dim) positions in d.
 
         Returns:
-            (n, dim), a copy; other axes as they were.
+            (n, dim), a copy; other axes unchanged.
 
         Raises:
-            TypeError: positions that make no array.
-            ValueError: another shape, or positions that are no numbers.
+            TypeError: positions that cannot be converted to an array.
+            ValueError: another shape, or positions that are not numbers.
         """
         pos = np.array(self._vectors("pos", pos))
         for axis, (length, periodic) in enumerate(zip(self.lengths, self.periodic, strict=True)):
@@ -75,22 +78,26 @@ class Box:
         return pos
 
     def nearest(self, apart: np.ndarray) -> np.ndarray:
-        """Differences of positions between the nearest periodic images: (p, dim) float64.
+        """Convert differences of positions to those of the nearest periodic images.
 
         Args:
-            apart: (p, dim) in d, of positions inside the box.
+            apart: (p, dim) differences in d, of positions inside the box.
+
+        Returns:
+            (p, dim) float64.
 
         Raises:
-            TypeError: differences that make no array.
-            ValueError: another shape, or differences that are no numbers.
+            TypeError: differences that cannot be converted to an array.
+            ValueError: another shape, or differences that are not numbers.
         """
         apart = self._vectors("apart", apart).astype(np.float64)
         return apart - np.where(self.periodic, np.round(apart / self.lengths) * self.lengths, 0)
 
     def outside(self, pos: np.ndarray) -> np.ndarray:
-        """Whether each particle is outside the box.
+        """Check for each position whether it is outside the box.
 
-        A periodic axis holds [0, length), another [0, length], an open one 1000 lengths more at either end.
+        Allowed are [0, length) on a periodic axis, [0, length] on another, and 1000 lengths more at both ends
+        of an open axis.
 
         Args:
             pos: (n, dim) positions in d.
@@ -99,29 +106,30 @@ class Box:
             (n,) bool.
 
         Raises:
-            TypeError: positions that make no array.
-            ValueError: another shape, or positions that are no numbers.
+            TypeError: positions that cannot be converted to an array.
+            ValueError: another shape, or positions that are not numbers.
         """
         pos = self._vectors("pos", pos)
         lowest, highest = (np.array(ends, pos.dtype) for ends in zip(*self.ends, strict=True))
         over = np.where(self.periodic, pos >= highest, pos > highest)
-        return ((pos < lowest) | over).any(axis=1)
+        return np.any((pos < lowest) | over, axis=1)
 
-    def _vectors(self, name: str, values) -> np.ndarray:
-        """The values as an array of floats, (n, dim); the array given where it is one."""
+    def _vectors(self, name: str, values: ArrayLike) -> np.ndarray:
+        """Convert values to an (n, dim) array of floats, without a copy if they are one."""
         array = checks.array(name, values, "fiu", "real numbers", ("n", self.dim))
         return array.astype(np.result_type(array, np.float32), copy=False)
 
     @property
     def ends(self) -> tuple[tuple[float, float], ...]:
-        """Between what a particle may be along each axis, in d."""
+        """Least and largest allowed coordinate of a particle along each axis, in d."""
         return tuple(
             (-FARTHEST * side, (1 + FARTHEST) * side) if is_open else (0.0, side)
             for side, is_open in zip(self.lengths, self.open, strict=True)
         )
 
 
-def _flags(name: str, given, dim: int) -> tuple[bool, ...]:
+def _flags(name: str, given: Any, dim: int) -> tuple[bool, ...]:
+    """Convert one flag, or one an axis, to a tuple of flags."""
     if isinstance(given, (bool, np.bool_)):
         return (bool(given),) * dim
     flags = checks.sequence(name, given, "flags, or one flag")

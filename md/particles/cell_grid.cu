@@ -1,4 +1,4 @@
-// Sort keys of particles; see grid.py.
+// Sort keys of particles; see cell_grid.py.
 
 extern "C" __global__ void cell_keys(int n, const real* pos, const int* table, Grid grid, int* keys) {
     int i = work_item();

@@ -1,4 +1,4 @@
-"""Cells of a box: the grid that searches and orderings share, and keys to sort by."""
+"""Cell grid of a box, shared by searches and orderings, and sort keys of particles."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from md.backend.prelude import cell_number, home_cell, load
 from md.particles.box import Box
 from sfc.compile import kernel
 
-MAX_CELLS = 2**31 - 1024  # cell numbers are int32, with room to round a launch up
+MAX_CELLS = 2**31 - 1024  # cell numbers are int32, also after the size of a launch is rounded up
 
 
 def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
-    """The kernels' view of a grid as one structure; a CUDA kernel takes the same bytes by value."""
+    """Make the dtype of the grid record of kernels; a CUDA kernel gets the same bytes by value."""
     real = np.dtype(precision)
     return np.dtype(
         [
             ("length", real, (dim,)),
             ("half", real, (dim,)),  # half the length on a periodic axis, else infinite
             ("image", real, (dim,)),  # the length on a periodic axis, else 0
-            ("lowest", real, (dim,)),  # where a particle may be: from 0 to the length, but for open axes
+            ("lowest", real, (dim,)),  # bounds of a position: 0 and the length, except on open axes
             ("highest", real, (dim,)),
             ("per_side", real, (dim,)),  # cells per unit of length
             ("cells", np.int32, (3,)),  # 1 along z in 2D
@@ -38,19 +38,19 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
 
 
 class CellGrid:
-    """The box cut into cells whose sides are at least the cutoff, so that partners stand in adjacent cells.
+    """Grid of cells over a box with sides of at least the cutoff, so that partners are in adjacent cells.
 
     Args:
         box: the box.
         cutoff: largest distance of interaction in d.
-        precision: numpy dtype the kernels compute positions in.
-        backend: where keys and tables live.
+        precision: numpy dtype of positions in kernels.
+        backend: on which keys and tables are stored.
 
     Attributes:
-        cutoff: no cell is narrower.
+        cutoff: least side of a cell, in d.
         shape: cells along each axis.
         size: number of cells.
-        record: length-1 structured array that every kernel takes.
+        record: (1,) structured array of `record_dtype`, an argument of the kernels.
 
     Raises:
         ValueError: a periodic axis shorter than two cutoffs, or more cells than int32 counts.
@@ -62,8 +62,8 @@ class CellGrid:
             if periodic and length < 2 * cutoff:
                 raise ValueError(
                     f"box length {length} along axis {axis} with cutoff {cutoff}; allowed on a periodic "
-                    "axis: at least "
-                    f"{2 * cutoff}, or a particle meets two images of another; enlarge the box"
+                    f"axis: at least {2 * cutoff}, or a particle interacts with two images of another; "
+                    "enlarge the box"
                 )
         precision = np.dtype(precision)
         self.box, self.cutoff, self.backend, self.precision = box, cutoff, backend, precision
@@ -88,20 +88,20 @@ class CellGrid:
         self.record["cells"][0] = (*self.shape, 1)[:3]
 
     def on(self, backend: Backend) -> CellGrid:
-        """The same grid with its work on another backend."""
+        """Copy the grid for kernels and arrays of another backend."""
         other = copy.copy(self)
         other.backend = backend
         return other
 
     def require_memory(self, each: int, free: Callable[[], int]) -> None:
-        """Refuse cells that need more memory than there is: a box may be large and have few particles in it.
+        """Raise an error if the cells need more memory than is free, as in a large box with few particles.
 
         Args:
             each: bytes of a cell.
-            free: tells the bytes that there are; not called for cells of up to `sfc.checks.SMALL` bytes.
+            free: returns the free bytes; not called for cells of up to `sfc.checks.SMALL` bytes in all.
 
         Raises:
-            ValueError: they do.
+            ValueError: the cells need more memory.
         """
         remedy = (
             "take a smaller box, or search='lbvh' without a reorder, which needs memory for particles alone"
@@ -109,31 +109,31 @@ class CellGrid:
         checks.room(f"{self.size} cells of a box of {self.box.lengths}", each * self.size, remedy, free)
 
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
-        """Sort key of each particle: the table's entry for its cell.
+        """Compute the sort key of each particle: the entry of a table for the cell of the particle.
 
         Args:
             pos: (n, dim) positions inside the box.
-            table: (size,) int32 rank of each cell by row-major number; or (0,) for that number itself.
+            table: (size,) int32 rank of each cell by row-major number; (0,) for that number itself.
             keys: (n,) int32, filled.
         """
         self.backend.kernels(__name__).cell_keys(len(keys), pos, table, self.record, keys)
 
 
 def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
-    """Most cells of at least the cutoff that rounding cannot make too narrow.
+    """Compute the largest number of cells along an axis that are at least the cutoff wide despite rounding.
 
-    The kernel takes floor(x * per_side). Where per_side is exactly 1/cutoff and a power of two, that is
-    exact. Else the product can round across a cell's face, so the cells must be wider than the cutoff by
-    that rounding.
+    The kernel computes floor(x * per_side). That is exact if per_side is exactly 1/cutoff and a power of two.
+    Else the product may round across a face of a cell, so that cells must be wider than the cutoff by that
+    rounding.
     """
     most = length / cutoff
     if math.isinf(most):
-        return MAX_CELLS + 1  # more than can be
+        return MAX_CELLS + 1  # more than allowed
     count = max(1, math.floor(most))
     if math.frexp(cutoff)[0] == 0.5 and count * cutoff == length:
         return count
     least = cutoff * (1 + 4 * np.finfo(precision).eps * count)
-    few, many = 1, count + 1  # the width of a cell never rises with their number: halve what is left
+    few, many = 1, count + 1  # bisection: the width of a cell never increases with their number
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (middle, many) if length / middle >= least else (few, middle)
@@ -142,7 +142,7 @@ def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
 
 @kernel(parallel=True)
 def cell_keys(n, pos, table, grid, keys):
-    """keys[i] = table[number of the cell of particle i], or the number itself for an empty table."""
+    """Store table[number of the cell of particle i] in keys[i]; the number itself for an empty table."""
     for i in numba.prange(n):
         g = grid[0]
         number = cell_number(g, home_cell(g, load(pos, i, g)))

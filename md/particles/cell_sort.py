@@ -1,4 +1,4 @@
-"""Sorting particles in memory by the rank of their cell."""
+"""Sort of particles in memory by the rank of their cell."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
 
-RANKING = 24  # bytes of the host that finding the rank of a cell takes
-SORTING = 8  # bytes of the backend for rank and start of a cell, without what sorting counts in
+RANKING = 24  # bytes on the host to compute the rank of a cell
+SORTING = 8  # bytes on the backend for rank and start of a cell, without the counts of the sort
 
 
 class CellSort:
-    """A stable counting sort of particles by the rank of their cell, with its buffers.
+    """Stable counting sort of particles by the rank of their cell, with its buffers.
 
     Args:
-        order: of the cells: a name of `sfc.orderings(dim)` or a curve; laid over any grid by `sfc.covering`.
+        order: of the cells: a name of `sfc.orderings(dim)` or a curve; covers any grid (`sfc.covering`).
         n: number of particles.
         grid: the cells.
-        backend: where the particles to sort live.
+        backend: on which the particles are stored.
 
     Attributes:
         rank: (cells,) int32 rank of each cell by row-major number.
-        table: the same; or (0,) where each cell's rank is its number.
-        start: (cells + 1,) int32; the particles of the cell of rank k are those at the places start[k] ..
-            start[k + 1] - 1 of the sorted order.
-        order: (n,) int32; the slot that the particle of each place had before it was sorted.
+        table: `rank`; or (0,) if the rank of each cell is its number.
+        start: (cells + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
+            start[k + 1] - 1.
+        order: (n,) int32; the slot before the sort of each sorted particle.
 
     Raises:
         ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
@@ -50,7 +50,7 @@ class CellSort:
         self._scratch = backend.sort_scratch(n, grid.size)
 
     def find(self, pos: Array) -> None:
-        """Fill `start` and `order`, and leave the particles where they are.
+        """Fill `start` and `order` without moving the particles.
 
         Args:
             pos: (n, dim) positions inside the box, on the backend.
@@ -59,6 +59,6 @@ class CellSort:
         self._backend.sort(self._keys, self.start, self.order, self._scratch)
 
     def apply(self, particles: ParticleArrays) -> None:
-        """Sort the particles; those of one cell keep their order."""
+        """Sort the particles in memory; particles of one cell keep their order."""
         self.find(particles.pos)
         particles.permute(self.order)

@@ -1,43 +1,49 @@
-"""Particles: what the user gives and gets (`State`), and what a backend works on (`ParticleArrays`)."""
+"""Particle state on the host (`State`), and distances and volumes of its spheres."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from md import checks
 from md.particles.box import Box
 
 MAX_ID = 2**31 - 1
-MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, with room to round a launch up
-SMALLEST, LARGEST = (
-    1e-9,
-    1e9,
-)  # radii in d, such that squares of sums of them are far from the ends of float32
+MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, also after a launch size is rounded up
+SMALLEST, LARGEST = 1e-9, 1e9  # radii in d; squares of sums of two are far from the limits of float32
 
 
 def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray) -> np.ndarray:
-    """Distances between the centres of pairs, nearest images taken: (p,) float64, in d.
+    """Compute the distances between the centres of pairs, between nearest images.
 
     Args:
         pos: (n, dim) positions in d.
-        id: (n,) names, in the same order.
+        id: (n,) ids, in the same order.
         box: the box.
         pairs: (p, 2) ids.
+
+    Returns:
+        (p,) float64, in d.
     """
     order = np.argsort(id)
     first, second = order[np.searchsorted(id, pairs.T, sorter=order)] if len(pairs) else ((), ())
     first, second = np.asarray(first, np.intp), np.asarray(second, np.intp)
-    apart = box.nearest(pos[first].astype(np.float64) - pos[second])
-    return np.sqrt(np.square(apart).sum(axis=1))
+    difference = box.nearest(pos[first].astype(np.float64) - pos[second])
+    return np.sqrt(np.square(difference).sum(axis=1))
 
 
 def pair_sizes(radius: np.ndarray | None, id: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Sums of the radii of pairs, the distances at which they touch: (p,) float64, in d.
+    """Compute the sums of the radii of pairs, the distances at which they touch.
 
     Args:
-        radius: (n,) in d; None where all are a half.
-        id: (n,) names, in the same order.
+        radius: (n,) in d; None if all are 0.5.
+        id: (n,) ids, in the same order.
         pairs: (p, 2) ids.
+
+    Returns:
+        (p,) float64, in d.
     """
     if radius is None or not len(pairs):
         return np.ones(len(pairs))
@@ -47,7 +53,7 @@ def pair_sizes(radius: np.ndarray | None, id: np.ndarray, pairs: np.ndarray) -> 
 
 
 class State:
-    """Positions and velocities of n spheres in a box, on the host: of diameter 1, or each of its own radius.
+    """Positions and velocities of n spheres in a box, on the host: of diameter 1, or of given radii.
 
     All have mass 1, whatever their radius.
 
@@ -55,21 +61,27 @@ class State:
         pos: (n, dim) positions in d, inside the box.
         vel: (n, dim) velocities in d per time unit.
         box: the box.
-        id: (n,) distinct integers that name the particles whatever their memory order; 0 .. n - 1 if not
-            given.
-        radius: (n,) of each sphere in d, 1e-9 to 1e9; None for a half of all.
+        id: (n,) distinct integers that identify the particles in any memory order; None for 0 .. n - 1.
+        radius: (n,) of each sphere in d, 1e-9 to 1e9; None for 0.5 each.
 
     Attributes:
-        radius: as given; None where all are a half, and of no particles.
+        radius: as given; None if all are 0.5, and for no particles.
 
     Raises:
-        TypeError: no `md.Box`, or what makes no array.
-        ValueError: shapes that do not match, a dtype that is none of numbers, a masked array, a value that is
-            not finite, a particle outside the box, ids that repeat, a radius outside its range, or more
-            particles than int32 counts or memory holds.
+        TypeError: no `md.Box`, or a value that cannot be converted to an array.
+        ValueError: shapes that do not match, a dtype that is not numeric, a masked array, a value that is not
+            finite, a particle outside the box, ids that repeat, a radius outside its range, or more particles
+            than int32 counts or memory holds.
     """
 
-    def __init__(self, pos, vel, box: Box, id=None, radius=None):
+    def __init__(
+        self,
+        pos: ArrayLike,
+        vel: ArrayLike,
+        box: Box,
+        id: ArrayLike | None = None,
+        radius: ArrayLike | None = None,
+    ):
         checks.instance("box", box, Box, "an md.Box", "such as md.Box((10, 10, 10))")
         pos, vel = (_floats(name, given, ("n", box.dim)) for name, given in (("pos", pos), ("vel", vel)))
         if vel.shape != pos.shape:
@@ -79,16 +91,16 @@ class State:
             i = int(outside.argmax())
             raise ValueError(
                 f"pos[{i}] = {pos[i].tolist()} is outside the box; allowed: (least, most) = {box.ends}, "
-                f"where periodic = {box.periodic}, open = {box.open}; box.wrap(pos) folds positions back "
-                "along the periodic axes"
+                f"where periodic = {box.periodic}, open = {box.open}; box.wrap(pos) wraps positions along "
+                "the periodic axes"
             )
         ids = np.arange(len(pos)) if id is None else id
         ids = checks.array("id", ids, "iu", "integers, one a particle", (len(pos),), low=0, high=MAX_ID)
         ranked = np.sort(ids)
-        again = ranked[1:] == ranked[:-1]
-        if again.any():
-            twice = ranked[int(again.argmax())]
-            raise ValueError(f"id holds a repeated value, {twice}; allowed: distinct integers, 0 .. {MAX_ID}")
+        repeated = ranked[1:] == ranked[:-1]
+        if repeated.any():
+            value = ranked[int(repeated.argmax())]
+            raise ValueError(f"id holds a repeated value, {value}; allowed: distinct integers, 0 .. {MAX_ID}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
         self.radius = _radii(radius, len(pos))
 
@@ -104,24 +116,24 @@ class State:
         return len(self) * mean_volume(self.radius, self.box.dim) / self.box.volume
 
     def by_id(self) -> State:
-        """The same particles in the order of their ids, whatever the memory order."""
+        """Return the particles in the order of their ids."""
         return self.take(np.argsort(self.id))
 
-    def take(self, order) -> State:
-        """The particles in another memory order, or some of them.
+    def take(self, order: ArrayLike) -> State:
+        """Return the particles in another memory order, or some of them.
 
         Args:
-            order: (m,) indices into the present order, distinct integers from 0 to n - 1; or (n,) flags,
-                True for those to take.
+            order: (m,) indices into the memory order, distinct integers from 0 to n - 1; or (n,) flags, True
+                for the particles to return.
 
         Raises:
-            TypeError: what makes no array.
-            ValueError: another dtype or shape, an index that is none, or one that repeats.
+            TypeError: a value that cannot be converted to an array.
+            ValueError: another dtype or shape, an index out of range, or one that repeats.
         """
         n = len(self)
-        listed = isinstance(order, (list, tuple)) and len(order) > 0
-        if (isinstance(order, np.ndarray) and order.dtype == bool) or (
-            listed and set(map(type, order)) <= {bool, np.bool_}
+        given: Any = order
+        if (isinstance(given, np.ndarray) and given.dtype == bool) or (
+            isinstance(given, (list, tuple)) and len(given) > 0 and set(map(type, given)) <= {bool, np.bool_}
         ):
             order = np.flatnonzero(checks.array("order", order, "b", "flags, one a particle", (n,)))
         order = checks.array("order", order, "iu", "integers, or flags", ("m",))
@@ -135,27 +147,32 @@ class State:
 
 
 def sphere_volume(dim: int) -> float:
-    """Volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (a disc's area) in 2D.
+    """Return the volume of a sphere of diameter 1: pi/6 in 3D, pi/4 (the area of a disc) in 2D.
 
     Raises:
-        TypeError: a dimension that is no integer.
-        ValueError: another than 2 or 3.
+        TypeError: a dimension that is not an integer.
+        ValueError: a dimension other than 2 or 3.
     """
     return np.pi / 6 if checks.integer("dim", dim, 2, 3) == 3 else np.pi / 4
 
 
 def mean_volume(radius: np.ndarray | None, dim: int) -> float:
-    """Mean volume of spheres of some radii, (n,) in d; None for one of diameter 1."""
+    """Compute the mean volume in d^dim of spheres of given radii, (n,) in d; None for diameter 1."""
     if radius is None:
         return sphere_volume(dim)
     return float(np.mean((2 * radius.astype(np.float64)) ** dim)) * sphere_volume(dim)
 
 
-def _radii(radius, n: int) -> np.ndarray | None:
-    if radius is None:
+def _radii(given: ArrayLike | None, n: int) -> np.ndarray | None:
+    """Check radii and copy them as floats; None for no particles.
+
+    Raises:
+        ValueError: a radius outside `SMALLEST` to `LARGEST`.
+    """
+    if given is None:
         return None
-    radius = _floats("radius", radius, (n,), "one a particle, or None for a half")
-    wide = radius.astype(np.float64)  # numpy compares a float32 with bounds of float32
+    radius = _floats("radius", given, (n,), "one a particle, or None for a half")
+    wide = radius.astype(np.float64)  # numpy would compare a float32 with bounds of float32
     good = (wide >= SMALLEST) & (wide <= LARGEST)
     if not good.all():
         i = int(good.argmin())
@@ -165,13 +182,13 @@ def _radii(radius, n: int) -> np.ndarray | None:
     return radius if n else None
 
 
-def _floats(name: str, values, shape: tuple[int | str, ...], remedy: str = "") -> np.ndarray:
-    """A copy as floats; refused before it is made where there are more particles than can be."""
+def _floats(name: str, values: ArrayLike, shape: tuple[int | str, ...], remedy: str = "") -> np.ndarray:
+    """Copy an array as floats, after a check of the number of particles and of free memory."""
     array = checks.array(name, values, "fiu", "real numbers", shape, remedy)
     if len(array) > MAX_PARTICLES:
         raise ValueError(f"{name} of {len(array)} particles; allowed: up to {MAX_PARTICLES} (int32 slots)")
-    wanted = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    checks.room(f"a copy of {name}", wanted.itemsize * array.size, "take fewer particles")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        copy = np.array(array, dtype=wanted, order="C")
+    dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    checks.room(f"a copy of {name}", dtype.itemsize * array.size, "take fewer particles")
+    with np.errstate(over="ignore"):  # a value that overflows becomes infinite, which raises below
+        copy = np.array(array, dtype=dtype, order="C")
     return checks.array(name, copy, "f", "real numbers", shape, finite=True)
