@@ -1,8 +1,9 @@
-"""What is seen of a run: energies, temperatures, contacts, profiles. Summed where the particles are.
+"""Observables of a run: energies, temperatures, contacts, profiles, fields. Sums are computed on the device.
 
-`look` is one glance at a simulation; an `Observer` looks at intervals and makes a table of it; an
-`EnergyBalance` adds up what comes in and what is lost; a `field` is what there is in each cell of a grid. The
-functions of a state (`kinetic_energy` and so on, and `section`, for pictures) work on the host.
+`look` measures a simulation once. An `Observer` measures at intervals and makes tables. An `EnergyBalance`
+integrates energy input and dissipation. `field` measures density, velocity, temperature and pressure in the
+cells of a grid. The functions of a state (`kinetic_energy` and so on, and `section`, for pictures) run on the
+host.
 """
 
 from md.observe.energy_balance import EnergyBalance

@@ -1,4 +1,4 @@
-// Energies and powers of all particles; see energy_balance.py.
+// Sums of energies and powers over all particles; see energy_balance.py.
 
 #include "md/backend/warp.cuh"
 #include "md/boundaries/external_field.cuh"

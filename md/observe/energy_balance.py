@@ -1,4 +1,4 @@
-"""The energy that comes in, that is lost, and that is stored, over the steps of a run."""
+"""Energy balance of a run: energy input, dissipation and stored energy."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
 
 
 class EnergyBalance:
-    """A reporter that adds up what the outside gives and what dashpots take.
+    """A reporter that integrates the energy input of walls and gravity, and the dissipation of dashpots.
 
-    Powers are force times velocity at the time of the positions, with each force as the step took it, and are
-    added up by trapezoids: with every step looked at only the springs' energy is not exact, by second order
-    in dt. All is seen from the container: what comes in is the work of its acceleration reversed, and of
-    gravity. On the CPU sums are made thread by thread, so that another number of threads gives other last
-    bits.
+    Powers are force times velocity at the time of the positions, with each force as used by the step. They
+    are integrated by the trapezoidal rule: at an interval of 1 only the energy of the springs is not exact,
+    by second order in dt. The frame of reference is the container: the input is the work of its reversed
+    acceleration, and of gravity. On the CPU each thread sums its part, so that the last bits depend on the
+    number of threads.
 
     Args:
-        interval: in steps, at least 1; a contact should be looked at ten times or more.
+        interval: in steps, at least 1; take at least ten reports in a contact.
 
     Raises:
-        TypeError: an interval that is no integer.
-        ValueError: an interval below 1; (by `report`) another law than `SpringDashpot`, or another
-            integrator than `velocity_verlet`, which alone has its forces where one looks.
+        TypeError: an interval that is not an integer.
+        ValueError: an interval below 1; (by `report`) another law than `SpringDashpot`, boundaries other than
+            walls, or another integrator than `velocity_verlet`, the only one with forces at the time of the
+            positions.
     """
 
     def __init__(self, interval: int = 1):
@@ -41,30 +42,30 @@ class EnergyBalance:
         self._rows: list[dict[str, float]] = []
 
     def report(self, simulation: Simulation) -> None:
-        """Look at a simulation."""
-        inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
-        law, p, backend = inside.law, inside.particles, inside.backend
+        """Add the energies and powers of a simulation at its step."""
+        view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
+        law, p, backend = view.law, view.particles, view.backend
         if type(law) is not SpringDashpot:
             raise ValueError(f"no energy balance of {law}; allowed: a SpringDashpot")
         if simulation.surroundings:
-            raise ValueError("no energy balance with surroundings, whose work it does not see; take none")
-        if inside.integrator != "velocity_verlet":
-            raise ValueError(f"no energy balance of {inside.integrator!r} steps; allowed: velocity_verlet")
-        lost = p.spare[0]  # rows for a fold
-        inside.search.force(replace(law, stiffness=0.0), lost)
+            raise ValueError("no energy balance with surroundings, as their work is not measured; take none")
+        if view.integrator != "velocity_verlet":
+            raise ValueError(f"no energy balance of {view.integrator!r} steps; allowed: velocity_verlet")
+        lost = p.spare[0]  # rows for the output of a force kernel
+        view.search.force(replace(law, stiffness=0.0), lost)
         sums = backend.zeros(len(COLUMNS), np.float64)
-        outside = inside.outside
+        outside = view.outside
         backend.kernels(__name__).flows(
-            p.n, p.pos, p.vel, inside.vel, lost, p.radius, inside.search.grid.record, outside.record,
+            p.n, p.pos, p.vel, view.vel, lost, p.radius, view.search.grid.record, outside.record,
             outside.now, 4 * backend.workers, sums,
         )  # fmt: skip
         found = dict(zip(COLUMNS, backend.download(sums).tolist(), strict=True))
-        measure = PairTally(law, 0.0, p.n, backend)
-        inside.search.force(measure, lost)
-        contact, _, _ = total(measure, backend)
+        tally = PairTally(law, 0.0, p.n, backend)
+        view.search.force(tally, lost)
+        contact, _, _ = total(tally, backend)
         row = {
-            "step": inside.step,
-            "time": inside.time,
+            "step": view.step,
+            "time": view.time,
             "kinetic_energy": found["kinetic"],
             "contact_energy": contact,
             "wall_energy": found["wall_energy"],
@@ -75,17 +76,21 @@ class EnergyBalance:
         self._rows.append(row | self._sums_to(row))
 
     def table(self) -> dict[str, np.ndarray]:
-        """Columns of all looks, a row each: energies in m d^2 / time^2, powers in that over time.
+        """Return the columns, a row for each report: energies in m d^2 / time^2, powers in that per time.
 
-        `energy_in`, `energy_lost_in_pairs` and `energy_lost_at_walls` are since the first look; and
-        `energy_missing` is what came in, less what was lost, less what is stored more than at the first.
+        `energy_in`, `energy_lost_in_pairs` and `energy_lost_at_walls` are integrals since the first report.
+        `energy_missing` is the input less the losses and less the increase of the stored energy.
+
+        Returns:
+            Column -> (reports,) array.
         """
         names = self._rows[0] if self._rows else ()
         return {name: np.array([row[name] for row in self._rows]) for name in names}
 
     def _sums_to(self, row: dict[str, float]) -> dict[str, float]:
+        """Integrate the powers from the first report to the one of a row."""
         kinds = {"energy_in": "power_in"} | {
-            f"energy_lost_{where}": f"power_lost_{where}" for where in ("in_pairs", "at_walls")
+            f"energy_lost_{place}": f"power_lost_{place}" for place in ("in_pairs", "at_walls")
         }
         if not self._rows:
             return dict.fromkeys((*kinds, "energy_missing"), 0.0)
@@ -99,10 +104,10 @@ class EnergyBalance:
 
 @kernel(parallel=True)
 def flows(n, pos, vel, vel_now, lost, radius, grid, field, now, parts, sums):
-    """Raise the sums of `COLUMNS`: energies, and powers of what acts from outside and of dashpots.
+    """Add to the sums of `COLUMNS`: energies, and powers of external forces and of dashpots.
 
-    `vel` are the velocities that forces were found with, `vel_now` those at the time of the positions,
-    `lost` the force of the pairs' dashpots.
+    `vel` are the velocities with which forces were computed, `vel_now` those at the time of the positions,
+    `lost` the dashpot forces of the pairs.
     """
     partial = np.zeros((parts, 5))
     for p in numba.prange(parts):

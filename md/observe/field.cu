@@ -1,4 +1,4 @@
-// Sums over the particles in each cell; see field.py.
+// Sums over the particles of each cell; see field.py.
 
 #define COLUMNS (3 + DIM)
 

@@ -1,4 +1,4 @@
-"""What kinetic theory says of a gas of hard spheres (in 2D, discs) of diameter and mass 1: Enskog's rates."""
+"""Kinetic theory of a gas of hard spheres (in 2D discs) of diameter and mass 1: Enskog's rates."""
 
 import math
 
@@ -7,14 +7,14 @@ from md.particles.state import sphere_volume
 
 
 def contact_correlation(filling_fraction: float, dim: int = 3) -> float:
-    """Pair correlation at contact: how much likelier than in a dilute gas two spheres touch.
+    """Compute the pair correlation at contact: the probability of contact over that in a dilute gas.
 
     Args:
         filling_fraction: 0 <= phi < 1.
         dim: 2 or 3.
 
     Raises:
-        TypeError: a value that is no number, or a dimension that is no integer.
+        TypeError: a value that is not a number, or a dimension that is not an integer.
         ValueError: a value outside its range.
 
     Carnahan and Starling, J. Chem. Phys. 51 (1969) 635; in 2D Henderson, Mol. Phys. 30 (1975) 971.
@@ -27,7 +27,7 @@ def contact_correlation(filling_fraction: float, dim: int = 3) -> float:
 
 
 def collision_rate(filling_fraction: float, temperature: float, dim: int = 3) -> float:
-    """Collisions of a particle per time unit.
+    """Compute the collisions of a particle per time unit.
 
     Args:
         filling_fraction: 0 <= phi < 1.
@@ -35,7 +35,7 @@ def collision_rate(filling_fraction: float, temperature: float, dim: int = 3) ->
         dim: 2 or 3.
 
     Raises:
-        TypeError: a value that is no number, or a dimension that is no integer.
+        TypeError: a value that is not a number, or a dimension that is not an integer.
         ValueError: a value outside its range.
 
     Chapman and Cowling, The Mathematical Theory of Non-uniform Gases (1970), ch. 16.
@@ -44,19 +44,19 @@ def collision_rate(filling_fraction: float, temperature: float, dim: int = 3) ->
     temperature = checks.number("temperature", temperature, 0, unit="d^2 / time^2")
     dim = checks.integer("dim", dim, 2, 3)
     density = filling_fraction / sphere_volume(dim)
-    aim = 2 if dim == 2 else 4  # of the surface of a sphere of radius d, over sqrt(pi)
-    return aim * math.sqrt(math.pi * temperature) * density * contact_correlation(filling_fraction, dim)
+    surface = 2 if dim == 2 else 4  # of a sphere of radius d, over pi
+    return surface * math.sqrt(math.pi * temperature) * density * contact_correlation(filling_fraction, dim)
 
 
 def sonine_coefficient(restitution: float, dim: int = 3) -> float:
-    """a_2, by which velocities of a cooling gas differ from Maxwell's: their excess kurtosis over 3.
+    """Compute the Sonine coefficient a_2 of a cooling gas: the excess kurtosis of velocities over 3.
 
     Args:
         restitution: 0 < e <= 1.
         dim: 2 or 3.
 
     Raises:
-        TypeError: a value that is no number, or a dimension that is no integer.
+        TypeError: a value that is not a number, or a dimension that is not an integer.
         ValueError: a value outside its range.
 
     Van Noije and Ernst, Granular Matter 1 (1998) 57.
@@ -66,7 +66,7 @@ def sonine_coefficient(restitution: float, dim: int = 3) -> float:
 
 
 def cooling_time(filling_fraction: float, temperature: float, restitution: float, dim: int = 3) -> float:
-    """Tau of Haff's law, T(t) = T(0) / (1 + t / tau)^2; infinite for e = 1.
+    """Compute tau of Haff's law, T(t) = T(0) / (1 + t / tau)^2; infinite for e = 1.
 
     Args:
         filling_fraction: 0 < phi < 1.
@@ -75,7 +75,7 @@ def cooling_time(filling_fraction: float, temperature: float, restitution: float
         dim: 2 or 3.
 
     Raises:
-        TypeError: a value that is no number, or a dimension that is no integer.
+        TypeError: a value that is not a number, or a dimension that is not an integer.
         ValueError: a value outside its range.
 
     Haff, J. Fluid Mech. 134 (1983) 401; with the Sonine term, van Noije and Ernst (1998).
@@ -87,14 +87,14 @@ def cooling_time(filling_fraction: float, temperature: float, restitution: float
 
 
 def mean_free_path(filling_fraction: float, dim: int = 3) -> float:
-    """Mean speed over the collision rate, in d; infinite for no particles.
+    """Compute the mean free path, mean speed over collision rate, in d; infinite for no particles.
 
     Args:
         filling_fraction: 0 <= phi < 1.
         dim: 2 or 3.
 
     Raises:
-        TypeError: a value that is no number, or a dimension that is no integer.
+        TypeError: a value that is not a number, or a dimension that is not an integer.
         ValueError: a value outside its range.
 
     Chapman and Cowling (1970).

@@ -1,4 +1,4 @@
-"""One look at a simulation: what its particles amount to now. Only sums leave the device."""
+"""Observables of a simulation at one step. Only sums are copied from the device."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from md.simulation import Simulation
 
 
 class Observation(NamedTuple):
-    """What is seen at some step. Energies are in m d^2 / time^2; without particles all means are NaN.
+    """Observables at one step. Energies are in m d^2 / time^2; without particles all means are NaN.
 
     Attributes:
         step: steps taken.
         time: the time since step 0, in the law's time units.
         kinetic_energy_per_particle: m <v^2> / 2.
-        contact_energy_per_particle: by the law's `potential` of the touching pairs; NaN if it has none. What
-            particles have in walls or in gravity is not in it.
+        contact_energy_per_particle: by the law's `potential` of the touching pairs; NaN for a law without
+            one. It does not include energy in walls or in gravity.
         temperature: granular, m <v^2> / dim. Goldhirsch, Annu. Rev. Fluid Mech. 35 (2003) 267.
-        temperature_about_local_mean: m <(v - u)^2> / dim, where u is the mean velocity of the cell of the box
-            that a particle is in (`cells` of `look`). A mean over k particles takes 1 / k of the temperature
-            along.
+        temperature_about_local_mean: m <(v - u)^2> / dim, where u is the mean velocity in the cell of the
+            particle (`cells` of `look`). For k particles in a cell it is too low by a fraction of 1 / k.
         momentum: (dim,) total, in m d / time.
         mean_speed: <|v|> in d / time.
-        touching_pairs: pairs closer than the law's cutoff, where radii differ in sums of two of them.
-        contacts_begun: those of them that were not, a step ago (`md.observe.pair_tally`); 0 where that cannot be
-            told: at step 0, and with an integrator whose `last_drift` is 0.
-        collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN where they cannot be told. It
-            has no bias, but the noise of what happens to begin in one step: average it over many looks.
+        touching_pairs: pairs closer than the law's cutoff, in sums of two radii if radii differ.
+        contacts_begun: touching pairs that did not touch one step before (`md.observe.pair_tally`); 0 if that
+            is unknown: at step 0, and with an integrator whose `last_drift` is 0.
+        collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN if `contacts_begun` is
+            unknown. It has no bias, but the noise of the contacts of one step: average it over many steps.
         collision_rate_by_touching: 2 touching_pairs / (n contact_time), in 1 / time; NaN for a law without a
-            finite `contact_time`, and where radii differ. It counts some 50 times as many contacts, so it is
-            steadier; but those that graze, or that a third particle disturbs, do not last the closed form's
-            time: in the elastic benchmark gas it is some 6 % low at 5 % filling and 3 % high at 35 %.
-        mean_free_path_d: mean_speed / collision_rate_per_particle; infinite where no contact began. For one
-            of many looks divide the mean of the one by that of the other.
-        profiles: one for each that was asked for.
+            finite `contact_time`, and if radii differ. It counts about 50 times as many contacts, so that it
+            has less noise. But contacts that graze, or that a third particle disturbs, do not last the
+            time of the closed form: in the elastic benchmark gas it is about 6 % low at 5 % filling and 3 %
+            high at 35 %.
+        mean_free_path_d: mean_speed / collision_rate_per_particle; infinite if no contact has begun. For the
+            value over many steps divide the mean of the one by that of the other.
+        profiles: one for each of the argument `profiles`.
     """
 
     step: int
@@ -64,46 +64,50 @@ class Observation(NamedTuple):
 def look(
     simulation: Simulation, profiles: Sequence[Profile] = (), cells: int | tuple[int, ...] = 1
 ) -> Observation:
-    """Look at a simulation, without changing its run (as far as `Simulation.state` promises that).
+    """Measure the observables of a simulation at its step, without changing the run.
 
-    Takes about as long as two steps. On the CPU each thread sums a part of the particles: another number of
-    threads (`NUMBA_NUM_THREADS`) gives other last bits of what is seen, though not of the run.
+    The run stays the same to the extent that `Simulation.state` guarantees. Takes about as long as two steps.
+    On the CPU each thread sums a part of the particles, so that the last bits of the observables, but not of
+    the run, depend on the number of threads (`NUMBA_NUM_THREADS`).
 
     Args:
         simulation: the simulation.
-        profiles: to take along.
-        cells: parts of the box along each axis, or one number for all axes, for the mean velocities that
-            `temperature_about_local_mean` is about; at most 1000 in all. With 1 it is that of all particles.
+        profiles: profiles to measure.
+        cells: parts of the box along each axis, or one number for all axes, for the mean velocities of
+            `temperature_about_local_mean`; at most 1000 in all. With 1 it is the mean of all particles.
+
+    Returns:
+        The observables.
 
     Raises:
-        TypeError: no `md.Simulation`, profiles that are none, or cells that are no integers.
+        TypeError: no `md.Simulation`, profiles that are not `md.Profile`, or cells that are not integers.
         ValueError: a profile or cells that do not fit the box.
-        SimulationFault: the run has ended with it.
+        SimulationFault: the fault that ended the run.
     """
     profiles = profiles_of(profiles)
-    inside = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
-    box, n = inside.particles.box, inside.particles.n
-    cells, slices = cells_along(cells, box.dim, MOST_BINS), [profile.along(box) for profile in profiles]
-    sums = binned(inside, cells)
-    sized = len(inside.particles.radius) > 0
-    taken = tuple(
-        profiled(profile.axis, binned(inside, along).reshape(profile.bins, -1), box, sized)
+    view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
+    box, n = view.particles.box, view.particles.n
+    bins, slices = cells_along(cells, box.dim, MOST_BINS), [profile.along(box) for profile in profiles]
+    sums = binned(view, bins)
+    sized = len(view.particles.radius) > 0
+    measured = tuple(
+        profiled(profile.axis, binned(view, along).reshape(profile.bins, -1), box, sized)
         for profile, along in zip(profiles, slices, strict=True)
     )
-    measure = PairTally(inside.law, inside.drift, n, inside.backend)
-    inside.search.force(measure, inside.particles.spare[0])
-    energy, touching, begun = total(measure, inside.backend)
+    tally = PairTally(view.law, view.drift, n, view.backend)
+    view.search.force(tally, view.particles.spare[0])
+    energy, touching, begun = total(tally, view.backend)
 
     _, speed, square, *momentum = sums.reshape(-1, 3 + box.dim).sum(axis=0).tolist()
-    peopled = sums[..., 0] > 0
-    thermal = (thermal_energy(sums[peopled]) * sums[peopled, 0]).sum()
+    occupied = sums[..., 0] > 0
+    thermal = (thermal_energy(sums[occupied]) * sums[occupied, 0]).sum()
     mean_speed, mean_square = _ratio(speed, n), _ratio(square, n)
-    rate = _ratio(2 * begun, n * inside.drift) if inside.drift else math.nan
+    rate = _ratio(2 * begun, n * view.drift) if view.drift else math.nan
     return Observation(
-        step=inside.step,
-        time=inside.time,
+        step=view.step,
+        time=view.time,
         kinetic_energy_per_particle=mean_square / 2,
-        contact_energy_per_particle=_ratio(energy, n) if hasattr(inside.law, "potential") else math.nan,
+        contact_energy_per_particle=_ratio(energy, n) if hasattr(view.law, "potential") else math.nan,
         temperature=mean_square / box.dim,
         temperature_about_local_mean=_ratio(thermal * 2 / box.dim, n),
         momentum=np.array(momentum),
@@ -111,16 +115,14 @@ def look(
         touching_pairs=touching,
         contacts_begun=begun,
         collision_rate_per_particle=rate,
-        collision_rate_by_touching=_ratio(
-            2 * touching, n * (math.nan if sized else _contact_time(inside.law))
-        ),
+        collision_rate_by_touching=_ratio(2 * touching, n * (math.nan if sized else _contact_time(view.law))),
         mean_free_path_d=_ratio(mean_speed, rate),
-        profiles=taken,
+        profiles=measured,
     )
 
 
 def _contact_time(law: PairLaw) -> float:
-    """Duration of a contact; NaN for a law without one."""
+    """Return the duration of a contact; NaN for a law without a finite one."""
     try:
         time = getattr(law, "contact_time", math.nan)
     except ValueError:  # overdamped
@@ -128,7 +130,7 @@ def _contact_time(law: PairLaw) -> float:
     return time if math.isfinite(time) else math.nan
 
 
-def _ratio(over: float, under: float) -> float:
-    """A quotient by IEEE's rules: infinite or NaN over 0."""
+def _ratio(numerator: float, denominator: float) -> float:
+    """Compute a quotient by the rules of IEEE 754: infinite or NaN for a denominator of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.float64(over) / under)
+        return float(np.float64(numerator) / denominator)

@@ -1,4 +1,4 @@
-"""Looking at intervals while a simulation runs, and the tables of what was seen."""
+"""Observer: measures observables at intervals of a run and makes tables of them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ AXES = "xyz"
 
 
 class Observer:
-    """A reporter that looks; for `Simulation.run(reporters=[observer])` of one simulation.
+    """A reporter that measures observables; for `Simulation.run(reporters=[observer])` of one simulation.
 
-    As with `look`, another number of threads gives other last bits of what is seen.
+    As for `look`, the last bits of the observables depend on the number of threads.
 
     Args:
         interval: in steps, at least 1.
-        profiles: a `Profile`, or several, to take at each look.
+        profiles: a `Profile`, or several, to measure at each report.
         cells: for `temperature_about_local_mean`; see `look`.
 
     Raises:
-        TypeError: an interval or cells that are no integers, or profiles that are none.
+        TypeError: an interval or cells that are not integers, or profiles that are not `md.Profile`.
         ValueError: an interval below 1, or cells out of range.
 
     Attributes:
-        observations: what was seen, an `Observation` for each look, in order.
+        observations: an `Observation` for each report, in order.
     """
 
     def __init__(
@@ -44,14 +44,17 @@ class Observer:
         self.observations: list[Observation] = []
 
     def report(self, simulation: Simulation) -> None:
-        """Look at a simulation."""
+        """Measure the observables of a simulation at its step."""
         self.observations.append(look(simulation, self.profiles, self.cells))
 
     def table(self) -> dict[str, np.ndarray]:
-        """What was seen, one row a look: column -> (looks,) array; `pandas.DataFrame` takes it as it is.
+        """Return the observables, one row for each report, in a form for `pandas.DataFrame`.
 
         Columns are the fields of `Observation` by their names and units; the momentum is in `momentum_x` and
-        so on, and profiles are in `profile_table`. Without a look there are no columns.
+        so on, and profiles are in `profile_table`. Without a report there are no columns.
+
+        Returns:
+            Column -> (reports,) array.
         """
         rows = [
             {
@@ -63,11 +66,11 @@ class Observer:
         return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def profile_table(self) -> dict[str, np.ndarray]:
-        """The profiles, one row for each look and slice: column -> array.
+        """Return the profiles, one row for each report and slice: column -> array.
 
         Columns are `step`, `time`, `axis`, `slice`, `centre_d`, `particles`, `number_density_per_d3`
         (`_per_d2` in 2D), `filling_fraction`, `velocity_x` and so on, and `temperature`: those of `Profiled`.
-        Without a look, or profiles, there are no columns.
+        Without a report, or profiles, there are no columns.
         """
         tables = [
             {
@@ -91,5 +94,5 @@ class Observer:
 
 
 def _components(name: str, vectors: np.ndarray) -> dict[str, np.ndarray]:
-    """The components of (..., dim) vectors under names of their own."""
+    """Return the components of (..., dim) vectors: name_x and so on -> (...) array."""
     return {f"{name}_{AXES[k]}": vectors[..., k] for k in range(vectors.shape[-1])}

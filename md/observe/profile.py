@@ -1,4 +1,4 @@
-"""Density, velocity and temperature along an axis of the box."""
+"""Profiles of density, velocity and temperature along an axis of the box."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from md.particles.state import sphere_volume
 
 @dataclass(frozen=True)
 class Profile:
-    """A cut of the box into slices across an axis, all alike.
+    """Choice of a profile: slices of equal width across an axis of the box.
 
     Args:
         axis: 0, 1 or 2.
         bins: slices, 1 to 1000.
 
     Raises:
-        TypeError: a value that is no integer.
-        ValueError: one outside its range.
+        TypeError: a value that is not an integer.
+        ValueError: a value outside its range.
     """
 
     axis: int
     bins: int = 20
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, low, high in (("axis", 0, 2), ("bins", 1, MOST_BINS)):
-            whole = checks.integer(f"{name} of Profile", getattr(self, name), low, high)
-            object.__setattr__(self, name, whole)  # of Python's width: products of it are taken
+            value = checks.integer(f"{name} of Profile", getattr(self, name), low, high)
+            object.__setattr__(self, name, value)  # a Python integer, whose products do not wrap
 
     def along(self, box: Box) -> tuple[int, ...]:
-        """Parts along each axis of a box.
+        """Return the number of slices along each axis of a box: `bins`, and 1 along other axes.
 
         Raises:
             ValueError: a box without this axis.
@@ -48,7 +48,7 @@ class Profile:
 
 
 def profiles_of(given: Any) -> tuple[Profile, ...]:
-    """One profile, or several, as a tuple.
+    """Convert one profile, or several, to a tuple.
 
     Raises:
         TypeError: something else.
@@ -62,17 +62,17 @@ def profiles_of(given: Any) -> tuple[Profile, ...]:
 
 
 class Profiled(NamedTuple):
-    """What a profile shows at some step; slice k reaches from k to k + 1 times the box length over `bins`.
+    """Values of a profile at one step; slice k is from k to k + 1 times the box length over `bins`.
 
     Attributes:
-        axis: across which the slices lie.
+        axis: of the profile.
         centre: (bins,) of each slice along the axis, in d.
-        particles: (bins,) number of those whose centre is in the slice, or on its lower side.
+        particles: (bins,) number of particles whose centre is in the slice, or on its lower side.
         number_density: (bins,) in 1 / d^dim.
-        filling_fraction: (bins,) volume of as many spheres over that of the slice; NaN where radii differ.
+        filling_fraction: (bins,) volume of as many spheres over that of the slice; NaN if radii differ.
         velocity: (bins, dim) mean, in d per time unit; NaN in an empty slice.
-        temperature: (bins,) m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty slice. The mean that
-            is taken off takes 1 / particles of the temperature along.
+        temperature: (bins,) m <(v - velocity)^2> / dim, in d^2 / time^2; NaN in an empty slice. It is too low
+            by a fraction of 1 / particles, because the mean velocity is that of the same particles.
     """
 
     axis: int
@@ -85,11 +85,11 @@ class Profiled(NamedTuple):
 
 
 def profiled(axis: int, sums: np.ndarray, box: Box, sized: bool = False) -> Profiled:
-    """What a profile shows.
+    """Compute the values of a profile from sums.
 
     Args:
         axis: of the profile.
-        sums: (bins, 3 + dim), of `md.observe.sums.binned`.
+        sums: (bins, 3 + dim), from `md.observe.sums.binned`.
         box: the box.
         sized: whether radii differ.
     """
@@ -107,13 +107,13 @@ def profiled(axis: int, sums: np.ndarray, box: Box, sized: bool = False) -> Prof
 
 
 def mean_velocity(sums: np.ndarray) -> np.ndarray:
-    """Mean velocity in each bin: (..., dim) for sums of shape (..., 3 + dim); NaN in an empty one."""
+    """Compute the mean velocity in each bin: (..., dim) for sums of shape (..., 3 + dim); NaN if empty."""
     with np.errstate(invalid="ignore"):
         return sums[..., 3:] / sums[..., :1]
 
 
 def thermal_energy(sums: np.ndarray) -> np.ndarray:
-    """Energy of motion per particle about the mean velocity of its bin: (...), NaN in an empty one."""
+    """Compute the kinetic energy per particle about the mean velocity of the bin: (...), NaN if empty."""
     with np.errstate(invalid="ignore"):
         mean = sums[..., 2] / sums[..., 0]
     return np.maximum(mean - np.square(mean_velocity(sums)).sum(axis=-1), 0) / 2

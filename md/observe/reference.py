@@ -1,4 +1,4 @@
-"""What is seen of a state on the host: energy, temperature, momentum. The reference of `look`."""
+"""Observables of a state on the host: energy, temperature, momentum. The reference of `look`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from md.particles.state import State, pair_distances, pair_sizes
 
 
 def kinetic_energy(state: State) -> float:
-    """Kinetic energy per particle, v^2 / 2 averaged (m = 1), summed in float64; NaN for no particles.
+    """Compute the kinetic energy per particle, <v^2> / 2 (m = 1), summed in float64; NaN for no particles.
 
     Raises:
         TypeError: no `md.State`.
@@ -20,7 +20,7 @@ def kinetic_energy(state: State) -> float:
 
 
 def temperature(state: State) -> float:
-    """Granular temperature m <v^2> / dim, in d^2 / time^2.
+    """Compute the granular temperature m <v^2> / dim, in d^2 / time^2.
 
     Raises:
         TypeError: no `md.State`.
@@ -31,7 +31,7 @@ def temperature(state: State) -> float:
 
 
 def momentum(state: State) -> np.ndarray:
-    """Total momentum: (dim,) float64.
+    """Compute the total momentum: (dim,) float64, in m d / time.
 
     Raises:
         TypeError: no `md.State`.
@@ -40,24 +40,27 @@ def momentum(state: State) -> np.ndarray:
 
 
 def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float:
-    """Energy stored in the springs of touching pairs, per particle; NaN for no particles.
+    """Compute the energy in the springs of touching pairs, per particle; NaN for no particles.
 
     Args:
         state: the particles.
         pairs: (p, 2) ids of touching pairs, from `Simulation.pairs`.
         law: with a `potential`.
 
+    Returns:
+        The energy in m d^2 / time^2.
+
     Raises:
-        TypeError: no `md.State`, pairs that make no array, or a law without a `potential`.
-        ValueError: pairs of another shape or dtype, or an id that is of no particle.
+        TypeError: no `md.State`, pairs that cannot be converted to an array, or a law without a `potential`.
+        ValueError: pairs of another shape or dtype, or an id of no particle.
     """
     _checked(state)
     pairs = checks.array("pairs", pairs, "iu", "integers, ids of particles", ("p", 2))
     if isinstance(law, type) or not hasattr(law, "potential"):
         raise checks.refuse_class("law", law, "a law with a `potential`", "such as md.laws.SpringDashpot")
-    strange = pairs[~np.isin(pairs, state.id)]
-    if len(strange):
-        raise ValueError(f"pairs hold the id {strange[0]}; allowed: ids of the {len(state)} particles")
+    unknown = pairs[~np.isin(pairs, state.id)]
+    if len(unknown):
+        raise ValueError(f"pairs hold the id {unknown[0]}; allowed: ids of the {len(state)} particles")
     if not len(state):
         return float("nan")
     size = pair_sizes(state.radius, state.id, pairs)

@@ -1,5 +1,4 @@
-// Takes down the virial of each particle; see virial.py. The loader puts the law that pushes before this text and calls
-// it `Pair`.
+// Sums the virial of each particle; see virial.py. The wrapped law comes before this text, as `Pair`.
 
 #include "md/laws/pair.cuh"
 

@@ -1,9 +1,9 @@
-"""The law that takes down the virial of each particle instead of pushing: what its contacts press with.
+"""Virial: a law that sums the virial of the contacts of each particle and gives no force.
 
-Of particle i it is the sum of f . dr / 2 over its partners, f the force on i by j and dr = r_i - r_j: half of
-what the pair has, for either meets the other. Divided by dim times an area (a volume in 3D) the sum over the
-particles in it is the part of the pressure that is not of motion. Irving and Kirkwood, J. Chem. Phys. 18
-(1950) 817.
+The virial of particle i is the sum of f . dr / 2 over its partners, with f the force on i by j and
+dr = r_i - r_j: half of the virial of the pair, the other half counts for j. The sum over the particles in an
+area (in 3D a volume), divided by dim times the area, is the contact part of the pressure. Irving and
+Kirkwood, J. Chem. Phys. 18 (1950) 817.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.backend.prelude import dot
 from md.laws.pair import PairLaw, initial, kernel_law, pair_function, require_force_sum
-from md.laws.pair import interact as asked
+from md.laws.pair import interact as pair_interact
 
 
 class VirialParameters(NamedTuple):
-    """What kernels take as this law.
+    """Kernel parameters of the virial law.
 
     Attributes:
-        virial: (n,) float64, raised; in m d^2 / time^2.
-        pair: the law that pushes, as kernels take it.
+        virial: (n,) float64, added to; in m d^2 / time^2.
+        pair: kernel parameters of the wrapped law.
     """
 
     virial: Array
@@ -31,20 +31,20 @@ class VirialParameters(NamedTuple):
 
 
 class Virial:
-    """A law that asks another.
+    """A law that sums the virial of the forces of another law.
 
     Args:
-        law: that pushes.
-        n: particles.
-        backend: where they live.
+        law: the wrapped law.
+        n: number of particles.
+        backend: of the particles.
 
     Attributes:
-        cutoff: of the other law.
-        pair: the other law.
-        virial: (n,) float64 array, by the rows that the search's kernel reads.
+        cutoff: of the wrapped law.
+        pair: the wrapped law.
+        virial: (n,) float64 array, in the row order of the search's kernel.
 
     Raises:
-        ValueError: a law that sums other things than forces.
+        ValueError: a law that sums other values than forces.
     """
 
     reciprocal = False
@@ -54,13 +54,13 @@ class Virial:
         self.cutoff, self.pair, self.virial = law.cutoff, law, backend.zeros(n, np.float64)
 
     def kernel_law(self, precision: np.dtype) -> VirialParameters:
-        """The law as kernels take it."""
+        """Return the kernel parameters of the law, in a precision."""
         return VirialParameters(self.virial, kernel_law(self.pair, precision))
 
 
 @pair_function(VirialParameters)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """The accumulator as it is; what the partner presses with is added to `virial`."""
-    alone = asked(law.pair, vel, i, j, r2, dr, vi, initial(law.pair, vi))
-    law.virial[i] += np.float64(dot(alone, dr)) / 2
+    """Add the virial of a partner to `virial`, and return the accumulator unchanged."""
+    force = pair_interact(law.pair, vel, i, j, r2, dr, vi, initial(law.pair, vi))
+    law.virial[i] += np.float64(dot(force, dr)) / 2
     return acc
