@@ -1,4 +1,4 @@
-"""Initial states. A new scene is its own file and one line here."""
+"""Scenes: initial states of simulations. A new scene is its own file and one line here."""
 
 from md.scenes.cooling import cooling_gas
 from md.scenes.granular import (

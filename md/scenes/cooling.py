@@ -1,7 +1,8 @@
-"""The homogeneous cooling state's start: n spheres at a filling fraction, spread evenly, in equilibrium."""
+"""Start of the homogeneous cooling state: n spheres at a filling fraction, in equilibrium."""
 
 import math
 
+from md.backend import Backend
 from md.particles.state import State, sphere_volume
 from md.scenes.granular import SHARED_TEMPERATURE, box_for, checked_filling, granular_gas
 from md.scenes.thermalize import THINNEST, mixing_path
@@ -15,28 +16,29 @@ def cooling_gas(
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,
-    backend: str = "auto",
+    backend: str | Backend = "auto",
 ) -> State:
-    """A gas at rest as a whole, thermal and without a lattice, in a cubic (square) periodic box.
+    """Make a homogeneous thermal gas of zero momentum in a cubic (square) periodic box.
 
-    Left alone under a dissipative law it cools homogeneously at first: Haff, J. Fluid Mech. 134 (1983) 401.
+    Under a dissipative law, without energy input, it cools homogeneously at first: Haff, J. Fluid Mech. 134
+    (1983) 401.
 
     Args:
-        n: particles, exactly.
+        n: exact number of particles.
         filling_fraction: positive and at most 0.6.
-        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; met exactly, with zero total momentum.
+        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; exact, with zero total momentum.
         dim: 2 or 3.
-        seed: of everything that is drawn.
+        seed: of all random numbers.
         memory_order: "lattice" or "shuffled", as in `granular_gas`.
-        mixing: mean path of the elastic run in lattice spacings, as there; 0 keeps the lattice.
-        backend: where the elastic run is done.
+        mixing: mean path of the elastic run in lattice spacings, as in `granular_gas`; 0 keeps the lattice.
+        backend: of the elastic run.
 
     Returns:
         The state in float64.
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: too few particles to randomise in so small a box, or another value outside its range.
+        ValueError: too few particles to randomise in a box of that size, or another value outside its range.
     """
     box = box_for(n, filling_fraction, dim)
     filling_fraction = checked_filling(filling_fraction, box.dim)

@@ -1,10 +1,12 @@
-"""Granular gases: a randomised start at filling fractions up to 0.6 (0.8 in 2D); the peers' case."""
+"""Granular gases: a randomised gas at filling fractions up to 0.6 (0.8 in 2D), and the benchmark gas."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from md.backend import checked
+from md.backend import Backend
+from md.backend import checked as checked_backend
 from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
 from md.particles.box import Box
@@ -16,20 +18,20 @@ from md.scenes.thermalize import THINNEST, least_spacing, mixing_path, randomise
 MEMORY_ORDERS = ("lattice", "shuffled")
 MAX_FILLING = {2: 0.8, 3: 0.6}  # by dim
 
-# The benchmark gas: contacts of 50 steps, the fastest particle moving about 0.0095 d a step.
+# The benchmark gas: contacts of 50 steps; the fastest particle moves by about 0.0095 d a step.
 SHARED_LAW = SpringDashpot(stiffness=1e4, damping=5.0)
 SHARED_DT = 4.4e-4
 SHARED_TEMPERATURE = 16.0
 
 
-def box_for(n: int, filling_fraction: float, dim: int = 3, periodic=True) -> Box:
-    """The cubic (square) box in which n spheres have a filling fraction.
+def box_for(n: int, filling_fraction: float, dim: int = 3, periodic: bool | Sequence[bool] = True) -> Box:
+    """Make the cubic (square) box in which n spheres of diameter 1 have a filling fraction.
 
     Args:
-        n: particles, at least 1.
+        n: number of particles, at least 1.
         filling_fraction: volume of the spheres over that of the box, positive.
         dim: 2 or 3.
-        periodic: one flag, or one an axis.
+        periodic: one flag for all axes, or one an axis.
 
     Raises:
         TypeError: an argument of another class.
@@ -37,26 +39,33 @@ def box_for(n: int, filling_fraction: float, dim: int = 3, periodic=True) -> Box
     """
     n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
     filling_fraction = number("filling_fraction", filling_fraction, above=0)
-    return Box(((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim, periodic)
+    lengths = ((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim
+    return Box(lengths, periodic)  # type: ignore[arg-type]  # Box makes a tuple of it
 
 
 def checked_filling(filling_fraction: float, dim: int) -> float:
-    """A filling fraction that a gas may have, as a Python float.
+    """Check the filling fraction of a gas.
+
+    Returns:
+        The filling fraction as a Python float.
 
     Raises:
-        TypeError: no number.
-        ValueError: one of 0 or less, or above `MAX_FILLING`.
+        TypeError: not a number.
+        ValueError: a value of 0 or less, or above `MAX_FILLING`.
     """
     most = MAX_FILLING[dim]
     return number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {dim}D")
 
 
 def checked_seed(seed: int) -> int:
-    """A seed of what is drawn, as a Python integer.
+    """Check a seed of random numbers.
+
+    Returns:
+        The seed as a Python integer.
 
     Raises:
-        TypeError: no integer.
-        ValueError: a negative one.
+        TypeError: not an integer.
+        ValueError: a negative integer.
     """
     return integer("seed", seed, 0, remedy="any other gives another state of the same kind")
 
@@ -68,29 +77,29 @@ def granular_gas(
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,
-    backend: str = "auto",
+    backend: str | Backend = "auto",
 ) -> State:
-    """A gas without overlaps: a lattice, randomised by an elastic run, relaxed, with Maxwell velocities.
+    """Make a gas without overlaps: a lattice, randomised by an elastic run, relaxed, with Maxwell velocities.
 
-    Positions are random up to a filling fraction of 0.61 (in 2D 0.8); from about 0.55 (0.7) on those of a
-    glass, where an equilibrium would hold a crystal. With walls that is the filling of the box without the
-    half diameter that centres keep from each wall. Beyond, as in a flat box between walls, the lattice stays,
-    shaken and with sites empty; in the flattest even a lattice has no room for the spheres.
+    Positions are random up to a filling fraction of 0.61 (in 2D 0.8). From about 0.55 (0.7) on they are those
+    of a glass, where an equilibrium would contain a crystal. With walls these are filling fractions of the
+    box without the half diameter between the centres and each wall. Above, as in a flat box between walls,
+    the lattice persists, disturbed and with empty sites; in the flattest boxes even a lattice does not fit.
 
     Args:
         filling_fraction: of the box, positive and at most 0.6 (in 2D 0.8); n is the nearest whole number of
             spheres.
-        box: the box; axes that are not periodic are taken to end in walls.
-        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; met exactly, with zero total momentum.
-        seed: of the velocities, of which sites stay empty, and of the shuffle.
+        box: the box; axes that are not periodic end in walls.
+        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; exact, with zero total momentum.
+        seed: of the velocities, of the choice of empty sites, and of the shuffle.
         memory_order: "lattice" (site by site, axis 0 fastest) or "shuffled".
-        mixing: mean path of the elastic run in units of the lattice spacing, four times that where it is
-            dense (`md.scenes.thermalize`); 0 keeps the lattice.
-        backend: where the elastic run is done. A seed names one state on each backend, not the same on both:
-            the gas is chaotic, and they sum forces in different orders.
+        mixing: mean path of the elastic run in units of the lattice spacing, four times as long in a dense
+            gas (`md.scenes.thermalize`); 0 keeps the lattice.
+        backend: of the elastic run. A seed gives one state on each backend, but different states on the two:
+            the gas is chaotic, and backends sum forces in different orders.
 
     Returns:
-        The state in float64; ids number the lattice sites whatever the memory order.
+        The state in float64; ids number the lattice sites in any memory order.
 
     Raises:
         TypeError: an argument of another class.
@@ -103,7 +112,7 @@ def granular_gas(
         checked_seed(seed),
     )
     word("memory_order", memory_order, MEMORY_ORDERS)
-    mixing, backend = mixing_path(mixing), checked(backend)
+    mixing, backend = mixing_path(mixing), checked_backend(backend)
     expected = filling_fraction * box.volume / sphere_volume(box.dim)
     if expected > MAX_PARTICLES:
         raise ValueError(
@@ -137,13 +146,13 @@ def granular_gas(
 
 
 def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:
-    """A periodic box for the centres alone, and where its corner stands in the box.
+    """Make a periodic box for the centres, and the position of its corner in the box.
 
-    Between walls it is a diameter shorter, for centres keep half a diameter from each. There is no wall in
-    it, and none is needed: a centre that leaves at one side comes in at the other, so all stay between the
-    walls. Nor can spheres overlap in the box that do not in the room, where an image may stand nearer to a
-    particle than the particle itself, but never farther. What is lost is room: spheres at one wall keep clear
-    of those at the other.
+    Between walls it is a diameter shorter, because centres keep half a diameter from each wall. It needs no
+    walls: a centre that leaves at one side comes back at the other, so that all stay between the walls.
+    Spheres that do not overlap in the periodic box do not overlap in `box`: the image of a partner may be
+    nearer than the partner itself, but never farther. The cost is some volume: spheres at one wall do not
+    overlap the images of those at the other.
     """
     walls = ~np.array(box.periodic)
     lengths = np.array(box.lengths) - walls
@@ -156,12 +165,12 @@ def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:
 
 
 def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str = "shuffled") -> State:
-    """The gas on which peers are compared: a jittered simple-cubic lattice in a cubic periodic box.
+    """Make the benchmark gas for comparison with peers: a jittered simple-cubic lattice in a periodic cube.
 
     Its temperature is 16. To be run with `SHARED_LAW` and `SHARED_DT`.
 
     Args:
-        n: particles, at least 1.
+        n: number of particles, at least 1.
         filling_fraction: positive, and low enough for a simple-cubic lattice with room to jitter.
         seed: of jitter, velocities and shuffle.
         memory_order: "shuffled" or "lattice".
@@ -178,8 +187,7 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
     if spacing <= 1:
         raise ValueError(
             f"filling_fraction = {filling_fraction} with n = {n}: a simple-cubic lattice of {side} sites a "
-            "side has a "
-            f"spacing of {spacing:.4f} d; allowed: more than 1; lower it, or take granular_gas"
+            f"side has a spacing of {spacing:.4f} d; allowed: more than 1; lower it, or take granular_gas"
         )
     generator = np.random.default_rng(seed)
     numbers = np.arange(n)
@@ -191,7 +199,7 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
 
 
 def in_memory_order(state: State, memory_order: str, seed: int) -> State:
-    """A state whose memory starts in the order of its ids ("lattice") or in a random one ("shuffled").
+    """Return a state in the memory order of its ids ("lattice") or in a random one ("shuffled").
 
     Args:
         state: the state.

@@ -1,8 +1,8 @@
-"""Lattices that fill a box with a given number of sites as far apart as they can be."""
+"""Lattices that fill a box with a given number of sites at the largest spacing."""
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,12 +10,13 @@ from md.checks import instance, integer, room
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES
 
-# Sites of one cell in fractions of it, and proportions of the cell for which neighbours are equally far. A
-# body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its long
-# axis: another way to fit into a box, above all into a flat one.
+# Sites of one cell in fractions of the cell, and proportions of the cell with all neighbours at one distance.
+# A body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its
+# long axis: another way to fit into a box, above all a flat one.
 _CENTRED = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5)
 _LONG = math.sqrt(2)
-LATTICES = {
+Basis = tuple[tuple[float, ...], ...]
+LATTICES: dict[int, dict[str, tuple[Basis, tuple[float, ...]]]] = {
     2: {
         "square": (((0.0, 0.0),), (1.0, 1.0)),
         "hexagonal": (((0.0, 0.0), (0.5, 0.5)), (1.0, math.sqrt(3))),
@@ -33,51 +34,51 @@ LATTICES = {
 }
 
 
-BYTES = 200  # of a particle while a scene is made, about: 90 to 300 were measured
+BYTES = 200  # of a particle while a scene is made, approximately: 90 to 300 were measured
 
 
 def require_room(n: int) -> None:
-    """Look whether there is memory to make a scene of n particles.
+    """Raise an error if there is not enough memory to make a scene of n particles.
 
     Raises:
-        ValueError: there is not.
+        ValueError: not enough memory.
     """
     remedy = "take fewer: a lower filling fraction, or a smaller box"
     room(f"a scene of {n} particles", BYTES * n, remedy)
 
 
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
-    """At least n sites with the widest spacing over the known lattices and cell counts.
+    """Make at least n sites with the largest spacing over the known lattices and cell counts.
 
     Args:
-        box: the box; walls (axes that are not periodic) are kept half a diameter away.
-        n: sites wanted, at least 1.
+        box: the box; sites keep half a diameter from walls (axes that are not periodic).
+        n: least number of sites, at least 1.
 
     Returns:
-        (m, dim) float64 sites with m >= n, axis 0 running fastest, and the least distance between two, in d.
+        (m, dim) float64 sites with m >= n, axis 0 fastest, and the least distance between two, in d.
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: no sites, or more than a state may have particles or there is memory for.
+        ValueError: n below 1, more than the largest number of particles of a state, or too little memory.
     """
     instance("box", box, Box, "an md.Box")
-    n, best = integer("n", n, 1, MAX_PARTICLES, unit="sites"), None
+    n = integer("n", n, 1, MAX_PARTICLES, unit="sites")
     require_room(n)
-    for basis, proportions in LATTICES[box.dim].values():
-        basis = np.array(basis)
-        for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions):
-            spacing = _spacing(box, basis, counts)
-            if best is None or spacing > best[0]:
-                best = (spacing, basis, counts)
-    spacing, basis, counts = best
+    lattices = (
+        (np.array(basis), counts)
+        for basis, proportions in LATTICES[box.dim].values()
+        for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions)
+    )
+    candidates = ((_spacing(box, basis, counts), basis, counts) for basis, counts in lattices)
+    spacing, basis, counts = max(candidates, key=lambda candidate: candidate[0])  # the first of equal ones
     return _sites(box, basis, counts), spacing
 
 
-def _cell_counts(box: Box, cells: int, proportions) -> Iterator[tuple[int, ...]]:
-    """Counts along the axes with a product of at least `cells`, near the lattice's own proportions.
+def _cell_counts(box: Box, cells: int, proportions: Sequence[float]) -> Iterator[tuple[int, ...]]:
+    """Generate counts along the axes with a product of at least `cells`, near the lattice's proportions.
 
-    The shortest axis, where whole cells fit worst, is divided first; the others make up for it, and the last
-    has as few cells as will do.
+    The shortest axis, where whole cells fit worst, is divided first. The other axes compensate, and the last
+    has the least number of cells that is enough.
     """
     sides = np.array(box.lengths) / proportions
     axes = np.argsort(sides, kind="stable")
@@ -96,10 +97,10 @@ def _cell_counts(box: Box, cells: int, proportions) -> Iterator[tuple[int, ...]]
     return divide(0, 1)
 
 
-def _cell_sides(box: Box, basis: np.ndarray, counts) -> np.ndarray:
-    """Sides of a cell.
+def _cell_sides(box: Box, basis: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    """Compute the sides of a cell in d.
 
-    Between walls the outermost sites stand half a diameter inside; no image follows them.
+    Between walls the outermost sites are half a diameter from the walls, without an image beyond.
     """
     sides = []
     for axis, count in enumerate(counts):
@@ -110,8 +111,8 @@ def _cell_sides(box: Box, basis: np.ndarray, counts) -> np.ndarray:
     return np.array(sides)
 
 
-def _spacing(box: Box, basis: np.ndarray, counts) -> float:
-    """Least distance between two sites, images included; of cells of a negative side, minus infinity."""
+def _spacing(box: Box, basis: np.ndarray, counts: Sequence[int]) -> float:
+    """Compute the least distance between two sites, images included; minus infinity for a negative side."""
     sides = _cell_sides(box, basis, counts)
     if (sides < 0).any():
         return -math.inf
@@ -125,8 +126,9 @@ def _spacing(box: Box, basis: np.ndarray, counts) -> float:
     return float(distances[distances > 0].min(initial=math.inf))
 
 
-def _sites(box: Box, basis: np.ndarray, counts) -> np.ndarray:
-    # Twice the fractional place is an integer (bases hold halves), so sites sort by whole numbers.
+def _sites(box: Box, basis: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
+    """Make the sites of a lattice, sorted with axis 0 fastest: (m, dim) float64 in d."""
+    # Bases consist of halves, so that twice a fractional coordinate is an integer and sites sort exactly.
     fine = 2 * np.array(counts)
     cells = np.column_stack(np.unravel_index(np.arange(math.prod(counts)), counts, order="F"))
     halves = (2 * cells[:, None, :] + (2 * basis).astype(np.int64)).reshape(-1, box.dim)

@@ -1,4 +1,4 @@
-"""Velocities of a gas in equilibrium."""
+"""Maxwell-distributed velocities of a gas in equilibrium."""
 
 import math
 
@@ -12,10 +12,10 @@ HOTTEST = 1e150  # d^2 / time^2: squares of speeds, and their sums, are finite
 
 
 def maxwell_velocities(n: int, dim: int, temperature: float, generator: np.random.Generator) -> np.ndarray:
-    """Maxwell-distributed velocities with zero sum and exactly this temperature.
+    """Draw Maxwell-distributed velocities with zero sum and an exact temperature.
 
     Args:
-        n: particles, at least 1; a single one is at rest.
+        n: number of particles, at least 1; a single one is at rest.
         dim: 2 or 3.
         temperature: m <v^2> / dim in d^2 / time^2, 0 or more.
         generator: source of randomness.

@@ -1,7 +1,8 @@
-"""The thesis's shaken box: wide and flat, with walls below and above."""
+"""Shaken box of [thesis]: wide and flat, with walls at the bottom and the top."""
 
 from collections.abc import Sequence
 
+from md.backend import Backend
 from md.checks import sequence
 from md.particles.box import Box
 from md.particles.state import State
@@ -17,25 +18,25 @@ def shaken_box(
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,
-    backend: str = "auto",
+    backend: str | Backend = "auto",
 ) -> State:
-    """A thermal gas between two walls across the last axis, periodic sideways.
+    """Make a thermal gas between two walls perpendicular to the last axis, periodic along the other axes.
 
-    The state alone: what the walls do, and their shaking, is a force.
+    The state only: walls and shaking are forces, arguments of `md.Simulation`.
 
     Args:
         filling_fraction: of the whole box, positive and at most 0.6 (in 2D 0.8); n is the nearest whole
             number of spheres.
         lengths: two or three sides in d, the last one from wall to wall.
-        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; met exactly, with zero total momentum.
-        seed: of everything that is drawn.
+        temperature: m <v^2> / dim in d^2 / time^2, 0 or more; exact, with zero total momentum.
+        seed: of all random numbers.
         memory_order: "lattice" or "shuffled", as in `granular_gas`.
-        mixing: mean path of the elastic run in lattice spacings, as there; 0 keeps the lattice.
-        backend: where the elastic run is done.
+        mixing: mean path of the elastic run in lattice spacings, as in `granular_gas`; 0 keeps the lattice.
+        backend: of the elastic run.
 
     Returns:
-        The state in float64, no two centres closer than a diameter and none closer than half of one to a
-        wall. See `granular_gas` for what is random at which filling fraction.
+        The state in float64, with no two centres closer than a diameter and none closer than half a diameter
+        to a wall. See `granular_gas` for the filling fractions at which positions are random.
 
     Raises:
         TypeError: an argument of another class.

@@ -1,22 +1,24 @@
-"""Making positions random: an elastic run in a periodic box, then pushing apart what overlaps.
+"""Randomisation of positions: an elastic run in a periodic box, then relaxation of overlaps.
 
-Three regimes, by the filling fraction. In a light gas a run of a lattice spacing forgets the lattice. In a
-dense one it would not, and from about 0.55 in 3D a crystal would outlast any run; there the run is hot and
-longer: spheres of that temperature sink so far into each other that they fill as little as a fluid does, and
-the lattice melts. What relaxing then leaves is random too, as long as it is well below the density at which
-random packings jam, 0.64 in 3D (O'Hern et al., Phys. Rev. E 68 (2003) 011306). Still above, only a crystal
-fits: the run shakes it, and does not melt it.
+There are three regimes of the filling fraction. In a light gas a run over a lattice spacing removes the
+lattice. In a dense gas it does not, and from about 0.55 in 3D a crystal persists in any run. There the run is
+hot and longer: spheres of that temperature overlap so far that their effective filling fraction is that of a
+fluid, and the lattice melts. After relaxation the positions are random too, as long as the filling fraction
+is well below that at which random packings jam, 0.64 in 3D (O'Hern et al., Phys. Rev. E 68 (2003) 011306).
+Above, only a crystal fits: the run disturbs it, but does not melt it.
 
-Measured in 3D (two to four thousand spheres, runs of a lattice spacing): no peak of the structure factor
-stands out, at 25 or less where the lattice's was n. The steps of relaxing: 40 at a filling fraction of 0.4,
-100 at 0.5, 180 at 0.55, 400 at 0.58 and 1100 at 0.6; at 0.62 they are 7000 and more.
+Measured in 3D (two to four thousand spheres, runs over a lattice spacing): the structure factor has no
+significant peak; its largest value is 25 or less, where that of the lattice was n. The steps of relaxation:
+40 at a filling fraction of 0.4, 100 at 0.5, 180 at 0.55, 400 at 0.58 and 1100 at 0.6; at 0.62 they are 7000
+and more.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from md.backend import get
+from md.backend import Backend, get
 from md.checks import number
 from md.laws import SpringDashpot
 from md.particles.box import Box
@@ -27,8 +29,8 @@ from md.scenes.maxwell import maxwell_velocities
 from md.search import Linked
 from md.simulation import Simulation
 
-# Filling fractions by dim: up to which a run of a lattice spacing is enough, and up to which random packings
-# relax soon.
+# Largest filling fractions by dim: for which a run over a lattice spacing is enough, and for which random
+# packings relax quickly.
 LIGHT = {2: 0.6, 3: 0.35}
 RANDOM = {2: 0.8, 3: 0.61}
 
@@ -36,20 +38,23 @@ RANDOM = {2: 0.8, 3: 0.61}
 _LAW = SpringDashpot(stiffness=1e4, damping=0.0)
 _DT = _LAW.contact_time / 12
 _TEMPERATURE = 16.0
-_HOT, _LONGER = 64.0, 4  # a temperature at which spheres overlap by 0.1 d; times as long a path
+_HOT, _LONGER = 64.0, 4  # temperature at which spheres overlap by 0.1 d, and factor of the path
 
 _MARGIN = 2e-3  # overlaps are relaxed for spheres this much larger, so that none is left at diameter 1
 _BATCH, _BATCHES = 20, 250
-MOST_MIXING = 1000.0  # lattice spacings: no gas that relaxes knows more of its lattice after one
+MOST_MIXING = 1000.0  # lattice spacings; one is enough to remove the lattice
 THINNEST = 2 * (1 + _MARGIN)  # side of a box for the relaxing law
 
 
 def mixing_path(mixing: float) -> float:
-    """The mean path of the elastic run, in lattice spacings.
+    """Check the mean path of the elastic run, in lattice spacings.
+
+    Returns:
+        The mean path as a Python float.
 
     Raises:
-        TypeError: no number.
-        ValueError: a negative one, or one that takes too long.
+        TypeError: not a number.
+        ValueError: a negative number, or one above `MOST_MIXING`.
     """
     return number(
         "mixing",
@@ -57,32 +62,32 @@ def mixing_path(mixing: float) -> float:
         0,
         MOST_MIXING,
         unit="lattice spacings",
-        remedy="1 is enough to forget the lattice, 0 keeps it; for more let a simulation of the state run on",
+        remedy="1 is enough to remove the lattice, 0 keeps it; for more run a simulation of the state",
     )
 
 
 def least_spacing(filling_fraction: float, dim: int) -> float:
-    """Spacing in d of a lattice for `randomised` to start from: a crystal that stays needs some play."""
+    """Return the least lattice spacing in d for `randomised`; a crystal that does not melt needs a margin."""
     return 1.0 if filling_fraction <= RANDOM[dim] else 1 + _MARGIN
 
 
 def randomised(
-    pos: np.ndarray, box: Box, path: float, generator: np.random.Generator, backend: str
+    pos: np.ndarray, box: Box, path: float, generator: np.random.Generator, backend: str | Backend
 ) -> np.ndarray:
-    """Positions after an elastic run, with no two closer than a diameter.
+    """Randomise positions by an elastic run, so that no two are closer than a diameter.
 
     Args:
         pos: (n, dim) in d, n at least 2, on a lattice of at least `least_spacing`.
         box: periodic along every axis, at least `THINNEST` on a side.
-        path: mean path of the run in d; `_LONGER` times that where it has to melt a lattice.
+        path: mean path of the run in d; `_LONGER` times as long to melt a lattice.
         generator: of the velocities.
-        backend: name of the backend that does it.
+        backend: of the run.
 
     Returns:
-        (n, dim) float64, in the order given.
+        (n, dim) float64, in the order of `pos`.
 
     Raises:
-        ValueError: a packing that still overlaps when the steps for relaxing are spent.
+        ValueError: a packing that still overlaps after the last relaxation step.
     """
     n, dim = pos.shape
     filling = n * sphere_volume(dim) / box.volume
@@ -94,8 +99,8 @@ def randomised(
     return _relaxed(sim.state.by_id(), backend)
 
 
-def _relaxed(state: State, backend: str) -> np.ndarray:
-    """Positions by id after pushing overlapping spheres apart until none is left: (n, dim) float64."""
+def _relaxed(state: State, backend: str | Backend) -> np.ndarray:
+    """Relax overlapping spheres until no overlap is left; return positions by id, (n, dim) float64."""
     law = SpringDashpot(stiffness=0.45, damping=0.0, diameter=1 + _MARGIN)
     still = State(state.pos, np.zeros_like(state.vel), state.box)
     sim = _simulation(still, law, 1.0, "steepest_descent", backend)
@@ -105,14 +110,22 @@ def _relaxed(state: State, backend: str) -> np.ndarray:
         sim.run(_BATCH, phases=False)
     raise ValueError(
         f"{len(state)} spheres still overlap after {_BATCH * _BATCHES} relaxation steps: they fill "
-        f"{state.filling_fraction:.3f} of {state.box}, which is the box less a diameter between walls; "
+        f"{state.filling_fraction:.3f} of {state.box}, the box without a diameter between walls; "
         f"lower the filling fraction, or take mixing = 0"
     )
 
 
-def _simulation(state: State, law: SpringDashpot, dt: float, integrator: str, backend: str) -> Simulation:
-    """A simulation that repeats bit for bit on its backend, so that a seed names one state."""
-    options = {"dt": dt, "integrator": integrator, "backend": get(backend), "precision": "float32"}
-    if options["backend"].name in Linked.capabilities.bitwise_on:
+def _simulation(
+    state: State, law: SpringDashpot, dt: float, integrator: str, backend: str | Backend
+) -> Simulation:
+    """Make a simulation that is reproducible bit for bit on its backend, so that a seed gives one state."""
+    place = get(backend)
+    options: dict[str, Any] = {
+        "dt": dt,
+        "integrator": integrator,
+        "backend": place,
+        "precision": "float32",
+    }
+    if place.name in Linked.capabilities.bitwise_on:
         return Simulation(state, law, search="linked", reorder=Reorder("row", Every(20)), **options)
     return Simulation(state, law, search="coherent", **options)

@@ -1,12 +1,13 @@
-"""Discs in a stream round a wing, and the source's own case of it."""
+"""Stream of discs around a wing in a tunnel, and the lift case of [lift]."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from md.backend import Backend
 from md.boundaries import Walls
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.walls import RADIUS
@@ -19,11 +20,11 @@ from md.scenes.granular import checked_seed, granular_gas
 from md.scenes.lattice import require_room
 
 SOURCE_RADIUS, SOURCE_PARTICLES = 0.002, 2**21
-SOURCE_BLOCK = (-4.0, -1.25, -1.0, 1.0)  # where the discs are: left, right, down, up
+SOURCE_BLOCK = (-4.0, -1.25, -1.0, 1.0)  # sides of the block of discs: left, right, lower, upper
 SOURCE_CHORD, SOURCE_ANGLE, SOURCE_SPEED, SOURCE_PULL = 0.5, 10.0, 1.0, 0.5
 SOURCE_STIFFNESS, SOURCE_DAMPING, SOURCE_WING_STIFFNESS = 1e4, 50.0, 5e4
 SOURCE_LONGEST_STEP = 1e-3
-ROOM = 4.0  # lengths of the source from the block's left side to that of the box, and behind the wing
+ROOM = 4.0  # in lengths of the source: from the block's left side to that of the box, and behind the wing
 
 
 def wing_tunnel(
@@ -33,9 +34,9 @@ def wing_tunnel(
     velocity: tuple[float, float],
     temperature: float,
     seed: int = 0,
-    backend: str = "auto",
+    backend: str | Backend = "auto",
 ) -> State:
-    """A stream of discs without overlaps that fills a tunnel, but for the wing in it.
+    """Make a stream of discs without overlaps that fills a tunnel around a wing.
 
     Args:
         filling_fraction: of the box without a wing, up to 0.8.
@@ -44,49 +45,55 @@ def wing_tunnel(
         velocity: (2,) of the stream, in d per time unit.
         temperature: of the stream, m <(v - velocity)^2> / 2.
         seed: of `md.scenes.granular_gas`.
-        backend: where that is made.
+        backend: of the elastic run of `md.scenes.granular_gas`.
+
+    Returns:
+        The state in float64.
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: a box in 3D, or what `granular_gas` refuses.
+        ValueError: a box in 3D, or a value for which `granular_gas` raises one.
     """
     instance("box", box, Box, "an md.Box")
     instance("wing", wing, Wing, "an md.Wing")
-    velocity = numbers("velocity", velocity, 2, unit="d per time unit")
+    stream = np.asarray(numbers("velocity", velocity, 2, unit="d per time unit"), np.float64)
     if box.dim != 2:
         raise ValueError(f"a wing in a box of {box.dim} axes; allowed: 2")
     gas = granular_gas(filling_fraction, box, temperature, seed, backend=backend)
     clear = np.flatnonzero(wing.distance(gas.pos) > RADIUS)
-    return State(gas.pos[clear], gas.vel[clear] + np.asarray(velocity, np.float64), box)
+    return State(gas.pos[clear], gas.vel[clear] + stream, box)
 
 
 class LiftCase(NamedTuple):
-    """A case with all that goes into a simulation of it.
+    """Arguments of a simulation of lift.
 
     Attributes:
         state: the start, in which discs overlap.
         law: between discs.
-        wing: in their way.
-        options: for `md.Simulation`, by name.
+        wing: the wing.
+        options: other arguments of `md.Simulation`, by name.
     """
 
     state: State
     law: SpringDashpot
     wing: Wing
-    options: dict
+    options: dict[str, Any]
 
 
 def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, seed: int = 0) -> LiftCase:
-    """The case of the article on Newtonian lift: a block of discs that flies at a wing, by open sides.
+    """Make the case of [lift]: a block of discs that moves towards a wing, in a box with open sides.
 
-    Its lengths are in units of the disc's diameter here, which for other numbers of discs is such that as
-    many overlap; times and accelerations are the source's. The source tells nothing of its walls: they are as
-    stiff as its wing, and what is pressed through them comes back.
+    Lengths are in units of the disc's diameter. For other numbers of discs the diameter is such that as many
+    overlap; times and accelerations are those of [lift]. [lift] does not describe its walls: here they are as
+    stiff as the wing, and discs pressed through them come back.
 
     Args:
-        n: discs.
-        airfoil: the wing's section; None for NACA 2412.
-        seed: of the places of the discs, anywhere in the block.
+        n: number of discs.
+        airfoil: the section of the wing; None for NACA 2412.
+        seed: of the positions of the discs, uniform in the block.
+
+    Returns:
+        The arguments of the simulation.
 
     Raises:
         TypeError: an argument of another class.
@@ -96,9 +103,9 @@ def newtonian_lift(n: int = SOURCE_PARTICLES, airfoil: Airfoil | None = None, se
     require_room(n)
     if airfoil is not None:
         instance("airfoil", airfoil, Airfoil, "an md.Airfoil, or None", "md.naca('2412') makes one")
-    unit = 1 / (2 * SOURCE_RADIUS * math.sqrt(SOURCE_PARTICLES / n))  # d in a length of the source
+    unit = 1 / (2 * SOURCE_RADIUS * math.sqrt(SOURCE_PARTICLES / n))  # unit length of the source in d
     left, right, down, up = SOURCE_BLOCK
-    box = Box(((2 * ROOM - left) * unit, (up - down) * unit), periodic=False, open=True)
+    box = Box(((2 * ROOM - left) * unit, (up - down) * unit), periodic=(False,), open=(True,))
     pos = np.random.default_rng(seed).random((n, 2)) * [(right - left) * unit, (up - down) * unit]
     pos += [ROOM * unit, 0.0]
     velocity = np.tile([SOURCE_SPEED * unit, 0.0], (n, 1))
