@@ -1,4 +1,4 @@
-"""Checks of arguments of `md`: those of `sfc.checks`, and what only particles need."""
+"""Checks of arguments of `md`: those of `sfc.checks`, and those that only particles need."""
 
 import math
 from collections.abc import Iterable
@@ -61,14 +61,17 @@ __all__ = [
 
 
 def order_of_cells(name: str, value: object) -> str | Curve:
-    """The order of cells, a name as a plain str; whether there is one of that name depends on the box.
+    """Check an order of cells: a curve, or a name, which depends on the box and is not checked here.
 
     Args:
         name: of the argument.
         value: a name of `sfc.orderings(dim)`, or a `sfc.Curve`.
 
+    Returns:
+        The curve, or the name as a plain str.
+
     Raises:
-        TypeError: neither.
+        TypeError: neither a str nor a curve.
     """
     found = instance(name, value, (str, Curve), "a name of sfc.orderings(dim), or a sfc.Curve")
     return str(found) if isinstance(found, str) else found
@@ -77,14 +80,17 @@ def order_of_cells(name: str, value: object) -> str | Curve:
 def number_or_word(
     name: str, value: object, words: Iterable[str], low: float = -math.inf, **bounds: Any
 ) -> float | str:
-    """The value as a Python float, or one of the words that stand for a number to be found.
+    """Check a number, or one of the words that stand for an automatic number.
 
     Args:
         name: of the argument.
         value: a number, or a str.
-        words: allowed, such as "auto".
+        words: allowed words, such as "auto".
         low: lowest number allowed.
         bounds: `high`, `above`, `below`, `finite`, `unit`, `remedy` of `number`.
+
+    Returns:
+        The number as a Python float, or the word.
 
     Raises:
         TypeError: neither a number nor a str.

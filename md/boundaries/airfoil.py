@@ -1,14 +1,15 @@
 """Airfoils: closed outlines in chord units, in closed form or from coordinate files, placed in a stream.
 
-A chord runs from the leading edge at x = 0 to the trailing edge at x = 1; the stream goes along +x and y
-points up. Outlines run counter-clockwise: from the trailing edge over the upper surface to the leading edge,
-and back along the lower one.
+The chord is from the leading edge at x = 0 to the trailing edge at x = 1; the stream is along +x and y points
+up. Outlines are counter-clockwise: from the trailing edge along the upper surface to the leading edge, and
+back along the lower one.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,31 +18,31 @@ import numpy as np
 from md.checks import array, flag, integer, number, numbers, refuse_value, text
 from md.checks import path as as_path
 
-SAME = 1e-9  # points nearer than this are one, in chords
-STRAIGHT = 1e-12  # angle in which neighbouring segments lie on each other
-MIRRORED = 1e-6  # that a symmetric outline may be off its mirror image, in chords
-NORMAL = 0.01  # that the chord of a file may be off before it is normalised, in chords
-QUARTER_CHORD = np.array([0.25, 0.0])  # about which an airfoil is turned
+SAME = 1e-9  # distance in chords below which points are equal
+STRAIGHT = 1e-12  # angle below which neighbouring segments are parallel
+MIRRORED = 1e-6  # largest distance in chords of a symmetric outline from its mirror image
+NORMAL = 0.01  # largest error in chords of the chord of a file that is not normalised
+QUARTER_CHORD = np.array([0.25, 0.0])  # centre of the rotation of an airfoil
 THICKNESS = (0.2969, -0.1260, -0.3516, 0.2843)  # of sqrt(x), x, x^2, x^3, for a section 0.2 thick
-SHORTEST = 1e-9  # chord in d, of which the squares of segments are numbers of float32
-LONGEST = 1e100  # chord, and where a wing and what is near it may be, in d: squares are numbers
+SHORTEST = 1e-9  # chord in d, so that the squares of segments are normal numbers of float32
+LONGEST = 1e100  # chord, and positions of a wing and of points near it, in d, so that squares are finite
 MOST_CHARACTERS = 10_000_000  # of a file of coordinates
 MOST_POINTS = 10_000  # of a surface: each segment is compared with all others
-OPEN, CLOSED = -0.1015, -0.1036  # of x^4: as in the report, and with surfaces that meet at x = 1
+OPEN, CLOSED = -0.1015, -0.1036  # of x^4: as in the report, and for surfaces that are joined at x = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Airfoil:
-    """A section of a wing: a closed outline that does not cross itself.
+    """Section of a wing: a closed outline that does not cross itself.
 
     Args:
         name: of the section.
         outline: (m, 2) points in chords, 3 to 20000, the first not repeated at the end; x in about [0, 1].
-            Kept as a read-only copy in float64, counter-clockwise: with the first point first, the rest is
-            reversed if need be.
+            Stored as a read-only copy in float64, counter-clockwise: the first point stays first, the other
+            points are reversed if necessary.
 
     Raises:
-        TypeError: a name that is no str, or an outline that is no array.
+        TypeError: a name that is not a str, or an outline that is not an array.
         ValueError: another shape or dtype, a number that is not finite, consecutive points that are the same
             within 1e-9, or segments that cross, touch or lie on each other.
     """
@@ -49,7 +50,7 @@ class Airfoil:
     name: str
     outline: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "name", text("name of an airfoil", self.name))
         of, kinds = f"outline of {self.name!r}", ("fiu", "real numbers, in chords", ("m", 2))
         outline = np.array(array(of, self.outline, *kinds, finite=True, outside="in chords"), np.float64)
@@ -69,8 +70,8 @@ class Airfoil:
         if (pair := _crossing(outline)) is not None:
             raise ValueError(
                 f"segments {pair[0]} and {pair[1]} of the outline of {self.name!r} cross or touch; allowed: "
-                "an outline that does not meet itself; put the points in order along it (segment k runs from "
-                "outline[k] to outline[k + 1])"
+                "an outline that does not cross or touch itself; put the points in order along it (segment k "
+                "is from outline[k] to outline[k + 1])"
             )
         if _signed_area(outline) < 0:
             outline = np.roll(outline[::-1], 1, axis=0)
@@ -86,45 +87,45 @@ class Airfoil:
     def thickness(self) -> float:
         """Largest height of the upper surface over the lower one at the same x, in chords.
 
-        Both are straight between points, so that the largest height is met at the x of one of them.
+        Both are straight between points, so that the largest height is at the x of a point.
         """
         x = self.outline[:, 0]
         upper, lower = np.full(len(x), -np.inf), np.full(len(x), np.inf)
         for segment in zip(self.outline, np.roll(self.outline, -1, axis=0), strict=True):
             (left, y_left), (right, y_right) = sorted(segment, key=tuple)
-            if left < right:  # neighbours reach both ends of a vertical one
-                there = (left <= x) & (x <= right)
-                y = np.interp(x[there], (left, right), (y_left, y_right))
-                upper[there], lower[there] = np.maximum(upper[there], y), np.minimum(lower[there], y)
+            if left < right:  # the ends of a vertical segment belong to its neighbours
+                within = (left <= x) & (x <= right)
+                y = np.interp(x[within], (left, right), (y_left, y_right))
+                upper[within], lower[within] = np.maximum(upper[within], y), np.minimum(lower[within], y)
         return float((upper - lower).max())
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the outline mirrored about y = 0 lies on itself within 1e-6 chords.
+        """Whether the outline equals its mirror image about y = 0 within 1e-6 chords.
 
-        Looked at are the points and the middles of the segments: points alone may be joined in another order.
+        Compared are the points and the centres of segments, because segments may join equal points otherwise.
         """
         start, end = self.outline, np.roll(self.outline, -1, axis=0)
         mirrored = np.concatenate([start, (start + end) / 2]) * (1, -1)
-        off = np.full(len(mirrored), np.inf)
+        distance = np.full(len(mirrored), np.inf)
         for a, b in zip(start, end, strict=True):
             share = np.clip((mirrored - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
-            off = np.minimum(off, np.hypot(*(mirrored - a - np.outer(share, b - a)).T))
-        return bool(off.max() <= MIRRORED)
+            distance = np.minimum(distance, np.hypot(*(mirrored - a - np.outer(share, b - a)).T))
+        return bool(distance.max() <= MIRRORED)
 
-    def placed(self, chord: float, angle: float, at) -> np.ndarray:
-        """The outline in a stream along +x, turned about its quarter-chord point (0.25, 0).
+    def placed(self, chord: float, angle: float, at: Sequence[float]) -> np.ndarray:
+        """Scale, rotate about the quarter-chord point (0.25, 0) and shift the outline, for a stream along +x.
 
         Args:
             chord: length from leading to trailing edge, in d, positive.
-            angle: of attack, in degrees; where it is positive the nose is up and the trailing edge down.
-            at: (2,) where the quarter-chord point is, in d.
+            angle: of attack, in degrees; for a positive angle the leading edge is up.
+            at: (2,) position of the quarter-chord point, in d.
 
         Returns:
             (m, 2) float64 in d, counter-clockwise.
 
         Raises:
-            TypeError: a value that is no number.
+            TypeError: a value that is not a number.
             ValueError: a chord that is not positive, or a value that is not finite.
         """
         chord, angle, place = placement(chord, angle, at)
@@ -132,30 +133,34 @@ class Airfoil:
         return chord * ((self.outline - QUARTER_CHORD) @ np.array([[cos, -sin], [sin, cos]])) + place
 
 
-def placement(chord: float, angle: float, at) -> tuple[float, float, tuple[float, float]]:
-    """Chord, angle and place of an airfoil as Python's numbers; as for `Airfoil.placed`, which says more."""
+def placement(chord: float, angle: float, at: Sequence[float]) -> tuple[float, float, tuple[float, float]]:
+    """Check chord, angle and position of an airfoil (`Airfoil.placed`), and return them as Python numbers."""
     chord = number("chord", chord, SHORTEST, LONGEST, unit="d")
     angle = number("angle", angle, unit="degrees")
-    return chord, angle, numbers("at", at, 2, low=-LONGEST, high=LONGEST, unit="d")
+    x, y = numbers("at", at, 2, low=-LONGEST, high=LONGEST, unit="d")
+    return chord, angle, (x, y)
 
 
 def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
-    """A NACA section of four digits, in closed form, with points denser towards both edges.
+    """Make a NACA section of four digits, in closed form, with points denser towards both edges.
 
     Args:
-        digits: "2412" has a camber of 2 % of the chord at 4 tenths of it, and is 12 % thick; "0012" is
+        digits: "2412" has a camber of 2 % of the chord at 4 tenths of the chord, and is 12 % thick; "0012" is
             symmetric.
-        points: of each surface, 3 to 10000, both edges counted; both surfaces share the leading edge.
-        closed: whether surfaces meet at the trailing edge; as in the report they end 2.1 % of the thickness
-            apart.
+        points: of each surface, 3 to 10000, both edges included; both surfaces share the leading edge.
+        closed: whether the surfaces are joined at the trailing edge; in the report their distance there is
+            2.1 % of the thickness.
+
+    Returns:
+        The section.
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: not four digits, no thickness, a camber without its place or a place without camber; too
-            few points; or a section so strange that its outline crosses itself.
+        ValueError: not four digits, no thickness, a camber without its position or a position without camber;
+            too few points; or digits for which the outline crosses itself.
 
-    Jacobs, Ward and Pinkerton, NACA report 460 (1933). Surfaces meet with another last coefficient, which is
-    usual but not in the report. Points stand at (1 - cos t) / 2 for equal steps of t.
+    Jacobs, Ward and Pinkerton, NACA report 460 (1933). Joined surfaces have another last coefficient, which
+    is usual but not in the report. Points are at (1 - cos t) / 2 for equal steps of t.
     """
     if not re.fullmatch("[0-9]{4}", text("digits", digits, "write them as a str, such as '0012'")):
         raise refuse_value("digits", digits, "four digits, such as '0012' or '2412'")
@@ -180,7 +185,7 @@ def naca(digits: str, points: int = 100, closed: bool = True) -> Airfoil:
 
 
 def _camber_line(x: np.ndarray, most: float, place: float) -> tuple[np.ndarray, np.ndarray]:
-    """Height and slope of the camber line: two parabolas that meet at its top, level."""
+    """Compute height and slope of the camber line: two parabolas joined at the highest point."""
     ahead = x < place
     steep = most / np.where(ahead, place, 1 - place) ** 2
     height = steep * (np.where(ahead, 0, 1 - 2 * place) + 2 * place * x - x**2)
@@ -188,26 +193,30 @@ def _camber_line(x: np.ndarray, most: float, place: float) -> tuple[np.ndarray, 
 
 
 def read_airfoil(path: str | Path) -> Airfoil:
-    """An airfoil from a file of coordinates, in Selig's format or Lednicer's.
+    """Read an airfoil from a file of coordinates, in Selig's format or Lednicer's.
 
-    Selig's: a line with the name, then points x y from the trailing edge over the upper surface to the
+    Selig's: a line with the name, then points x y from the trailing edge along the upper surface to the
     leading edge and back along the lower one. Lednicer's: a line with the name, a line with the numbers of
-    points of both surfaces, then those of the upper surface from leading to trailing edge, a blank line, and
-    those of the lower one likewise. It is Lednicer's if both numbers of the first pair are above 1. Other
-    blank lines say nothing, and a file without a name has that of the file without its suffix.
+    points of both surfaces, then the points of the upper surface from leading to trailing edge, a blank line,
+    and the points of the lower surface from leading to trailing edge. A file is Lednicer's if both numbers of
+    the first pair are above 1. Other blank lines are skipped. Without a line with a name, the name is that of
+    the file without its suffix.
 
-    A point that repeats the one before it is dropped. Where leading or trailing edge is more than 1 % of the
-    chord from x = 0 or x = 1, the outline is moved along x and scaled so that both are there; otherwise it is
-    as in the file.
+    A point that repeats the one before it is dropped. If the leading or trailing edge is more than 1 % of the
+    chord from x = 0 or x = 1, the outline is shifted along x and scaled so that both are there; otherwise it
+    is as in the file.
 
     Args:
         path: of the file, in UTF-8.
 
+    Returns:
+        The airfoil.
+
     Raises:
         TypeError: a path of another class.
-        ValueError: a line that is no pair of numbers, numbers of points that are not those found, fewer than
-            3 points, or an outline that is no airfoil's; tells the file, and the line where it is one.
-        OSError: it cannot be read.
+        ValueError: a line that is not a pair of numbers, other numbers of points than stated, fewer than 3
+            points, or an outline for which `Airfoil` raises one; names the file and, if known, the line.
+        OSError: the file cannot be read.
 
     M. Selig, UIUC airfoil coordinates database, https://m-selig.ae.illinois.edu/ads/coord_database.html.
     """
@@ -227,7 +236,7 @@ def read_airfoil(path: str | Path) -> Airfoil:
         if (pair := _pair(line)) is None:
             raise ValueError(
                 f"{path}, line {row}: {line!r:.100}; allowed after the name: two finite numbers x and y; "
-                "mend the line or leave it out"
+                "correct the line or leave it out"
             )
         pairs.append(pair)
     if pairs and min(pairs[0]) > 1:
@@ -251,7 +260,7 @@ def read_airfoil(path: str | Path) -> Airfoil:
 
 
 def _pair(line: str) -> tuple[float, float] | None:
-    """The two finite numbers that a line holds, or None."""
+    """Parse a line of two finite numbers; None for another line."""
     try:
         x, y = map(float, line.split())
     except ValueError:
@@ -260,7 +269,11 @@ def _pair(line: str) -> tuple[float, float] | None:
 
 
 def _lednicer(path: Path, written: list[tuple[int, str]], pairs: list[tuple[float, float]]) -> np.ndarray:
-    """Points around the outline from those of both surfaces, after a pair of their numbers."""
+    """Join the points of both surfaces to an outline; the first pair is their numbers of points.
+
+    Raises:
+        ValueError: other numbers of points than stated.
+    """
     (row, line), (upper, lower) = written[0], pairs[0]
     points = np.array(pairs[1:]).reshape(-1, 2)
     gaps = np.flatnonzero(np.diff([row for row, _ in written[1:]]) > 1) + 1
@@ -276,17 +289,18 @@ def _lednicer(path: Path, written: list[tuple[int, str]], pairs: list[tuple[floa
 
 
 def _signed_area(outline: np.ndarray) -> float:
-    """Area inside, positive where the outline runs counter-clockwise (the shoelace formula)."""
+    """Compute the area inside by the shoelace formula, positive for a counter-clockwise outline."""
     x, y = (outline - outline[0]).T
     return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) / 2)
 
 
 def _cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Compute the z component of the cross product of vectors, (..., 2) each."""
     return first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0]
 
 
 def _crossing(outline: np.ndarray) -> tuple[int, int] | None:
-    """Numbers of two segments that meet elsewhere than neighbours do, or None."""
+    """Find two segments that cross or touch, other than neighbours at their common point; None without."""
     m, start, end = len(outline), outline, np.roll(outline, -1, axis=0)
     low, high, along = np.minimum(start, end), np.maximum(start, end), end - start
     following, length = np.roll(along, -1, axis=0), np.hypot(*along.T)
@@ -300,7 +314,7 @@ def _crossing(outline: np.ndarray) -> tuple[int, int] | None:
         near = ((low[others] <= high[k]) & (low[k] <= high[others])).all(axis=1)
         sides = [np.sign(_cross(along[k], ends[others] - start[k])) for ends in (start, end)]
         own = [np.sign(_cross(along[others], ends[k] - start[others])) for ends in (start, end)]
-        met = near & (sides[0] * sides[1] <= 0) & (own[0] * own[1] <= 0)
-        if met.any():
-            return k, k + 2 + int(met.argmax())
+        crossing = near & (sides[0] * sides[1] <= 0) & (own[0] * own[1] <= 0)
+        if crossing.any():
+            return k, k + 2 + int(crossing.argmax())
     return None

@@ -1,20 +1,23 @@
-"""A closed outline in segments, seen from points around it."""
+"""Signed distance of points from a closed polygon."""
 
 import numba
 import numpy as np
 
 from sfc.compile import callee, kernel
 
-COLUMNS = 8  # of a segment: start, end, outward normal, how the outline turns at the start, length^2
-CHUNK = 8  # segments in a row that have a box together, which is looked at before them
-SURELY = 1e-5  # share by which a box is farther than what rounding may hide
+COLUMNS = 8  # of a segment: start, end, outward normal, turn of the outline at the start, length^2
+CHUNK = 8  # consecutive segments with a common bounding box, which is tested first
+SURELY = 1e-5  # relative margin for rounding in the test of a bounding box
 
 
 def packed(segments: np.ndarray) -> np.ndarray:
-    """Segments as kernels take them: 8 numbers each, then left, lower, right, upper side of each chunk's box.
+    """Pack segments for kernels: 8 numbers each, then the left, lower, right, upper side of each chunk's box.
 
     Args:
-        segments: (m, 8).
+        segments: (m, 8), with the columns of `COLUMNS`.
+
+    Returns:
+        (8 m + 4 chunks,) numbers.
     """
     first = np.arange(0, len(segments), CHUNK)
     ends = segments[:, :2], segments[:, 2:4]
@@ -25,9 +28,9 @@ def packed(segments: np.ndarray) -> np.ndarray:
 
 @callee
 def from_outline(count, segments, within2, x, y):
-    """The outline seen from a point: nearest segment, signed distance, outward normal there.
+    """Compute the segment of the polygon nearest to a point, the signed distance, and the outward normal.
 
-    The segment is -1 where none is nearer than the square root of `within2`.
+    The segment is -1 if none is nearer than the square root of `within2`.
     """
     best, at, nearest = -1, x - x, within2
     for first in range(0, count, CHUNK):
@@ -65,6 +68,6 @@ def from_outline(count, segments, within2, x, y):
 
 @kernel(parallel=True)
 def distances(n, count, pos, segments, found):
-    """found[i] = signed distance of a point from the outline; `segments` are packed."""
+    """Store the signed distance of point i from the polygon in found[i]; `segments` are packed."""
     for i in numba.prange(n):
         found[i] = from_outline(count, segments, np.inf, pos[i, 0], pos[i, 1])[1]

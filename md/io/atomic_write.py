@@ -1,12 +1,12 @@
-"""Files that are whole or not there, and files that one process at a time appends to.
+"""Atomic writes of files, and locks on files to which one process at a time appends.
 
-What is written stands beside its place under a name of its own until it is whole and on the disk, and takes
-its place in one move: a reader sees one whole file or another, however many processes write. Where the
-place is a link, the file that it leads to is replaced and the link stays; what a partial name leads to is
-never written. A new file has the permissions that the system gives new files, one that takes the place of
-another has those of that one. The partial file of a process that was killed goes when the next is written.
+A file is written under a partial name in the same folder, brought to the disk, and moved to its place in one
+step: a reader finds one whole file or another, for any number of writing processes. If the path is a link,
+its target is replaced and the link stays; the target of a partial name is never written. A new file has the
+permissions of new files of the system, a file that replaces another has the permissions of that one. The
+partial file of a killed process is removed at the next write.
 
-A claim is a lock (`flock`) on a file, which ends with the process that has it.
+A claim is a lock (`flock`) on a file, which ends with its process.
 """
 
 from __future__ import annotations
@@ -26,52 +26,52 @@ from md.checks import path as as_path
 
 try:
     import fcntl
-except ImportError:  # a system without: then nothing is locked
-    fcntl = None
+except ImportError:  # a system without it: then nothing is locked
+    fcntl = None  # type: ignore[assignment]  # a module on other systems
 
-LONGEST_NAME = 40  # characters of the file's name in that of its partial file, which may not be too long
+LONGEST_NAME = 40  # characters of the file's name in the name of its partial file
 
 
 def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write a file beside its place, bring it to the disk, and move it there.
+    """Write a file under a partial name, bring it to the disk, and move it to its place.
 
-    Until the move, whatever goes wrong (a full disk, a killed process, a power cut) leaves what was there.
+    Any failure before the move (a full disk, a killed process, a power cut) leaves the old file unchanged.
 
     Args:
-        path: of the file; where it is a link, the file it leads to.
-        write: writes to the file it is given.
+        path: of the file; if it is a link, its target is replaced.
+        write: function that writes to a given file.
 
     Raises:
         TypeError: a path of another class.
-        OSError: it cannot be written; tells the path, and nothing is left of the attempt.
+        OSError: the file cannot be written; names the path, and no partial file is left.
     """
     path = as_path("path", path)
     try:
         with replacing(path) as file:
             write(file)
     except OSError as error:
-        told = f"{error.strerror or error}; nothing was written, and a file that was there is as it was"
-        raise OSError(error.errno, told, str(path)) from error
+        reason = f"{error.strerror or error}; nothing was written, and a file that was there is as it was"
+        raise OSError(error.errno, reason, str(path)) from error
 
 
 @contextlib.contextmanager
 def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
-    """A file to write, which then takes its place in one move; nothing is left of one that was not written.
+    """Open a partial file, and move it to its place at the end of the context; remove it after an error.
 
     Args:
-        path: where the file goes; where it is a link, the file it leads to.
-        new: refuse to take the place of another file.
+        path: of the file; if it is a link, its target is replaced.
+        new: raise an error if there is a file already.
 
     Yields:
-        The file under its partial name (`name`), open and locked. Others may write to it by that name.
+        The file under its partial name (`name`), open and locked. Other libraries may write to that name.
 
     Raises:
-        OSError: it cannot be written.
-        FileExistsError: there is a file; only if it is to be new.
+        OSError: the file cannot be written.
+        FileExistsError: there is a file already; only with `new`.
     """
     place = Path(os.path.realpath(path))
     mode = _mode(place)
-    _sweep(place)
+    _remove_stale(place)
     with _partial(place, mode) as file:
         try:
             yield file
@@ -82,26 +82,26 @@ def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(file.name)
             raise
-    with contextlib.suppress(OSError):  # not every file system can
-        _bring_to_disk(place.parent)
+    with contextlib.suppress(OSError):  # not supported by every file system
+        _sync_folder(place.parent)
 
 
 class Claim:
-    """The right of this process alone to append to a file, until it is given up or forgotten.
+    """Exclusive right of this process to append to a file, until `end` or the end of the object.
 
     Args:
-        handle: of the file, open and locked; closed with the claim.
+        handle: descriptor of the file, open and locked; closed with the claim.
     """
 
     def __init__(self, handle: int):
         self._handle: int | None = handle
         _claims[_key(handle)] = self
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.end()
 
     def end(self) -> None:
-        """Give it up."""
+        """Close the file and release the lock."""
         handle, self._handle = self._handle, None
         if handle is not None:
             if _claims.get(_key(handle)) is self:
@@ -112,57 +112,57 @@ class Claim:
 _claims: WeakValueDictionary[tuple[int, int], Claim] = WeakValueDictionary()  # of this process, by file
 
 
-def _forget() -> None:
-    """End the claims that a process has as a copy of another's; those of the other stay."""
+def _end_inherited_claims() -> None:
+    """End the claims that a forked process has as copies; those of the parent process stay."""
     for claim in list(_claims.values()):
         claim.end()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_end_inherited_claims)
 
 
 def claimed(path: Path) -> Claim:
-    """A claim on a file that is there; the one that this process has, if it has one.
+    """Claim an existing file; return the claim of this process if it has one.
 
     Raises:
-        BlockingIOError: another process has claimed it.
-        OSError: it cannot be opened, or is no regular file.
+        BlockingIOError: another process has claimed the file.
+        OSError: the file cannot be opened, or is not a regular file.
     """
     while True:
         handle = os.open(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0))
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file; give another name", str(path))
-            if (ours := _claims.get(_key(handle))) is not None:
+            if (known := _claims.get(_key(handle))) is not None:
                 os.close(handle)
-                return ours
+                return known
             _lock(handle)
             if _is_at(handle, path):
                 return Claim(handle)
         except BlockingIOError as error:
             os.close(handle)
-            told = (
+            reason = (
                 "another process is appending to it; allowed: one run at a time; end that one (or `release` "
                 "its Trajectory), or give another name"
             )
-            raise BlockingIOError(errno.EWOULDBLOCK, told, str(path)) from error
+            raise BlockingIOError(errno.EWOULDBLOCK, reason, str(path)) from error
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # it was replaced in the meantime: look at the new one
+        os.close(handle)  # the file was replaced in the meantime: open the new one
 
 
 def claim_of(file: BinaryIO) -> Claim:
-    """The claim on a file of `replacing`, which holds once it is in its place."""
+    """Claim a file of `replacing`; the claim is valid once the file is at its place."""
     return Claim(os.dup(file.fileno()))
 
 
 def _mode(place: Path) -> int | None:
-    """Permissions of the file at a place, or None where there is none.
+    """Return the permissions of the file at a path, or None without a file.
 
     Raises:
-        OSError: what is there is no regular file.
+        OSError: something else than a regular file.
     """
     try:
         found = os.stat(place).st_mode
@@ -176,7 +176,7 @@ def _mode(place: Path) -> int | None:
 
 
 def _partial(place: Path, mode: int | None) -> BinaryIO:
-    """A new file beside a place, open and locked."""
+    """Create a partial file in the folder of a path, open and locked."""
 
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags, 0o666 if mode is None else mode)
@@ -185,14 +185,14 @@ def _partial(place: Path, mode: int | None) -> BinaryIO:
         name = place.with_name(f".{place.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.partial")
         try:
             file = open(name, "xb", opener=opener)
-        except FileExistsError:  # whatever it is, a link too, it is not written
+        except FileExistsError:  # a file or a link of that name is not written
             continue
         try:
             with contextlib.suppress(BlockingIOError):
                 _lock(file.fileno())
-                if _is_at(file.fileno(), name):  # or it was swept before it was locked
+                if _is_at(file.fileno(), name):  # else it was removed before it was locked
                     if mode is not None and hasattr(os, "fchmod"):
-                        with contextlib.suppress(OSError):  # not every file system can
+                        with contextlib.suppress(OSError):  # not supported by every file system
                             os.fchmod(file.fileno(), mode)
                     return file
         except BaseException:
@@ -202,7 +202,7 @@ def _partial(place: Path, mode: int | None) -> BinaryIO:
 
 
 def _move(name: str, place: Path, new: bool) -> None:
-    """Give a partial file its place."""
+    """Move a partial file to its place."""
     if new:
         try:
             os.link(name, place)
@@ -217,16 +217,17 @@ def _move(name: str, place: Path, new: bool) -> None:
     os.replace(name, place)
 
 
-def _sweep(place: Path) -> None:
-    """Remove what processes left half written that were killed: no lock is on it."""
+def _remove_stale(place: Path) -> None:
+    """Remove the partial files of killed processes, which are not locked."""
     if fcntl is None:
         return
-    pattern, names = re.compile(rf"\.{re.escape(place.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.partial"), []
-    with contextlib.suppress(OSError):  # a folder that cannot be looked into, or that is none
+    pattern = re.compile(rf"\.{re.escape(place.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.partial")
+    names: list[str] = []
+    with contextlib.suppress(OSError):  # a folder that cannot be read, or does not exist
         names = os.listdir(place.parent)
     for name in filter(pattern.fullmatch, names):
         partial = place.with_name(name)
-        with contextlib.suppress(OSError):  # it is not ours to remove, in use, or gone already
+        with contextlib.suppress(OSError):  # without permission, in use, or already removed
             handle = os.open(partial, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -236,10 +237,10 @@ def _sweep(place: Path) -> None:
 
 
 def _lock(handle: int) -> None:
-    """Lock an open file for this process alone, where the file system can.
+    """Lock an open file for this process only, if the file system supports locks.
 
     Raises:
-        BlockingIOError: another has.
+        BlockingIOError: another process has locked the file.
     """
     if fcntl is None:
         return
@@ -253,7 +254,7 @@ def _lock(handle: int) -> None:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is the one at a path."""
+    """Check that an open file is the file at a path."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -261,13 +262,13 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _key(handle: int) -> tuple[int, int]:
-    """What tells open files apart."""
+    """Return device and inode of an open file, which identify the file."""
     found = os.fstat(handle)
     return found.st_dev, found.st_ino
 
 
-def _bring_to_disk(folder: Path) -> None:
-    """Make a move within a folder outlive a power cut, where folders can be opened."""
+def _sync_folder(folder: Path) -> None:
+    """Bring the entries of a folder to the disk, if the system can open folders."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,13 +1,13 @@
 """Trajectories: frames in a GSD file of the schema hoomd, which OVITO and freud open.
 
-What a file holds. Positions (d), velocities (d per time unit, at the time of the positions) and the box as
-float32, centred on the origin, as the schema has it: a box of length L spans [-L/2, L/2). Particles stand in
-the order of their ids, whatever their order in memory: a row is the same particle in every frame. Where the
-ids are not 0 .. n - 1, they are logged as `particles/id`. Diameter and mass are 1 and the type is "A", the
-schema's defaults, but for the diameters of particles that have radii. In 2D `dimensions` is 2, z is 0 and so
-is the box's third length. The schema has no open axes, readers take every axis for periodic: the flags are
-logged as `periodic` (1 or 0 an axis), for programs that measure distances. What is logged stands in the first
-frame and holds for all.
+Contents. Positions (d), velocities (d per time unit, at the time of the positions) and the box are float32,
+centred on the origin as the schema requires: a box of length L spans [-L/2, L/2). Particles are in the order
+of their ids, not in memory order: a row is the same particle in every frame. Ids other than 0 .. n - 1 are
+logged as `particles/id`. Diameter and mass are 1 and the type is "A", the defaults of the schema, except for
+the diameters of particles with radii. In 2D `dimensions` is 2, and z and the third length of the box are 0.
+The schema has no open axes, and readers take every axis as periodic: the flags are logged as `periodic` (1 or
+0 an axis), for programs that measure distances. Logged values are stored in the first frame and are valid for
+all frames.
 
 GSD: https://gsd.readthedocs.io
 """
@@ -34,20 +34,20 @@ from md.particles.state import State
 
 MOST_STEPS = 2**63 - 1
 GROUPS = ("particles", "bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")  # of the schema
-BROKEN = (  # what gsd and numpy raise for one byte or another that is wrong
+BROKEN = (  # exceptions of gsd and numpy for files with wrong bytes
     RuntimeError, KeyError, IndexError, AttributeError, TypeError, ValueError, MemoryError, OverflowError,
 )  # fmt: skip
 
 
 class TrajectoryError(ValueError):
-    """A file that no frame can be appended to: no trajectory, or a damaged one; tells the frame."""
+    """Error of a file that is not a trajectory, or is damaged; the message names the frame."""
 
 
 class StepTakenError(ValueError):
-    """A frame whose step is not after those of the file, and which is none of them.
+    """Error of a frame whose step is not after those of the file, and which is not in the file.
 
     Attributes:
-        frames: how many frames of the file are of earlier steps.
+        frames: number of frames of the file with earlier steps.
     """
 
     def __init__(self, message: str, frames: int):
@@ -56,24 +56,24 @@ class StepTakenError(ValueError):
 
 
 class Trajectory:
-    """Appends a frame to a trajectory at intervals; a reporter for `Simulation.run(reporters=[...])`.
+    """A reporter that appends frames to a trajectory; for `Simulation.run(reporters=[...])`.
 
-    From its first frame on no other process can append to the file, until `release`, or as long as there is
-    this object.
+    From the first frame on no other process can append to the file, until `release` or the end of this
+    object.
 
     Args:
         path: of the file, usually `.gsd`.
         interval: in steps, at least 1.
-        append: go on with a file that is there, as a run does that is loaded from a checkpoint. A frame that
-            the file has already, to the last bit, is not written again. Where the run does not repeat the
-            one before to the bit, its frames take the place of those of the same and later steps, and the
-            file as it was is kept beside it, as `<name>.before-<step>.gsd`; a warning says so. That is done
-            once for each simulation: frames that it finds in its way afterwards are of another run.
+        append: append to an existing file, as for a run that is loaded from a checkpoint. A frame that is in
+            the file already, to the last bit, is not written again. If the run differs from the earlier one,
+            its frames replace those of the same and later steps, and the old file is kept as
+            `<name>.before-<step>.gsd`, with a warning. This is done once for each simulation: later
+            differences are an error, because they come from another run.
 
     Raises:
         TypeError: an argument of another class.
         ValueError: an interval below 1.
-        FileExistsError: the file is there; not with append.
+        FileExistsError: there is a file; not with append.
     """
 
     def __init__(self, path: str | Path, interval: int, append: bool = False):
@@ -81,35 +81,36 @@ class Trajectory:
             as_path("path", path),
             integer("interval of Trajectory", interval, unit="steps"),
         )
-        self._appends = self._restarts = flag("append", append)
+        self._appends = self._replaces = flag("append", append)
         self._claim: Claim | None = None
-        self._restarted: ref | None = None  # the simulation whose frames took the place of others
-        self._refuse_another()
+        self._replaced_by: ref | None = None  # the simulation whose frames replaced others
+        self._require_new()
 
-    def _refuse_another(self) -> None:
+    def _require_new(self) -> None:
+        """Raise an error for an existing file, without append."""
         if not self._appends and os.path.lexists(self.path):
             raise FileExistsError(
                 errno.EEXIST, "the file is there; give another name, or append=True to go on", str(self.path)
             )
 
     def report(self, simulation: Any) -> None:
-        """Append a frame; see `append_frame`.
+        """Append a frame of a simulation; see `append_frame`.
 
         Raises:
             BlockingIOError: another process appends to the file.
-            StepTakenError: another run has appended to it.
+            StepTakenError: another run has appended to the file.
         """
-        self._refuse_another()
+        self._require_new()
         state, step = simulation.state, simulation.step
         try:
             self._claim = _append(self.path, state, step, self._claim, new=not self._appends)
         except StepTakenError as taken:
-            again = self._restarted is not None and self._restarted() is simulation
-            if not self._restarts or again:
+            repeated = self._replaced_by is not None and self._replaced_by() is simulation
+            if not self._replaces or repeated:
                 raise
-            with _told(self.path, step):
-                kept, self._claim = _cut(self.path, taken.frames, step, len(state))
-            self._restarted = ref(simulation)
+            with _name_step(self.path, step):
+                kept, self._claim = _truncate(self.path, taken.frames, step, len(state))
+            self._replaced_by = ref(simulation)
             warnings.warn(
                 f"{self.path} held other frames from step {step} on; the file as it was is {kept}",
                 RuntimeWarning,
@@ -119,26 +120,26 @@ class Trajectory:
         self._appends = True
 
     def release(self) -> None:
-        """Let other processes append to the file; the next report takes it back."""
-        self._claim = None  # it ends where no other reporter of this process has it
+        """Allow other processes to append to the file, until the next report."""
+        self._claim = None  # the lock ends if no other reporter of this process has the claim
 
 
 def append_frame(path: str | Path, state: State, step: int) -> None:
-    """Append a frame to a trajectory; begins one where there is no file.
+    """Append a frame to a trajectory, or start a new file.
 
-    The file is closed after each frame, and holds all frames before if writing one fails.
+    The file is closed after each frame. If writing a frame fails, the earlier frames are kept.
 
     Args:
-        path: of the file; where it is a link, the file it leads to.
+        path: of the file; if it is a link, its target is used.
         state: the particles, in any order.
-        step: of the state, from 0. Steps increase from frame to frame; a frame that the file has already, to
-            the last bit, is not written again.
+        step: of the state, from 0. Steps increase from frame to frame; a frame that is in the file already,
+            to the last bit, is not written again.
 
     Raises:
         TypeError: an argument of another class.
         StepTakenError: a step that is not after the file's last frame.
-        TrajectoryError: a file that is no such trajectory, or is damaged.
-        ValueError: another number of particles, other ids or another box than the file has.
+        TrajectoryError: a file that is not a trajectory, or is damaged.
+        ValueError: another number of particles, other ids or another box than in the file.
         BlockingIOError: the file is the trajectory of a run in another process.
         OSError: the frame cannot be written.
     """
@@ -152,16 +153,19 @@ def _append(path: Path, state: State, step: int, known: Claim | None = None, new
     Args:
         path: of the file.
         state: the particles.
-        step: of them.
-        known: the claim under which the last frame was written, which then is not read again.
-        new: refuse a file that is there.
+        step: of the state.
+        known: the claim under which the last frame was written, which then is not checked again.
+        new: raise an error if there is a file.
+
+    Returns:
+        The claim.
     """
     frame = _frame(state, step)
-    with _told(path, step):
+    with _name_step(path, step):
         if not path.exists():
             try:
-                return _begin(path, frame)
-            except FileExistsError:  # another process has begun it
+                return _create(path, frame)
+            except FileExistsError:  # another process has created it
                 if new:
                     raise
         claim = claimed(path)
@@ -169,30 +173,34 @@ def _append(path: Path, state: State, step: int, known: Claim | None = None, new
             if len(file):
                 _check_same(path, file, frame)
                 if claim is not known:
-                    _frame_of(path, file, len(file) - 1, len(state))  # whether it can be read
+                    _frame_of(path, file, len(file) - 1, len(state))  # raises if it cannot be read
             if not len(file) or _is_new(path, file, frame):
                 if len(file):
                     frame.log = {}
-                with _blamed(path, len(file), "appended"):
+                with _name_frame(path, len(file), "appended"):
                     file.append(frame)
         return claim
 
 
 @contextmanager
-def _told(path: Path, step: int) -> Iterator[None]:
-    """Around what writes a frame: an OSError tells which."""
+def _name_step(path: Path, step: int) -> Iterator[None]:
+    """Add the step of the frame to an OSError of writing it."""
     try:
         yield
     except OSError as error:
-        told = (
+        reason = (
             f"{error.strerror or error}; the frame of step {step} was not written, those before it are kept"
         )
-        raise OSError(error.errno, told, str(path)) from error
+        raise OSError(error.errno, reason, str(path)) from error
 
 
 @contextmanager
-def _blamed(path: Path, frame: int, done: str = "read") -> Iterator[None]:
-    """Around what reads or appends a frame by gsd: says of its error which file and frame it was."""
+def _name_frame(path: Path, frame: int, done: str = "read") -> Iterator[None]:
+    """Convert an error of gsd while a frame is read or appended to one that names the file and the frame.
+
+    Raises:
+        TrajectoryError: the frame cannot be read or appended.
+    """
     try:
         yield
     except BROKEN as error:
@@ -202,7 +210,8 @@ def _blamed(path: Path, frame: int, done: str = "read") -> Iterator[None]:
         ) from error
 
 
-def _begin(path: Path, frame: gsd.hoomd.Frame) -> Claim:
+def _create(path: Path, frame: gsd.hoomd.Frame) -> Claim:
+    """Write a new file with one frame, and claim it."""
     with replacing(path, new=True) as partial:
         with gsd.hoomd.open(partial.name, "w") as file:
             file.append(frame)
@@ -210,6 +219,11 @@ def _begin(path: Path, frame: gsd.hoomd.Frame) -> Claim:
 
 
 def _opened(path: Path, mode: str) -> gsd.hoomd.HOOMDTrajectory:
+    """Open a file as a trajectory.
+
+    Raises:
+        TrajectoryError: not a trajectory.
+    """
     try:
         return gsd.hoomd.open(path, mode)
     except BROKEN as error:
@@ -220,6 +234,7 @@ def _opened(path: Path, mode: str) -> gsd.hoomd.HOOMDTrajectory:
 
 
 def _frame(state: State, step: int) -> gsd.hoomd.Frame:
+    """Make the frame of a state."""
     ordered, box = state.by_id(), state.box
     frame = gsd.hoomd.Frame()
     frame.configuration.step, frame.configuration.dimensions = step, box.dim
@@ -239,7 +254,7 @@ def _frame(state: State, step: int) -> gsd.hoomd.Frame:
 
 
 def _centred(pos: np.ndarray, state: State) -> np.ndarray:
-    """Positions from the box's middle: (n, dim) float32, on a periodic axis in [-L/2, L/2) when rounded."""
+    """Shift positions to the box's centre: (n, dim) float32, on a periodic axis in [-L/2, L/2) as rounded."""
     centred = (pos - np.array(state.box.lengths) / 2).astype(np.float32)
     half = np.array(state.box.lengths, np.float32) / 2
     over = (centred >= half) & np.array(state.box.periodic)
@@ -247,7 +262,12 @@ def _centred(pos: np.ndarray, state: State) -> np.ndarray:
 
 
 def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> None:
-    """Refuse a frame of another system."""
+    """Raise an error for a frame of another system than that of the file.
+
+    Raises:
+        ValueError: other particles, or another box.
+        TrajectoryError: a damaged file.
+    """
     n = frame.particles.N
     first = _frame_of(path, file, 0, n)
     ids, known = (f.log.get("particles/id", np.arange(n)) for f in (frame, first))
@@ -261,32 +281,32 @@ def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Fr
         raise ValueError(
             f"{path} holds other particles: id {known[row]}, and this frame {ids[row]}; give another name"
         )
-    ours, known = (_diameters(f) for f in (frame, first))
-    if not np.array_equal(ours, known):
-        row = int((ours != known).argmax())
+    diameters, known = (_diameters(f) for f in (frame, first))
+    if not np.array_equal(diameters, known):
+        row = int((diameters != known).argmax())
         raise ValueError(
             f"{path} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
-            f"{ours[row]:g} d; give another name"
+            f"{diameters[row]:g} d; give another name"
         )
-    ours, theirs = (np.asarray(f.configuration.box, np.float32) for f in (frame, first))
-    if not np.array_equal(ours, theirs):
+    box, known = (np.asarray(f.configuration.box, np.float32) for f in (frame, first))
+    if not np.array_equal(box, known):
         raise ValueError(
-            f"{path} holds a box of {theirs[:3].tolist()}, and this frame one of {ours[:3].tolist()}; give "
+            f"{path} holds a box of {known[:3].tolist()}, and this frame one of {box[:3].tolist()}; give "
             "another name"
         )
 
 
 def _diameters(frame: gsd.hoomd.Frame) -> np.ndarray:
-    """Of the particles, (n,) float32; the schema's default is 1."""
+    """Return the diameters of the particles of a frame, (n,) float32; the default of the schema is 1."""
     given = frame.particles.diameter
     return np.ones(frame.particles.N, np.float32) if given is None else np.asarray(given, np.float32)
 
 
 def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> bool:
-    """Whether a frame comes after all others, or else is one of them.
+    """Check whether a frame is after the last one of a file (True), or is one of the file (False).
 
     Raises:
-        ValueError: it does not, and is not.
+        StepTakenError: neither.
     """
     step, last = frame.configuration.step, _step(path, file, len(file) - 1)
     if step > last:
@@ -295,9 +315,9 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if _step(path, file, middle) < step else (low, middle)
-    there = _frame_of(path, file, low, frame.particles.N)
-    if there.configuration.step == step and all(
-        np.array_equal(getattr(there.particles, name), getattr(frame.particles, name))
+    found = _frame_of(path, file, low, frame.particles.N)
+    if found.configuration.step == step and all(
+        np.array_equal(getattr(found.particles, name), getattr(frame.particles, name))
         for name in ("position", "velocity")
     ):
         return False
@@ -308,11 +328,11 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     )
 
 
-def _cut(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
-    """Keep the first frames of a file.
+def _truncate(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
+    """Replace a file by one with its first frames, and keep the old file.
 
     Returns:
-        Where the file as it was is kept, and the claim on the one that has its place.
+        The path of the old file, and the claim on the new one.
     """
     kept = None
     try:
@@ -323,7 +343,7 @@ def _cut(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
                     if index:
                         frame.log = {}
                     other.append(frame)
-            kept = _keep(path, step)
+            kept = _keep_copy(path, step)
             return kept, claim_of(partial)
     except BaseException:
         if kept is not None:
@@ -331,8 +351,8 @@ def _cut(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
         raise
 
 
-def _keep(path: Path, step: int) -> Path:
-    """Give a file another name too, or where it can have one name only a copy, and tell it."""
+def _keep_copy(path: Path, step: int) -> Path:
+    """Link a file under another name, or copy it if the file system has no links; return the new path."""
     place, number = os.path.realpath(path), 1
     while True:
         kept = path.with_name(f"{path.stem}.before-{step}{'' if number == 1 else f'-{number}'}.gsd")
@@ -351,36 +371,36 @@ def _keep(path: Path, step: int) -> Path:
 
 
 def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -> gsd.hoomd.Frame:
-    """A frame of n particles; what holds others is not read any further.
+    """Read a frame of n particles; another number is an error before the arrays are read.
 
     Raises:
-        ValueError: it is of another number of particles.
-        TrajectoryError: it cannot be read.
+        ValueError: a frame of another number of particles.
+        TrajectoryError: the frame cannot be read.
     """
-    with _blamed(path, index):
+    with _name_frame(path, index):
         counts = {group: _count(file, index, group) for group in GROUPS}
     known = counts.pop("particles")
     if known != n:
         raise ValueError(f"{path} holds {known} particles, and this frame {n}; give another name")
     for group, count in counts.items():
-        if count > path.stat().st_size:  # else memory for them is taken before the file is found too short
+        if count > path.stat().st_size:  # gsd would allocate memory before it finds the file too short
             raise TrajectoryError(
                 f"{path} is damaged: frame {index} says that it has {count} {group}; allowed: what the file "
                 "has room for; give another name"
             )
-    with _blamed(path, index):
+    with _name_frame(path, index):
         return file[index]
 
 
 def _step(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
-    """The step of a frame, without reading the rest of it; a 0 is not written."""
-    with _blamed(path, index):
+    """Read the step of a frame only; a step of 0 is not stored."""
+    with _name_frame(path, index):
         name = "configuration/step"
         return int(file.file.read_chunk(index, name)[0]) if file.file.chunk_exists(index, name) else 0
 
 
 def _count(file: gsd.hoomd.HOOMDTrajectory, index: int, group: str) -> int:
-    """How many of a group a frame has; what it does not say is as in frame 0."""
+    """Read the size of a group in a frame; by default it is that of frame 0."""
     for frame in (index, 0):
         if file.file.chunk_exists(frame, f"{group}/N"):
             return int(file.file.read_chunk(frame, f"{group}/N")[0])
