@@ -114,28 +114,28 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     }
     outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
     fields["driven"] = (*fields["fused"], *outside)
-    wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
+    required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors, pair = {}, [], None
     if law in ("measure", "polydisperse"):
         wrapped = FRICTION if law == "polydisperse" and out == "fused" else SPRING
         structs["Pair"] = Struct(numbers_of(wrapped, c))
         pair = file_of(type(wrapped).__module__, ".cuh")
-    if "Grid" in wanted:
+    if "Grid" in required:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
-    if "Outside" in wanted or (out == "driven" and "Out" in wanted):
+    if "Outside" in required or (out == "driven" and "Out" in required):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
-    if "Reach" in wanted:
+    if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
     records = boundary_records(dim, real)
-    structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in wanted}
-    if "Law" in wanted:
+    structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
+    if "Law" in required:
         structs["Law"] = Struct(fields[law])
         functors.append(file_of(LAW_MODULES[law], ".cuh"))
-    if "Out" in wanted:
+    if "Out" in required:
         structs["Out"] = Struct(fields[out])
         functors.append(FUNCTORS[out])
-    named = out not in ("store", "counts") and "Out" in wanted
+    named = out not in ("store", "counts") and "Out" in required
     return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
 
 
@@ -153,14 +153,14 @@ def boundary_records(dim: int, real) -> dict[str, np.dtype]:
 
 def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     """List the (law, output) combinations of a kernel."""
-    wanted = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
-    outs = FORCE_OUTPUTS if "Out" in wanted else ("store",)
+    required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
+    outs = FORCE_OUTPUTS if "Out" in required else ("store",)
     cases = list(
         product(
-            ("spring_dashpot", "friction", "polydisperse") if "Law" in wanted else ("spring_dashpot",), outs
+            ("spring_dashpot", "friction", "polydisperse") if "Law" in required else ("spring_dashpot",), outs
         )
     )
-    if {"Law", "Out"} <= wanted:  # laws that only read: they give no force and move no particle
+    if {"Law", "Out"} <= required:  # laws that only read: they give no force and move no particle
         cases += [("collect", "counts"), ("measure", "store"), ("measure", "unsorted")]
     if kernel.startswith("gather"):
         cases += [("listing", "counts")]
@@ -201,8 +201,8 @@ def test_the_curve_kernels_compile(dim, base, dtype):
 @pytest.mark.parametrize(("stem", "kernel"), [case for case in KERNELS if case[0] not in SORTS])
 def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
     numba_kernel = getattr(import_module(stem), kernel)
-    wanted = list(inspect.signature(numba_kernel.py_func).parameters)
-    assert [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]] == wanted
+    required = list(inspect.signature(numba_kernel.py_func).parameters)
+    assert [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]] == required
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():

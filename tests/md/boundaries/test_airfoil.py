@@ -1,4 +1,4 @@
-"""Airfoils: the outline and its properties, NACA sections, how they are placed."""
+"""Airfoils: the outline and its properties, NACA sections, placement."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ def refused(message: str, error: type[Exception] = ValueError):
 
 
 def turning(outline) -> float:
-    """Twice the area, positive counter-clockwise, summed over triangles."""
+    """Compute twice the area, positive counter-clockwise, as a sum over triangles."""
     return sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(outline, [*outline[1:], outline[0]], strict=True))
 
 
@@ -86,14 +86,14 @@ class TestOutline:
         [
             ([(0, 0), (1, 0), (0, 1), (1, 1)], "1 and 3"),  # a bow tie
             ([(0, 0), (1, 0), (1, 1), (0.5, 0), (0, 1)], "0 and 2"),  # a point on a segment
-            ([(0, 0), (0.5, 0), (1, 0), (1, 1), (0.5, 0), (0, 1)], "0 and 3"),  # the same point, met again
+            ([(0, 0), (0.5, 0), (1, 0), (1, 1), (0.5, 0), (0, 1)], "0 and 3"),  # the same point twice
             ([(0, 0), (0.4, 0), (0.4, -1), (0.6, -1), (0.6, 0), (0.2, 0), (0.2, 1)], "0 and 4"),  # along one
             ([(0, 0), (1, 0), (0.5, 0)], "0 and 1"),  # back on itself
             ([(2, 0), (1, 0), (1, 1), (0, 1), (0, 0)], "4 and 0"),
             ([(0, 0), (0.9, 0.3), (0.3, 0.1), (0, 1)], "0 and 1"),  # 0.9 and 0.3 are rounded
         ],
     )
-    def test_that_meets_itself(self, outline, pair):
+    def test_that_crosses_itself(self, outline, pair):
         with refused(rf"segments {pair} of the outline of 'bad' cross or touch; allowed: .* points in order"):
             Airfoil("bad", outline)
 
@@ -114,7 +114,7 @@ class TestProperties:
     def test_area_does_not_depend_on_the_place(self, far):
         assert Airfoil("square", np.array(SQUARE) + far).area == pytest.approx(1, abs=1e-8)
 
-    def test_thickness_is_met_between_points_of_the_other_surface(self):
+    def test_thickness_is_found_between_points_of_the_other_surface(self):
         assert Airfoil("kite", [(1, 0), (0.7, 0.1), (0, 0), (0.3, -0.2)]).thickness == pytest.approx(
             max(0.1 + 0.2 * 0.3 / 0.7, 0.2 + 0.1 * 0.3 / 0.7)
         )
@@ -138,7 +138,7 @@ class TestProperties:
         assert Airfoil("square", [*SQUARE[:3], (0, 0.5 + off)]).is_symmetric is symmetric
         assert Airfoil("square", [*SQUARE[:3], (0, 0.5 - off)]).is_symmetric is symmetric
 
-    def test_symmetric_though_points_stand_elsewhere(self):
+    def test_symmetric_with_other_points(self):
         assert Airfoil("square", [SQUARE[0], (0.3, -0.5), *SQUARE[1:]]).is_symmetric
 
     def test_not_symmetric_where_points_are_joined_in_another_order(self):
@@ -166,7 +166,7 @@ class TestNaca:
         assert top[1] == pytest.approx(0.02, abs=1e-6)
         assert np.interp([0.2, 0.7], *middle.T) == pytest.approx([0.015, 0.015], abs=1e-5)
 
-    def test_thickness_is_laid_off_across_the_camber_line(self):
+    def test_thickness_is_perpendicular_to_the_camber_line(self):
         outline = naca("6321", 50, closed=False).outline
         upper, lower = outline[:50][::-1], outline[49:]
         middle, apart = (upper + lower) / 2, upper - lower
@@ -178,7 +178,7 @@ class TestNaca:
 
     @pytest.mark.parametrize("digits", SECTIONS)
     @pytest.mark.parametrize("points", [3, 100])
-    def test_starts_at_the_trailing_edge_and_goes_over_the_top(self, digits, points):
+    def test_starts_at_the_trailing_edge_with_the_upper_surface(self, digits, points):
         closed, open_ = naca(digits, points).outline, naca(digits, points, closed=False).outline
         assert len(closed) == 2 * points - 2
         assert len(open_) == 2 * points - 1
@@ -190,7 +190,7 @@ class TestNaca:
         assert gap[1] > 0
         assert turning(closed) > 0
 
-    def test_surfaces_meet_by_the_last_term_alone(self):
+    def test_surfaces_are_joined_by_the_last_term_only(self):
         closed, whole = naca("0024").outline[:100], naca("0024", closed=False).outline[:100]
         assert whole - closed == pytest.approx(np.outer(closed[:, 0] ** 4, [0, 0.0021 * 1.2]), abs=1e-12)
 
@@ -223,8 +223,10 @@ class TestNaca:
 
     @pytest.mark.parametrize("digits", ["2012", "0412"])
     def test_with_a_camber_or_its_place_alone(self, digits):
-        told = f"'{digits}': a camber of {digits[0]} % at {digits[1]} tenths of the chord; allowed: .*both 0"
-        with refused(told):
+        message = (
+            f"'{digits}': a camber of {digits[0]} % at {digits[1]} tenths of the chord; allowed: .*both 0"
+        )
+        with refused(message):
             naca(digits)
 
     @pytest.mark.parametrize("points", [2, -1, 10_001, 10**30])
@@ -242,7 +244,7 @@ class TestNaca:
 
 
 def pairs_of(airfoil: Airfoil) -> np.ndarray:
-    """(2, k, 2): upper and lower surface of an open NACA section, from leading to trailing edge."""
+    """Return upper and lower surface of an open NACA section from leading to trailing edge: (2, k, 2)."""
     k = (len(airfoil.outline) + 1) // 2
     return np.stack([airfoil.outline[:k][::-1], airfoil.outline[k - 1 :]])
 
@@ -252,7 +254,7 @@ class TestPlaced:
         airfoil = naca("2412")
         assert airfoil.placed(1, 0, (0.25, 0)) == pytest.approx(airfoil.outline, abs=1e-15)
 
-    def test_the_nose_goes_up(self):
+    def test_the_leading_edge_goes_up(self):
         trailing, leading = naca("0012").placed(40, 30, [3.0, 5.0])[[0, 99]]
         slope = math.radians(30)
         assert leading == pytest.approx([3 - 10 * math.cos(slope), 5 + 10 * math.sin(slope)])
@@ -290,7 +292,7 @@ class TestPlaced:
             naca("0012").placed(1, angle, (0, 0))
 
     @pytest.mark.parametrize(
-        ("at", "told", "error"),
+        ("at", "message", "error"),
         [
             ((0, 0, 0), r"at = \(0, 0, 0\) has 3 entries; allowed: a sequence of 2 numbers", ValueError),
             ((0, math.nan), r"at\[1\] = nan; allowed: a finite number", ValueError),
@@ -298,6 +300,6 @@ class TestPlaced:
             ((0, "1"), r"at\[1\] = '1' of class str; allowed: a finite number", TypeError),
         ],
     )
-    def test_at_something_else_than_a_point(self, at, told, error):
-        with refused(told, error):
+    def test_at_something_else_than_a_point(self, at, message, error):
+        with refused(message, error):
             naca("0012").placed(1, 0, at)

@@ -1,4 +1,4 @@
-"""Airfoils from files: both formats, what is tolerated, what is refused."""
+"""Airfoils from files: both formats, what is tolerated, and errors."""
 
 import numpy as np
 import pytest
@@ -11,20 +11,20 @@ def refused(message: str, error: type[Exception] = ValueError):
 
 
 def surfaces(airfoil: Airfoil) -> tuple[np.ndarray, np.ndarray]:
-    """Upper and lower surface of a NACA section, leading to trailing edge, both edges in both."""
+    """Return the upper and lower surface of a NACA section, from leading to trailing edge, both included."""
     k, outline = len(airfoil.outline) // 2 + 1, airfoil.outline
     closed = k * 2 - 2 == len(outline)
     return outline[:k][::-1], np.concatenate([outline[k - 1 :], outline[: 1 if closed else 0]])
 
 
 def selig(airfoil: Airfoil) -> list[str]:
-    """Lines of points, the edges' repeated: the leading edge as well."""
+    """Write the lines of points in Selig's format, with both edges repeated."""
     upper, lower = surfaces(airfoil)
     return [f"  {x:.6f}\t{y:.6f}  " for x, y in np.concatenate([upper[::-1], lower])]
 
 
 def lednicer(airfoil: Airfoil) -> list[str]:
-    """A line of numbers, and points of both surfaces."""
+    """Write the lines in Lednicer's format: numbers of points, and points of both surfaces."""
     upper, lower = ([f" {x:.6f} {y:.6f}" for x, y in points] for points in surfaces(airfoil))
     return [f"  {len(upper)}.     {len(lower)}.", "", *upper, "", *lower]
 
@@ -46,11 +46,11 @@ class TestFile:
     @pytest.mark.parametrize("digits", ["0012", "2412", "4415", "0006"])
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\r"])
     def test_gives_back_the_outline(self, read, written, digits, closed, end):
-        wanted = naca(digits, 30, closed)
-        found = read([f" Some section, {digits}\t", *written(wanted)], end)
+        expected = naca(digits, 30, closed)
+        found = read([f" Some section, {digits}\t", *written(expected)], end)
         assert found.name == f"Some section, {digits}"
-        assert found.outline.shape == wanted.outline.shape
-        assert found.outline == pytest.approx(wanted.outline, abs=0.51e-6)
+        assert found.outline.shape == expected.outline.shape
+        assert found.outline == pytest.approx(expected.outline, abs=0.51e-6)
 
     @FORMATS
     def test_without_a_name_has_the_files(self, read, written):
@@ -95,11 +95,13 @@ class TestFile:
         "edges", [(0.0, 100.0), (-0.0101, 1.0), (0.0101, 1.0), (0.0, 1.0101), (0.0, 0.9899), (7.0, 9.0)]
     )
     def test_another_chord_is_normalised(self, read, edges):
-        (low, high), wanted = edges, naca("2412", 30).outline
-        found = read([f"{low + x * (high - low)!r} {y * (high - low)!r}" for x, y in wanted.tolist()]).outline
-        shift, chord = wanted[:, 0].min(), np.ptp(wanted[:, 0])
+        (low, high), expected = edges, naca("2412", 30).outline
+        found = read(
+            [f"{low + x * (high - low)!r} {y * (high - low)!r}" for x, y in expected.tolist()]
+        ).outline
+        shift, chord = expected[:, 0].min(), np.ptp(expected[:, 0])
         assert (found[:, 0].min(), found[:, 0].max()) == (0, 1)
-        assert found == pytest.approx((wanted - (shift, 0)) / chord, abs=1e-12)
+        assert found == pytest.approx((expected - (shift, 0)) / chord, abs=1e-12)
 
     @pytest.mark.parametrize(
         "line", ["0.5", "0.5 0.1 0.2", "0.5, 0.1", "half 0.1", "nan 0.1", "0.5 inf", "999.0 999.O"]
@@ -110,8 +112,8 @@ class TestFile:
 
     @FORMATS
     def test_with_a_second_line_of_words(self, read, written):
-        with refused(r"section\.dat, line 2: 'by nobody'; allowed"):
-            read(["name", "by nobody", *written(naca("0012"))])
+        with refused(r"section\.dat, line 2: 'by an author'; allowed"):
+            read(["name", "by an author", *written(naca("0012"))])
 
     @pytest.mark.parametrize(
         ("counts", "blank", "found"),
@@ -133,7 +135,7 @@ class TestFile:
             read(["name", counts, *lines])
 
     @pytest.mark.parametrize(
-        ("lines", "told"),
+        ("lines", "message"),
         [
             ([], "line 1: '' ends the file after 0"),
             (["name"], "line 1: 'name' ends the file after 0"),
@@ -142,12 +144,12 @@ class TestFile:
             (["1 0", "1 0"], "line 2: '1 0' ends the file after 0"),
         ],
     )
-    def test_with_too_few_points(self, read, lines, told):
-        with refused(rf"section\.dat, {told} different points; allowed: at least 3"):
+    def test_with_too_few_points(self, read, lines, message):
+        with refused(rf"section\.dat, {message} different points; allowed: at least 3"):
             read(lines)
 
     @pytest.mark.parametrize("outline", ["1 0,0.5 0.1,0 0,0.5 0.2,0.5 -0.1", "0.5 0,0.5 1,0.5 2"])
-    def test_with_an_outline_that_meets_itself(self, read, outline):
+    def test_with_an_outline_that_crosses_itself(self, read, outline):
         with refused(r"section\.dat: segments . and . of the outline of 'name' cross or touch"):
             read(["name", *outline.split(",")])
 
@@ -157,7 +159,7 @@ class TestFile:
 
 
 @pytest.mark.parametrize("path", [1, True, None])
-def test_what_is_no_path_is_refused(path):
+def test_another_class_than_a_path_is_refused(path):
     with refused("path = .*; allowed: a path", TypeError):
         read_airfoil(path)
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, however many processes write them, and whoever waits for them to."""
+"""Atomic writes and claims of files, with several processes."""
 
 import errno
 import os
@@ -19,27 +19,27 @@ from tests.processes import all_heard, started
 SAVES = 100
 
 
-def save_often(path: Path, n: int, told: Connection) -> None:
-    """Save a simulation of n particles again and again, and tell how often that failed."""
+def save_often(path: Path, n: int, pipe: Connection) -> None:
+    """Save a simulation of n particles repeatedly, and send the errors."""
     simulation, failed = simulated(n), []
-    told.send("begun")
+    pipe.send("started")
     for _ in range(SAVES):
         try:
             simulation.save(path)
         except OSError as error:
             failed.append(str(error))
-    told.send(failed)
+    pipe.send(failed)
 
 
-def claim(path: Path, told: Connection) -> None:
-    """Claim a file, tell it, and stay until the process is killed."""
+def claim(path: Path, pipe: Connection) -> None:
+    """Claim a file, send a message, and wait until the process is killed."""
     kept = claimed(path)
-    told.send("claimed" if kept else "")
+    pipe.send("claimed" if kept else "")
     signal.pause()
 
 
-def fork(path: Path, told: Connection) -> None:
-    """Claim a file, and tell whether a copy of the process can claim it too."""
+def fork(path: Path, pipe: Connection) -> None:
+    """Claim a file, and send whether a forked process can claim it too."""
     kept = claimed(path)
     child = os.fork()
     if not child:
@@ -49,7 +49,7 @@ def fork(path: Path, told: Connection) -> None:
             os._exit(7)
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    told.send((os.waitstatus_to_exitcode(status), bool(kept)))
+    pipe.send((os.waitstatus_to_exitcode(status), bool(kept)))
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def put(path, content: bytes = b"new") -> None:
 def test_two_processes_that_save_to_one_path_leave_a_whole_file_at_any_time(tmp_path):
     path, sizes, reads = tmp_path / "run.npz", (27, 343), 0
     writers = [started(save_often, path, n) for n in sizes]
-    assert [heard.recv() for _, heard in writers] == ["begun"] * 2
+    assert [heard.recv() for _, heard in writers] == ["started"] * 2
     while any(not heard.poll() for _, heard in writers):
         if path.exists():
             assert len(SavedRun.read(path).state) in sizes
@@ -86,7 +86,7 @@ class TestLinks:
 
     @pytest.mark.quick
     @pytest.mark.parametrize("name", [".run.npz.partial", f".run.npz.{'a' * 16}.partial"])
-    def test_where_a_partial_name_leads_to_is_not_written(self, name, victim, tmp_path, monkeypatch):
+    def test_the_target_of_a_partial_name_is_not_written(self, name, victim, tmp_path, monkeypatch):
         names = iter(["a" * 16, "b" * 16])
         monkeypatch.setattr(whole.secrets, "token_hex", lambda _: next(names))
         (tmp_path / name).symlink_to(victim)
@@ -95,7 +95,7 @@ class TestLinks:
         assert not (tmp_path / "run.npz").is_symlink()
         assert (tmp_path / "run.npz").read_bytes() == b"new"
 
-    def test_the_place_may_be_one_and_stays_one(self, victim, tmp_path):
+    def test_a_path_that_is_a_link_stays_a_link(self, victim, tmp_path):
         (tmp_path / "deep").mkdir()
         link = tmp_path / "deep" / "latest"
         link.symlink_to(victim)
@@ -104,12 +104,12 @@ class TestLinks:
         assert victim.read_bytes() == b"new"
         assert os.listdir(tmp_path / "deep") == ["latest"]
 
-    def test_one_that_leads_nowhere_leads_to_the_file_then(self, tmp_path):
+    def test_a_dangling_link_gets_a_target(self, tmp_path):
         (tmp_path / "latest").symlink_to(tmp_path / "run.npz")
         put(tmp_path / "latest")
         assert (tmp_path / "run.npz").read_bytes() == b"new"
 
-    def test_one_that_leads_to_itself_is_told(self, tmp_path):
+    def test_a_link_to_itself_is_an_error(self, tmp_path):
         (tmp_path / "latest").symlink_to("latest")
         with pytest.raises(OSError, match="latest") as caught:
             put(tmp_path / "latest")
@@ -126,7 +126,7 @@ class TestPermissions:
         assert (tmp_path / "other").stat().st_mode == (tmp_path / "run.npz").stat().st_mode
 
     @pytest.mark.parametrize("mode", [0o600, 0o664, 0o777])
-    def test_one_that_takes_the_place_of_another_has_those_of_that_one(self, mode, tmp_path):
+    def test_a_file_that_replaces_another_has_the_permissions_of_that_one(self, mode, tmp_path):
         (tmp_path / "run.npz").touch()
         (tmp_path / "run.npz").chmod(mode)
         meanwhile = []
@@ -160,7 +160,7 @@ class TestWhatIsLeft:
         assert done[0].endswith(".partial")
         assert done[1:] == ["moved", str(tmp_path)]
 
-    def test_a_partial_file_that_is_being_written_is_not_swept_by_another(self, tmp_path):
+    def test_a_partial_file_that_is_being_written_is_not_removed(self, tmp_path):
         def write(file):
             put(tmp_path / "run.npz", b"second")
             file.write(b"first")
@@ -176,9 +176,9 @@ class TestWhatIsLeft:
         put(tmp_path / "run.npz")
         assert sorted(os.listdir(tmp_path)) == sorted([*others, "run.npz"])
 
-    def test_a_folder_that_may_not_be_written_is_told_with_the_file(self, tmp_path):
+    def test_the_error_of_a_read_only_folder_names_the_file(self, tmp_path):
         (tmp_path / "closed").mkdir(mode=0o555)
-        if os.geteuid() == 0:  # who may do all things
+        if os.geteuid() == 0:  # root has all permissions
             os.seteuid(65534)
         try:
             with pytest.raises(PermissionError, match=r"nothing was written.*closed/run\.npz"):
@@ -204,7 +204,7 @@ class TestClaims:
         (tmp_path / "run.gsd").touch()
         return tmp_path / "run.gsd"
 
-    def test_one_process_has_it_and_no_other_until_that_one_ends(self, path):
+    def test_one_process_has_a_claim_until_it_ends(self, path):
         process, heard = started(claim, path)
         assert heard.recv() == "claimed"
         with pytest.raises(BlockingIOError, match=r"another process is appending.*another name.*run\.gsd"):
@@ -238,12 +238,12 @@ class TestClaims:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("path", [1, True, None, b"run.npz", 2.5])
-def test_what_is_no_path_is_a_type_error(path):
+def test_another_class_than_a_path_is_a_type_error(path):
     with pytest.raises(TypeError, match=r"path = .*allowed: a path, as a str or a pathlib.Path"):
         put(path)
 
 
 @pytest.mark.parametrize("path", ["", "a\0b"])
-def test_what_no_path_can_be_is_a_value_error(path):
+def test_an_invalid_path_is_a_value_error(path):
     with pytest.raises(ValueError, match=r"path = .*allowed: a path"):
         put(path)

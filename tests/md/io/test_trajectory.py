@@ -1,4 +1,4 @@
-"""Trajectories: what the gsd package reads is what the simulation was, particle by particle."""
+"""Trajectories: frames read by the gsd package equal the states of the simulation, particle by particle."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def frames(path) -> list[gsd.hoomd.Frame]:
 
 
 class Now:
-    """A simulation at a step, as far as a trajectory looks at one."""
+    """Stand-in for a simulation at a step, with the attributes that a trajectory reads."""
 
     def __init__(self, state, step):
         self.state, self.step = state, step
@@ -36,7 +36,7 @@ class Now:
 
 @pytest.fixture
 def path(tmp_path):
-    """A trajectory of two frames."""
+    """Write a trajectory of two frames."""
     for step in (0, 10):
         append_frame(tmp_path / "run.gsd", cloud(seed=step), step)
     return tmp_path / "run.gsd"
@@ -134,7 +134,7 @@ def test_no_particles_are_a_frame_too(tmp_path):
     assert [frame.particles.N for frame in frames(tmp_path / "run.gsd")] == [0, 0]
 
 
-def test_a_trajectory_that_is_there_is_not_touched_unless_asked(path):
+def test_an_existing_trajectory_is_unchanged_by_default(path):
     before = path.read_bytes()
     with pytest.raises(FileExistsError, match=r"another name, or append=True to go on: '.*run\.gsd'"):
         md.Trajectory(path, 10)
@@ -146,7 +146,7 @@ def test_a_trajectory_that_is_there_is_not_touched_unless_asked(path):
     assert path.read_bytes() == (path.parent / "late.gsd").read_bytes() == before
 
 
-def test_a_reporter_goes_on_with_a_file_and_over_several_runs(path):
+def test_a_reporter_appends_to_a_file_over_several_runs(path):
     trajectory = md.Trajectory(path, 10, append=True)
     simulation = md.Simulation(cloud(), md.laws.SpringDashpot(0, 0), dt=1e-3, backend="cpu")
     simulation.run(11)
@@ -156,7 +156,7 @@ def test_a_reporter_goes_on_with_a_file_and_over_several_runs(path):
 
 
 @pytest.mark.parametrize("step", [0, 10])
-def test_a_frame_that_is_there_is_not_written_again(path, step):
+def test_a_frame_of_the_file_is_not_written_again(path, step):
     before = path.read_bytes()
     append_frame(path, cloud(seed=step), step)
     assert path.read_bytes() == before
@@ -164,7 +164,7 @@ def test_a_frame_that_is_there_is_not_written_again(path, step):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("state", "step", "told"),
+    ("state", "step", "message"),
     [
         (cloud(n=41), 20, "holds 40 particles, and this frame 41"),
         (cloud(ids=np.arange(1, 41)), 20, "holds other particles: id 0, and this frame 1"),
@@ -174,9 +174,9 @@ def test_a_frame_that_is_there_is_not_written_again(path, step):
         (cloud(seed=10), 7, "holds frames up to step 10, and this is another of step 7; allowed: a later"),
     ],
 )
-def test_a_frame_of_another_run_is_refused(path, state, step, told):
+def test_a_frame_of_another_run_is_refused(path, state, step, message):
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=rf"run\.gsd {told}.*give another name"):
+    with pytest.raises(ValueError, match=rf"run\.gsd {message}.*give another name"):
         append_frame(path, state, step)
     assert path.read_bytes() == before
 
@@ -219,9 +219,9 @@ def test_a_first_frame_that_cannot_be_written_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_without_leave_to_write_is_told(tmp_path):
+def test_a_read_only_folder_is_an_error(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o555)
-    if os.geteuid() == 0:  # who may do all things
+    if os.geteuid() == 0:  # root has all permissions
         os.seteuid(65534)
     try:
         with pytest.raises(PermissionError, match="the frame of step 0 was not written"):
@@ -232,7 +232,7 @@ def test_a_folder_without_leave_to_write_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "message"),
     [
         ({"interval": 0}, ValueError, "interval of Trajectory = 0; allowed: an integer of at least 1"),
         ({"interval": 2.5}, TypeError, "interval of Trajectory = 2.5 of class float; allowed: an integer"),
@@ -246,8 +246,8 @@ def test_a_folder_without_leave_to_write_is_told(tmp_path):
         ({"path": "a\0b"}, ValueError, "without a zero byte"),
     ],
 )
-def test_an_argument_that_cannot_be_is_refused(wrong, error, told):
-    with pytest.raises(error, match=told):
+def test_an_invalid_argument_is_refused(wrong, error, message):
+    with pytest.raises(error, match=message):
         md.Trajectory(**({"path": "run.gsd", "interval": 10} | wrong))
 
 
@@ -256,7 +256,7 @@ def test_an_interval_of_numpy_is_an_integer():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "message"),
     [
         ({"path": 1}, TypeError, "path = 1 of class int"),
         ({"state": None}, TypeError, "state = None .*allowed: an md.State"),
@@ -264,23 +264,23 @@ def test_an_interval_of_numpy_is_an_integer():
         ({"step": -1}, ValueError, "step = -1; allowed: an integer of at least 0"),
     ],
 )
-def test_a_frame_of_what_is_none_is_refused(wrong, error, told, tmp_path):
-    with pytest.raises(error, match=told):
+def test_a_frame_of_invalid_arguments_is_refused(wrong, error, message, tmp_path):
+    with pytest.raises(error, match=message):
         append_frame(**({"path": tmp_path / "run.gsd", "state": cloud(), "step": 0} | wrong))
     assert os.listdir(tmp_path) == []
 
 
-class TestOneThatIsTakenUpByAnotherRun:
+class TestAnotherRunAppends:
     def report(self, path, state, step, append=True):
         md.Trajectory(path, 5, append=append).report(Now(state, step))
 
     @pytest.mark.parametrize("step", [0, 7, 10])
-    def test_its_later_frames_give_way_and_are_kept(self, path, step):
+    def test_later_frames_are_replaced_and_kept_in_another_file(self, path, step):
         before = path.read_bytes()
         kept = path.with_name(f"run.before-{step}.gsd")
-        with pytest.warns(RuntimeWarning, match=f"other frames from step {step} on; .*{kept.name}") as told:
+        with pytest.warns(RuntimeWarning, match=f"other frames from step {step} on; .*{kept.name}") as warned:
             self.report(path, cloud(seed=99), step)
-        assert told[0].filename == __file__
+        assert warned[0].filename == __file__
         read = frames(path)
         assert [frame.configuration.step for frame in read] == [s for s in (0, 10) if s < step] + [step]
         append_frame(path.with_name("alone.gsd"), cloud(seed=99), step)
@@ -302,8 +302,8 @@ class TestOneThatIsTakenUpByAnotherRun:
         with pytest.raises(ValueError, match="holds 40 particles"):
             self.report(path, cloud(n=39), 10)
 
-    def test_it_makes_room_for_its_frames_once(self, path):
-        """The frames that are in the way of the same simulation later are of another that goes on."""
+    def test_frames_are_replaced_once(self, path):
+        """Other frames that the same simulation finds later come from another run that continues."""
         trajectory, run = md.Trajectory(path, 5, append=True), Now(cloud(seed=99), 5)
         with pytest.warns(RuntimeWarning, match="other frames from step 5"):
             trajectory.report(run)
@@ -318,7 +318,7 @@ class TestOneThatIsTakenUpByAnotherRun:
         with pytest.warns(RuntimeWarning, match="other frames from step 10"):
             trajectory.report(Now(run.state, 10))
 
-    def test_where_files_have_one_name_only_the_old_one_is_copied(self, path, monkeypatch):
+    def test_without_hard_links_the_old_file_is_copied(self, path, monkeypatch):
         def no_link(*_):
             raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 

@@ -1,4 +1,4 @@
-"""The file of a trajectory: one run at a time appends to it, links are kept, and damage is named."""
+"""Trajectory files: one run at a time appends, links are kept, and errors name the damage."""
 
 import os
 import signal
@@ -14,17 +14,17 @@ from tests.md.io.test_trajectory import Now, cloud, frames
 from tests.processes import started
 
 
-def write_on(path, told) -> None:
-    """Append a frame as a run does, tell it, and stay until the process is killed."""
+def write_on(path, pipe) -> None:
+    """Append a frame as a run does, send a message, and wait until the process is killed."""
     trajectory = md.Trajectory(path, 5, append=True)
     trajectory.report(Now(cloud(seed=5), 20))
-    told.send("written")
+    pipe.send("written")
     signal.pause()
     del trajectory
 
 
 def gsd_frame(step: int) -> gsd.hoomd.Frame:
-    """A frame with nothing but a step, all else as in the first."""
+    """Make a frame with a step only, everything else as in the first."""
     frame = gsd.hoomd.Frame()
     frame.configuration.step, frame.particles.N = step, 40
     return frame
@@ -32,7 +32,7 @@ def gsd_frame(step: int) -> gsd.hoomd.Frame:
 
 @pytest.fixture
 def path(tmp_path):
-    """A trajectory of two frames."""
+    """Write a trajectory of two frames."""
     for step in (0, 10):
         append_frame(tmp_path / "run.gsd", cloud(seed=step), step)
     return tmp_path / "run.gsd"
@@ -56,7 +56,7 @@ class TestTwoRuns:
         append_frame(path, cloud(seed=6), 30)
         assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 30]
 
-    def test_a_run_that_rests_lets_another_write(self, path):
+    def test_a_run_that_releases_the_file_lets_another_write(self, path):
         trajectory = md.Trajectory(path, 5, append=True)
         trajectory.report(Now(cloud(seed=5), 15))
         trajectory.release()
@@ -77,16 +77,16 @@ class TestTwoRuns:
         assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20, 21, 22, 23, 40]
 
     @pytest.mark.parametrize("append", [False, True])
-    def test_a_file_that_another_begins_in_the_meantime_is_not_replaced(
+    def test_a_file_that_another_process_creates_in_the_meantime_is_not_replaced(
         self, append, path, tmp_path, monkeypatch
     ):
         place, move = tmp_path / "new.gsd", whole._move
 
-        def overtaken(*arguments):
+        def create_before(*arguments):
             place.write_bytes(path.read_bytes())
             return move(*arguments)
 
-        monkeypatch.setattr(whole, "_move", overtaken)
+        monkeypatch.setattr(whole, "_move", create_before)
         trajectory = md.Trajectory(place, 5, append)
         if append:
             trajectory.report(Now(cloud(seed=1), 15))
@@ -99,7 +99,7 @@ class TestTwoRuns:
 
 
 class TestLinks:
-    def test_where_partial_names_lead_to_is_not_written(self, path, tmp_path, monkeypatch):
+    def test_the_targets_of_partial_names_are_not_written(self, path, tmp_path, monkeypatch):
         victim, names = tmp_path / "victim", iter(f"{k:016x}" for k in (1, 2, 1, 3))
         victim.write_text("mine")
         monkeypatch.setattr(whole.secrets, "token_hex", lambda _: next(names))
@@ -112,7 +112,7 @@ class TestLinks:
         assert victim.read_text() == "mine"
         assert [len(frames(tmp_path / f"{name}.gsd")) for name in ("new", "run")] == [1, 2]
 
-    def test_what_the_place_leads_to_is_begun_and_cut(self, tmp_path):
+    def test_the_target_of_a_link_is_created_and_truncated(self, tmp_path):
         (tmp_path / "deep").mkdir()
         link, path = tmp_path / "deep" / "latest.gsd", tmp_path / "run.gsd"
         link.symlink_to(path)
@@ -127,26 +127,26 @@ class TestLinks:
 
 
 class TestDamaged:
-    def refused(self, path, told):
+    def refused(self, path, message):
         before = path.read_bytes()
         for append in (append_frame, lambda *now: md.Trajectory(path, 1, append=True).report(Now(*now[1:]))):
-            with pytest.raises(TrajectoryError, match=rf"run\.gsd .*{told}.*(another|a new) name"):
+            with pytest.raises(TrajectoryError, match=rf"run\.gsd .*{message}.*(another|a new) name"):
                 append(path, cloud(seed=3), 10)
         assert path.read_bytes() == before
         assert os.listdir(path.parent) == [path.name]
 
     @pytest.mark.parametrize("bytes_", [1, 8, 40])
-    def test_a_file_that_is_cut_is_told(self, bytes_, path):
+    def test_a_truncated_file_is_an_error(self, bytes_, path):
         path.write_bytes(path.read_bytes()[:-bytes_])
         self.refused(path, r"is no trajectory to append to \(Corrupt GSD file")
 
-    def test_one_whose_last_frame_is_cut_names_that(self, path):
-        for step in range(11, 50):  # so that the list of what is where does not stand at the end
+    def test_the_error_of_a_truncated_frame_names_the_frame(self, path):
+        for step in range(11, 50):  # so that the index of the file is not at its end
             append_frame(path, cloud(seed=step), step)
         path.write_bytes(path.read_bytes()[:-8])
         self.refused(path, r"is damaged: frame 40 cannot be read \(RuntimeError\('Corrupt GSD file")
 
-    def test_a_frame_that_lacks_a_part_is_named(self, path):
+    def test_the_error_of_an_incomplete_frame_names_the_frame(self, path):
         with gsd.hoomd.open(path, "r+") as file:
             file.file.write_chunk("configuration/step", np.array([20], np.uint64))
             file.file.write_chunk("log/periodic", np.ones(3, np.uint8))
@@ -155,7 +155,7 @@ class TestDamaged:
             file.append(gsd_frame(30))
         self.refused(path, "is damaged: frame 3 cannot be read .KeyError")
 
-    def test_particles_that_the_file_has_no_room_for_are_not_asked_for(self, path):
+    def test_no_memory_is_allocated_for_more_particles_than_the_file_can_hold(self, path):
         with gsd.hoomd.open(path, "w") as file:
             frame = gsd.hoomd.Frame()
             frame.particles.N = 2**32 - 1
@@ -164,7 +164,7 @@ class TestDamaged:
         with pytest.raises(ValueError, match=r"run\.gsd holds 4294967295 particles, and this frame 40"):
             append_frame(path, cloud(), 20)
 
-    def test_nor_bonds(self, path):
+    def test_no_memory_is_allocated_for_more_bonds_than_the_file_can_hold(self, path):
         with gsd.hoomd.open(path, "w") as file:
             file.file.write_chunk("particles/N", np.array([40], np.uint32))
             file.file.write_chunk("bonds/N", np.array([2**32 - 1], np.uint32))

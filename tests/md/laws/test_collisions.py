@@ -8,7 +8,7 @@ import pytest
 import md
 from md.observe import look
 from md.observe.kinetic_theory import collision_rate
-from tests.md.observe.test_observation import begun, crowd, every_search, simulated
+from tests.md.observe.test_observation import crowd, every_search, new_contacts, simulated
 
 ELASTIC = md.laws.SpringDashpot(stiffness=1e4, damping=0.0)
 
@@ -26,7 +26,7 @@ class TestContactsBegun:
         state = md.State(pos, vel, md.Box((5.0,) * dim))
         simulation, found, expected = simulated(state, backend, ELASTIC), [], []
         for _ in range(200):
-            expected.append(begun(simulation))
+            expected.append(new_contacts(simulation))
             found.append(look(simulation).contacts_begun)
         assert sum(found) == 1
         assert found == expected
@@ -41,7 +41,7 @@ class TestContactsBegun:
         )
         found, expected = [], []
         for _ in range(150):
-            expected.append(begun(simulation))
+            expected.append(new_contacts(simulation))
             found.append(look(simulation).contacts_begun)
         assert sum(expected) > 100
         assert found == expected
@@ -55,7 +55,7 @@ class TestContactsBegun:
         simulation = simulated(state, backend, walls=walls, gravity=(0.0, -9.0))
         found, expected = [], []
         for _ in range(150):
-            expected.append(begun(simulation))
+            expected.append(new_contacts(simulation))
             found.append(look(simulation).contacts_begun)
         assert sum(expected) > 30
         assert found == expected
@@ -67,7 +67,7 @@ class TestContactsBegun:
         )
         found, expected, times = [], [], [0.0]
         for _ in range(40):
-            expected.append(begun(simulation))
+            expected.append(new_contacts(simulation))
             seen = look(simulation)
             found.append(seen.contacts_begun)
             times.append(seen.time)
@@ -90,7 +90,7 @@ class TestContactsBegun:
             assert one.contacts_begun == other.contacts_begun
         else:
             assert math.isnan(other.collision_rate_per_particle)
-        new = begun(loaded)
+        new = new_contacts(loaded)
         assert look(loaded).contacts_begun == new
 
     @pytest.mark.parametrize("integrator", ["position_verlet", "steepest_descent"])

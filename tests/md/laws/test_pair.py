@@ -89,7 +89,7 @@ def test_the_use_of_the_readme_runs(tmp_path):
 
 @dataclass(frozen=True)
 class Impostor:
-    """A law whose fields have the names of the built-in law's fields."""
+    """A law with the field names of the built-in law."""
 
     spring: float
     damping: float
@@ -223,7 +223,7 @@ def test_the_order_of_a_laws_fields_matters():
 
 @dataclass(frozen=True)
 class Global:
-    """A law whose function reads a global."""
+    """A law with a function that reads a global."""
 
     cutoff: float = 1.0
 

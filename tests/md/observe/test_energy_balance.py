@@ -1,4 +1,4 @@
-"""What comes into a shaken box is lost in it or stored."""
+"""Energy balance: the energy input of a shaken box is dissipated or stored."""
 
 import numpy as np
 import pytest
@@ -27,14 +27,14 @@ def test_energy_that_comes_in_is_lost_or_stored(backend, search, fused, damping)
     run.run(1500, reporters=[balance])
     table = balance.table()
     assert len(table["step"]) == 1501
-    came = table["energy_in"]
+    supplied = table["energy_in"]
     lost = table["energy_lost_in_pairs"], table["energy_lost_at_walls"]
     stored = table["kinetic_energy"] + table["contact_energy"] + table["wall_energy"]
-    assert lost[0][-1] > 0.05 * came[-1]
-    assert lost[1][-1] > 0.01 * came[-1]
-    missing = came - lost[0] - lost[1] - (stored - stored[0])
-    np.testing.assert_allclose(table["energy_missing"], missing, atol=1e-9 * came[-1])
-    assert np.abs(missing[-1]) < 1e-3 * came[-1]
+    assert lost[0][-1] > 0.05 * supplied[-1]
+    assert lost[1][-1] > 0.01 * supplied[-1]
+    missing = supplied - lost[0] - lost[1] - (stored - stored[0])
+    np.testing.assert_allclose(table["energy_missing"], missing, atol=1e-9 * supplied[-1])
+    assert np.abs(missing[-1]) < 1e-3 * supplied[-1]
 
 
 def test_the_energies_are_those_of_the_state(backend):
@@ -74,6 +74,6 @@ def test_an_integrator_without_a_balance_is_refused(integrator):
 
 
 @pytest.mark.parametrize("kind", [md.Observer, md.observe.EnergyBalance])
-def test_an_interval_that_is_none_is_refused_at_once(kind):
+def test_an_interval_of_0_is_refused_at_once(kind):
     with pytest.raises(ValueError, match=r"interval of \w+ = 0; allowed: an integer of at least 1"):
         kind(0)

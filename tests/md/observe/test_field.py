@@ -1,4 +1,4 @@
-"""Fields on cells and the virial they are made of: by hand, under every search, in cells of few particles."""
+"""Fields and virial: against values by hand, with every search, in cells of few particles."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def cloud(periodic=(True, False)) -> md.State:
     return dense_cloud(2, periodic)
 
 
-def pressed(box=OPEN, at=(1.0, 1.0)) -> md.State:
-    """Two that are 0.2 d in each other, along a slope of 3 to 4, and come nearer at a speed of 3."""
+def overlapping(box=OPEN, at=(1.0, 1.0)) -> md.State:
+    """Make two discs that overlap by 0.2 d, along a slope of 3 to 4, and approach at a speed of 3."""
     slope = np.array([0.6, 0.8])
     return md.State([at, at + 0.8 * slope], [3.0 * slope, [0.0, 0.0]], box, id=[7, 3])
 
@@ -39,16 +39,16 @@ def by_id_of(virial, simulation) -> dict:
 
 
 def plain_virial(state: md.State) -> np.ndarray:
-    """Half the sum of f . dr over the partners, in order of id, read off the definition."""
-    apart = separations(state)
-    r = np.linalg.norm(apart, axis=2)
-    along = ((state.vel[:, None] - state.vel[None]) * apart).sum(axis=2)
+    """Compute half the sum of f . dr over the partners by the definition, in order of id."""
+    difference = separations(state)
+    r = np.linalg.norm(difference, axis=2)
+    along = ((state.vel[:, None] - state.vel[None]) * difference).sum(axis=2)
     pairs = np.where((r < 1) & (r > 0), LAW.stiffness * (1 - r) * r - LAW.damping * along, 0)
     return pairs.sum(axis=1)[np.argsort(state.id)] / 2
 
 
 def plain_field(state: md.State, cells: tuple[int, int]) -> dict:
-    """What a field says, cell by cell."""
+    """Compute a field cell by cell."""
     which = np.minimum((state.pos * (np.array(cells) / state.box.lengths)).astype(int), np.array(cells) - 1)
     volume, rank = state.box.volume / np.prod(cells), np.argsort(np.argsort(state.id))
     virial = plain_virial(state)[rank]
@@ -67,14 +67,14 @@ def plain_field(state: md.State, cells: tuple[int, int]) -> dict:
 class TestVirial:
     @pytest.mark.quick
     @pytest.mark.parametrize("damping", [0.0, 2.0])
-    def test_of_two_discs_is_what_one_finds_by_hand(self, damping, backend):
-        run = simulated(pressed(), md.laws.SpringDashpot(100.0, damping), search="lbvh", backend=backend)
+    def test_of_two_discs_is_that_computed_by_hand(self, damping, backend):
+        run = simulated(overlapping(), md.laws.SpringDashpot(100.0, damping), search="lbvh", backend=backend)
         virial = md.observe.virial(run)
         assert virial.dtype == np.float64
         assert virial == pytest.approx([(100.0 * 0.2 + damping * 3.0) * 0.8 / 2] * 2)
 
-    def test_is_by_id_and_nothing_for_who_touches_nobody(self, backend):
-        state = pressed()
+    def test_is_by_id_and_0_without_contacts(self, backend):
+        state = overlapping()
         pos, vel = np.vstack([[[6.0, 4.0]], state.pos]), np.vstack([[[1.0, 1.0]], state.vel])
         run = simulated(md.State(pos, vel, OPEN, id=[5, 7, 3]), search="lbvh", backend=backend)
         virial = by_id_of(md.observe.virial(run), run)
@@ -93,7 +93,7 @@ class TestVirial:
         "way", tiers.by_default(WAYS, lambda way: way.split()[0] in ("naive", *tiers.BY_DEFAULT))
     )
     def test_is_the_same_for_each_particle_and_cell_under_every_search(self, way, backend):
-        """After two steps, when memory and copies have their order."""
+        """Compare after two steps, when memory and copies are sorted."""
         runs = [simulated(cloud(), **options, backend=backend) for options in (WAYS["naive"], WAYS[way])]
         for run in runs:
             run.run(2)
@@ -106,7 +106,7 @@ class TestVirial:
 
 class TestField:
     @pytest.mark.quick
-    def test_is_what_numpy_makes_of_the_state(self, backend):
+    def test_equals_numpy(self, backend):
         state, cells = cloud(), (3, 20)
         seen = field(simulated(state, search="lbvh", backend=backend), cells)
         expected = plain_field(state, cells)
@@ -118,8 +118,8 @@ class TestField:
         for axis, side in enumerate(state.box.lengths):
             assert seen.centres[axis] == pytest.approx((np.arange(cells[axis]) + 0.5) * side / cells[axis])
 
-    def test_leaves_out_who_is_beyond_an_open_side(self, backend):
-        states = [pressed(at=at) for at in ((1.0, 1.0), (-2.0, 1.0), (8.2, 3.0), (4003.0, 1.0))]
+    def test_excludes_particles_beyond_an_open_side(self, backend):
+        states = [overlapping(at=at) for at in ((1.0, 1.0), (-2.0, 1.0), (8.2, 3.0), (4003.0, 1.0))]
         pos, vel = (np.concatenate([getattr(s, name) for s in states]) for name in ("pos", "vel"))
         both = simulated(md.State(pos, vel, OPEN), search="lbvh", backend=backend)
         alone = simulated(states[0], search="lbvh", backend=backend)
@@ -148,7 +148,7 @@ class TestField:
                 make()
 
     @pytest.mark.parametrize("cells", [np.array([2**22] * 3), np.array([2048] * 3, np.int32)])
-    def test_of_three_integers_whose_product_wraps_to_nothing_is_refused(self, cells):
+    def test_of_three_integers_whose_product_wraps_to_0_is_refused(self, cells):
         with np.errstate(over="ignore"):
             assert np.prod(cells, dtype=cells.dtype) == 0  # so that it passes any limit
         simulation = simulated(md.scenes.shared_gas(60, 0.1))
@@ -178,8 +178,8 @@ def thin_gas(n: int = 256, side: float = 32.0) -> md.State:
     return md.State(pos, vel, md.Box((side, side)))
 
 
-class Looks:
-    """Each look's own field and virial."""
+class EachReport:
+    """A reporter that stores the field and the virial of each report."""
 
     def __init__(self, interval: int, cells: tuple[int, ...]):
         self.interval, self.cells, self.seen, self.virials = interval, cells, [], []
@@ -191,21 +191,21 @@ class Looks:
 
 class TestFields:
     @pytest.mark.parametrize("per_cell", [0.5, 1.0])
-    def test_have_a_mean_that_is_right_in_cells_of_less_than_a_particle(self, per_cell, backend):
-        """Of 65 looks, far apart: what is left of the bias of a cell's own mean is 1 / (65 per_cell)."""
+    def test_have_an_unbiased_mean_in_cells_of_less_than_a_particle(self, per_cell, backend):
+        """Of 65 independent reports the remaining bias of the mean of a cell is 1 / (65 per_cell)."""
         state, cells = thin_gas(), {0.5: (16, 32), 1.0: (16, 16)}[per_cell]
         run = simulated(state, IDEAL, dt=0.1, backend=backend)
-        fields, looks = Fields(20, cells), Looks(20, cells)
+        fields, looks = Fields(20, cells), EachReport(20, cells)
         run.run(64 * 20, reporters=[fields, looks], phases=False)
-        mean, wanted = fields.mean(), len(state) / state.box.volume * state.vel.var(axis=0).mean()
+        mean, expected = fields.mean(), len(state) / state.box.volume * state.vel.var(axis=0).mean()
         assert mean.number_density.mean() == pytest.approx(len(state) / state.box.volume)
         assert not mean.contact_pressure.any()
-        assert mean.pressure.mean() == pytest.approx(wanted, rel=0.05)
-        assert all(seen.pressure.mean() < 0.7 * wanted for seen in looks.seen)
+        assert mean.pressure.mean() == pytest.approx(expected, rel=0.05)
+        assert all(found.pressure.mean() < 0.7 * expected for found in looks.seen)
 
-    def test_have_the_mean_of_all_particles_that_were_seen_in_a_cell(self, backend):
+    def test_have_the_mean_of_all_particles_of_a_cell(self, backend):
         state, cells = cloud((True, True)), (2, 5)
-        fields, looks = Fields(5, cells), Looks(5, cells)
+        fields, looks = Fields(5, cells), EachReport(5, cells)
         run = simulated(state, search="lbvh", backend=backend)
         run.run(20, reporters=[fields, looks])
         assert len(looks.seen) >= 4
@@ -233,7 +233,7 @@ class TestFields:
         assert np.array_equal(ends[0].id, ends[1].id)
         assert np.array_equal(ends[0].vel, ends[1].vel)
 
-    def test_without_a_look_or_an_interval_are_refused(self):
+    def test_without_a_report_or_an_interval_are_refused(self):
         with pytest.raises(ValueError, match="no field was seen yet"):
             Fields(5, (2, 2)).mean()
         with pytest.raises(ValueError, match="interval"):
@@ -241,7 +241,7 @@ class TestFields:
 
 
 class TestNewtonianLift:
-    def test_overlaps_alike_whatever_the_number_of_discs(self, backend):
+    def test_overlaps_equally_for_any_number_of_discs(self, backend):
         neighbours = []
         for n in (2**13, 2**15):
             case = md.scenes.newtonian_lift(n)
@@ -256,7 +256,7 @@ class TestNewtonianLift:
         assert neighbours == pytest.approx([19.0, 19.0], rel=0.1)
         assert neighbours[0] == pytest.approx(neighbours[1], rel=0.03)
 
-    def test_runs_alike_by_tree_and_by_cells(self, backend):
+    def test_runs_equally_by_tree_and_by_cells(self, backend):
         case, ends = md.scenes.newtonian_lift(2000), []
         for search in ("coherent", "lbvh"):
             run = md.Simulation(case.state, case.law, search=search, backend=backend, **case.options)
@@ -272,7 +272,7 @@ class TestNewtonianLift:
 
 
 class TestWingTunnel:
-    def test_has_a_stream_that_touches_neither_the_wing_nor_itself(self, backend):
+    def test_has_a_stream_without_contacts(self, backend):
         box, velocity, temperature = md.Box((60.0, 40.0)), np.array([5.0, -1.0]), 2.0
         wing = md.Wing(airfoil=md.naca("2412"), chord=20.0, at=(20.0, 20.0), angle=10.0, stiffness=1e4)
         state = md.scenes.wing_tunnel(0.3, box, wing, velocity, temperature, seed=1, backend=backend)
@@ -291,7 +291,7 @@ class TestWingTunnel:
 
 class TestWithLargeSpheres:
     @pytest.mark.parametrize(("share", "diameter"), [(0.05, 3.0), (0.6, 1.5), (1.0, 2.0)])
-    def test_no_two_touch_and_who_is_left_is_who_it_was(self, share, diameter, backend):
+    def test_no_two_touch_and_kept_spheres_are_unchanged(self, share, diameter, backend):
         gas = md.scenes.shared_gas(1000, 0.2)
         gas = md.State(gas.pos, gas.vel, gas.box, 3 * gas.id + 1)
         mixed = md.scenes.with_large_spheres(gas, share, diameter, seed=2, backend=backend)
@@ -305,16 +305,16 @@ class TestWithLargeSpheres:
         assert large.sum() > 10
         assert not len(simulated(mixed, IDEAL, search="lbvh", backend=backend).pairs())
 
-    def test_nobody_is_gone_but_who_was_in_the_way(self, backend):
+    def test_only_overlapping_spheres_are_removed(self, backend):
         gas = md.scenes.shared_gas(1000, 0.2)
         mixed = md.scenes.with_large_spheres(gas, 0.05, 3.0, backend=backend)
-        gone = gas.take(~np.isin(gas.id, mixed.id))
-        apart = gone.pos[:, None] - mixed.pos[mixed.radius > 0.5]
-        apart -= np.array(gas.box.lengths) * np.round(apart / gas.box.lengths)
-        assert len(gone) > 100
-        assert np.linalg.norm(apart, axis=2).min(axis=1).max() < 3.0
+        removed = gas.take(~np.isin(gas.id, mixed.id))
+        difference = removed.pos[:, None] - mixed.pos[mixed.radius > 0.5]
+        difference -= np.array(gas.box.lengths) * np.round(difference / gas.box.lengths)
+        assert len(removed) > 100
+        assert np.linalg.norm(difference, axis=2).min(axis=1).max() < 3.0
 
-    def test_all_of_them_at_their_old_size_stay(self, backend):
+    def test_at_their_old_size_all_are_kept(self, backend):
         gas = md.scenes.shared_gas(125, 0.2)
         mixed = md.scenes.with_large_spheres(gas, 1.0, 1.0, backend=backend)
         assert np.array_equal(mixed.id, gas.id)
@@ -331,6 +331,6 @@ class TestWithLargeSpheres:
             (0.5, 100.0, r"allowed"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, share, diameter, said):
+    def test_values_out_of_range_are_refused(self, share, diameter, said):
         with pytest.raises(ValueError, match=said):
             md.scenes.with_large_spheres(md.scenes.shared_gas(125, 0.2), share, diameter, backend="cpu")

@@ -1,4 +1,4 @@
-"""What kinetic theory says: against the numbers of its papers, and against each other."""
+"""Kinetic theory: functions against the numbers of their papers, and against each other."""
 
 import math
 
@@ -15,7 +15,7 @@ def test_the_contact_correlation_is_that_of_the_virial_series():
     assert (kinetic_theory.contact_correlation(small, 2) - 1) / small == pytest.approx(25 / 16, rel=1e-3)
 
 
-def test_a_dilute_gas_collides_and_flies_as_maxwell_found():
+def test_a_dilute_gas_has_maxwells_collision_rate_and_free_path():
     phi = 1e-6
     density = phi / (math.pi / 6)
     assert kinetic_theory.mean_free_path(phi) == pytest.approx(
@@ -36,8 +36,8 @@ def test_an_elastic_gas_does_not_cool_and_a_sticky_one_cools_faster():
     assert kinetic_theory.sonine_coefficient(0.5) > 0 > kinetic_theory.sonine_coefficient(0.9)
 
 
-def test_the_energy_a_collision_takes_gives_the_time_of_cooling():
-    # Each collision takes (1 - e^2) T, and there are half as many as particles in them.
+def test_the_energy_lost_in_a_collision_gives_the_time_of_cooling():
+    # Each collision dissipates (1 - e^2) T, and involves two particles.
     phi, temperature, e = 0.1, 2.0, 0.9
     for dim in (2, 3):
         lost = (1 - e**2) * temperature * kinetic_theory.collision_rate(phi, temperature, dim) / 2

@@ -1,4 +1,4 @@
-"""What is summed on a device is what numpy makes of the state on the host, pair by pair."""
+"""Observables equal those that numpy computes from the state on the host, pair by pair."""
 
 import math
 from itertools import cycle
@@ -13,7 +13,7 @@ from tests.md.laws.alignment import Alignment
 from tests.md.search.test_contract import plain_pairs, separations
 from tests.md.simulation.test_simulation import same_run
 
-LAW = md.laws.SpringDashpot(stiffness=500.0, damping=2.0)  # soft, for crowds
+LAW = md.laws.SpringDashpot(stiffness=500.0, damping=2.0)  # soft, for deep overlaps
 DT = md.scenes.SHARED_DT
 CASES = [  # dim, precision, periodic
     (3, "float64", (True, True, True)),
@@ -26,7 +26,7 @@ every_search = pytest.mark.parametrize("search", tiers.searches(SEARCHES))
 
 
 def crowd(dim: int, periodic: tuple[bool, ...], n: int = 150) -> md.State:
-    """Particles anywhere in a small box, on top of each other too, but not quite in a wall."""
+    """Make random, overlapping particles in a small box, away from walls."""
     box = md.Box((6.3, 7.9, 5.1)[:dim], periodic)
     generator = np.random.default_rng(5)
     margin = np.where(box.periodic, 0, 0.2)
@@ -40,15 +40,15 @@ def simulated(state, backend, law=LAW, **options) -> md.Simulation:
     return md.Simulation(state, law, backend=backend, **options)
 
 
-def begun(simulation: md.Simulation) -> int:
-    """Takes a step, and compares the pairs before and after it."""
+def new_contacts(simulation: md.Simulation) -> int:
+    """Take a step, and count the pairs that are new after it."""
     before = {*map(tuple, simulation.pairs().tolist())}
     simulation.run(1)
     return len({*map(tuple, simulation.pairs().tolist())} - before)
 
 
 def plain(state: md.State, law) -> dict:
-    """What a look shows of positions and velocities, read off the definitions."""
+    """Compute observables from positions and velocities by their definitions."""
     state = md.State(state.pos.astype(float), state.vel.astype(float), state.box, state.id)
     n, dim = state.pos.shape
     r = np.linalg.norm(separations(state), axis=2)[np.triu_indices(n, 1)]
@@ -73,23 +73,21 @@ def plain(state: md.State, law) -> dict:
         *(tiers.nightly(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
     ],
 )
-def test_a_look_is_what_numpy_makes_of_the_state(search, dim, precision, periodic, backend):
+def test_a_look_equals_numpy(search, dim, precision, periodic, backend):
     simulation = simulated(crowd(dim, periodic), backend, search=search, precision=precision)
-    all_begun = 0
+    total = 0
     for _ in range(20):
-        new = begun(simulation)
+        new = new_contacts(simulation)
         seen, state = look(simulation), simulation.state
         assert seen.contacts_begun == new
-        all_begun += new
-    assert all_begun > 0
+        total += new
+    assert total > 0
     expected = plain(state, LAW)
     assert seen.touching_pairs == expected["touching_pairs"] == len(plain_pairs(state)) > 100
     tolerance = 1e-12 if precision == "float64" else 1e-5
     for name, value in expected.items():
         assert np.allclose(getattr(seen, name), value, rtol=tolerance, atol=tolerance * 100), name
-    repeats = (
-        backend in md.search.SEARCHES[search].capabilities.bitwise_on
-    )  # else the two looks round differently
+    repeats = backend in md.search.SEARCHES[search].capabilities.bitwise_on  # else rounding differs
     summed = 1e-12 if repeats else tolerance
     assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state), rel=summed)
     stored = md.observe.contact_energy(state, simulation.pairs(), LAW)
@@ -139,11 +137,11 @@ class TestFewParticles:
 
 
 class TestLaws:
-    def test_an_ideal_gas_has_meetings_but_no_contact_time(self, backend):
+    def test_an_ideal_gas_has_contacts_but_no_contact_time(self, backend):
         simulation = simulated(crowd(3, (True,) * 3), backend, md.laws.SpringDashpot(0.0, 0.0))
         expected, found = [], []
         for _ in range(20):
-            expected.append(begun(simulation))
+            expected.append(new_contacts(simulation))
             seen = look(simulation)
             found.append(seen.contacts_begun)
         assert found == expected
@@ -156,7 +154,7 @@ class TestLaws:
         assert math.isnan(look(simulated(crowd(3, (True,) * 3), backend, law)).collision_rate_by_touching)
 
     @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
-    def test_friction_stores_what_the_spring_does(self, dim, backend):
+    def test_friction_has_the_energy_of_the_spring(self, dim, backend):
         law = md.laws.FrictionalSpringDashpot(500.0, 2.0, friction=0.3, tangential_damping=1.0)
         simulation = simulated(crowd(dim, (True,) * dim), backend, law)
         simulation.run(3)
@@ -170,11 +168,11 @@ class TestLaws:
         assert seen.touching_pairs == 1
         assert seen.contact_energy_per_particle == pytest.approx(law.potential([1.2])[0] / 2)
 
-    def test_one_without_a_potential_has_no_energy_to_tell(self, backend):
+    def test_a_law_without_a_potential_has_no_energy(self, backend):
         law = Alignment(rate=1.0, push=1.0)
         assert not hasattr(law, "potential")
         simulation = simulated(crowd(3, (True,) * 3), backend, law)
-        new = begun(simulation)
+        new = new_contacts(simulation)
         seen = look(simulation)
         assert math.isnan(seen.contact_energy_per_particle)
         assert math.isnan(seen.collision_rate_by_touching)
@@ -227,7 +225,7 @@ class TestObserver:
             profiles["filling_fraction"], profiles["number_density_per_d3"] * math.pi / 6, rtol=1e-12
         )
 
-    def test_in_two_dimensions_names_what_there_is(self, backend):
+    def test_has_the_columns_of_two_dimensions(self, backend):
         observer = md.Observer(1, Profile(1, 3))
         simulated(crowd(2, (True, True), n=20), backend).run(1, reporters=[observer])
         assert "momentum_y" in observer.table()

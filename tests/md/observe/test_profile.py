@@ -1,4 +1,4 @@
-"""Profiles and local means, against what numpy makes of the state on the host, slice by slice."""
+"""Profiles and local means against those that numpy computes from the state, slice by slice."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 import md
 from md.observe import Observer, Profile, look
 from tests import tiers
-from tests.md.observe.test_observation import CASES, LAW, begun, crowd, plain, simulated
+from tests.md.observe.test_observation import CASES, LAW, crowd, new_contacts, plain, simulated
 
 pytestmark = pytest.mark.split
 
@@ -19,7 +19,7 @@ every_case = pytest.mark.parametrize(
 
 
 def plain_profile(state: md.State, axis: int, bins: int) -> dict:
-    """A profile, slice by slice."""
+    """Compute a profile slice by slice."""
     box, dim = state.box, state.box.dim
     real = state.pos.dtype.type
     which = np.minimum((state.pos[:, axis] * real(bins / box.lengths[axis])).astype(int), bins - 1)
@@ -47,7 +47,7 @@ def test_a_look_is_the_same_under_every_reorder(mode, backend):
     profile = Profile(1, 7)
     simulation = simulated(crowd(3, (True,) * 3), backend, search="linked", reorder=reorder)
     simulation.run(4)
-    new = begun(simulation)
+    new = new_contacts(simulation)
     seen, state = look(simulation, [profile]), simulation.state
     assert seen.contacts_begun == new > 0
     for name, value in plain(state, LAW).items():
@@ -58,13 +58,13 @@ def test_a_look_is_the_same_under_every_reorder(mode, backend):
 
 class TestProfiles:
     @every_case
-    def test_are_what_numpy_makes_of_the_state(self, dim, precision, periodic, backend):
+    def test_equal_those_of_numpy(self, dim, precision, periodic, backend):
         simulation = simulated(crowd(dim, periodic), backend, search="linked", precision=precision)
         simulation.run(3)
-        asked = [Profile(axis, bins) for axis in range(dim) for bins in (1, 2, 13, 1000)]
-        seen, state = look(simulation, asked), simulation.state
-        assert len(seen.profiles) == len(asked)
-        for profile, given in zip(asked, seen.profiles, strict=True):
+        choices = [Profile(axis, bins) for axis in range(dim) for bins in (1, 2, 13, 1000)]
+        seen, state = look(simulation, choices), simulation.state
+        assert len(seen.profiles) == len(choices)
+        for profile, given in zip(choices, seen.profiles, strict=True):
             assert given.axis == profile.axis
             for name, value in plain_profile(state, profile.axis, profile.bins).items():
                 found = getattr(given, name)
@@ -107,7 +107,7 @@ class TestProfiles:
     @pytest.mark.parametrize(
         ("axis", "error"), [(-1, ValueError), (3, ValueError), (True, TypeError), (0.0, TypeError)]
     )
-    def test_an_axis_that_is_none_is_refused(self, axis, error):
+    def test_an_axis_out_of_range_is_refused(self, axis, error):
         with pytest.raises(error, match=r"axis of Profile = .*allowed: an integer of at least 0, up to 2"):
             Profile(axis)
 
@@ -121,11 +121,11 @@ class TestProfiles:
             (np.timedelta64(3, "s"), TypeError),
         ],
     )
-    def test_a_number_of_slices_that_is_none_is_refused(self, bins, error):
+    def test_a_number_of_slices_out_of_range_is_refused(self, bins, error):
         with pytest.raises(error, match=r"bins of Profile = .*allowed: an integer of at least 1, up to 1000"):
             Profile(0, bins)
 
-    def test_narrow_integers_make_room_for_every_slice(self):
+    def test_narrow_integers_give_every_slice(self):
         simulation = simulated(crowd(2, (True, True)), "cpu")
         profile = Profile(np.int8(0), np.uint8(200))
         assert (type(profile.axis), type(profile.bins)) == (int, int)
@@ -147,12 +147,12 @@ class TestProfiles:
             with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
                 Observer(1, cells=cells)
 
-    def test_integers_whose_product_wraps_to_nothing_are_refused(self):
+    def test_integers_whose_product_wraps_to_0_are_refused(self):
         with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
             look(simulated(md.scenes.shared_gas(60, 0.1), "cpu"), [], np.array([2**22] * 3))
 
     @pytest.mark.parametrize("profiles", [3, [Profile(0), "z"], {Profile(0): 1}, None])
-    def test_profiles_that_are_none_are_refused(self, profiles):
+    def test_other_objects_than_profiles_are_refused(self, profiles):
         with pytest.raises(TypeError, match=r"profiles.* = .*allowed: .*md\.Profile"):
             Observer(1, profiles)
 

@@ -1,4 +1,4 @@
-"""A section is made of the discs in which a plane cuts the spheres."""
+"""Plane sections: the discs in which a plane cuts the spheres."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def test_each_sphere_nearer_than_its_radius_is_a_disc():
     assert cut.vel.tolist() == [[3, 4, 5], [0, 1, 2]]
 
 
-def test_a_periodic_axis_is_seen_round_its_end():
+def test_a_section_includes_images_along_a_periodic_axis():
     cut = md.observe.section(state(), axis=1, at=0.1)
     assert cut.id.tolist() == [1]
     assert cut.radius == pytest.approx([0.4])
     assert not len(md.observe.section(state((True, False, False)), axis=1, at=0.1).id)
 
 
-def test_the_middle_is_cut_unless_told_otherwise():
+def test_the_middle_is_cut_by_default():
     assert md.observe.section(state()).id.tolist() == [2]
 
 

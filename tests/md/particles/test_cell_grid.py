@@ -1,4 +1,4 @@
-"""Cells of a box: as many as the cutoff allows, found at once, refused where memory does not hold them."""
+"""Cell grid: the largest number of cells for a cutoff, and errors for too many cells or too little memory."""
 
 import math
 
@@ -13,11 +13,11 @@ SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
 def walked(length: float, cutoff: float, precision: np.dtype) -> int:
-    """The number of cells along an axis, by trying one after the other from the largest down."""
+    """Find the number of cells along an axis by trying all from the largest down."""
     count = max(1, math.floor(length / cutoff))
     exact = math.frexp(cutoff)[0] == 0.5 and count * cutoff == length
-    slack = 4 * np.finfo(precision).eps * count
-    while count > 1 and not exact and length / count < cutoff * (1 + slack):
+    rounding = 4 * np.finfo(precision).eps * count
+    while count > 1 and not exact and length / count < cutoff * (1 + rounding):
         count -= 1
     return count
 
@@ -41,7 +41,7 @@ def test_cells_are_as_many_as_by_trying_one_after_the_other(precision):
         assert found == walked(length, cutoff, precision), (length, cutoff)
         assert type(found) is int
         tried.add(found - max(1, math.floor(length / cutoff)))
-    assert {0, -1} <= tried  # both sides of the rule were seen
+    assert {0, -1} <= tried  # both sides of the rule
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_long_box_that_is_narrow_is_taken(length):
 @pytest.mark.parametrize(
     "search", [name for name in sorted(md.search.SEARCHES) if name not in ("lbvh", "naive", "reflexive")]
 )
-def test_more_cells_than_there_is_memory_for_are_refused_before_they_are_asked_for(search, monkeypatch):
+def test_more_cells_than_there_is_memory_for_are_refused_before_the_allocation(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((500,) * 3, False))
     message = (
@@ -84,19 +84,19 @@ def test_more_cells_than_there_is_memory_for_are_refused_before_they_are_asked_f
 
 
 @pytest.mark.quick
-def test_few_cells_are_made_without_a_look_at_the_memory_that_is_free(monkeypatch):
-    def look() -> int:
-        raise AssertionError("memory was looked at")
+def test_few_cells_are_made_without_a_query_of_free_memory(monkeypatch):
+    def free() -> int:
+        raise AssertionError("memory was queried")
 
-    monkeypatch.setattr(md.checks, "host_memory", look)
-    CellGrid(md.Box((160.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(4, look)  # 2**24 bytes
-    with pytest.raises(AssertionError, match="looked at"):
-        CellGrid(md.Box((161.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(5, look)
+    monkeypatch.setattr(md.checks, "host_memory", free)
+    CellGrid(md.Box((160.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(4, free)  # 2**24 bytes
+    with pytest.raises(AssertionError, match="was queried"):
+        CellGrid(md.Box((161.0,) * 3), 1.0, DOUBLE, md.backend.Cpu()).require_memory(5, free)
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((10.0,) * 3))
     md.Simulation(state, LAW, reorder=md.Reorder("row", md.Every(5)), backend="cpu")
 
 
-def test_the_remedy_for_too_many_cells_is_one(monkeypatch):
+def test_the_remedy_for_too_many_cells_works(monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((500,) * 3, False))
     md.Simulation(state, LAW, search="lbvh", backend="cpu").run(2)
@@ -109,7 +109,7 @@ def test_the_remedy_for_too_many_cells_is_one(monkeypatch):
         )
 
 
-def test_a_checkpoint_of_more_cells_than_there_is_memory_for_is_told(tmp_path, monkeypatch):
+def test_a_checkpoint_of_more_cells_than_there_is_memory_for_is_an_error(tmp_path, monkeypatch):
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((200,) * 3, False))
     md.Simulation(state, LAW, backend="cpu").save(tmp_path / "run.npz")
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
@@ -126,7 +126,7 @@ def test_a_cutoff_out_of_range_is_refused(cutoff):
 
 
 @pytest.mark.parametrize("search", ["lbvh", "reflexive"])
-def test_a_start_that_overlaps_is_seen_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
+def test_a_start_that_overlaps_is_found_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
     box = md.Box((300.0,) * 3, (True, True, False))
     for at, overlaps in ((0.3, True), (299.9, True), (2.0, False)):

@@ -1,4 +1,4 @@
-"""Layouts, precisions, fusion and the reorder's route change what is moved and when, never what comes out."""
+"""Layouts, precisions, fused steps and the route of a reorder change the data movement, never the result."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ LAYOUT_OF_ONE = {"linked": "soa", "verlet": "aos4"}
 
 
 def start(dim, periodic, n=400):
-    """A crowded cloud away from closed sides, slow enough that no particle escapes in a few steps."""
+    """Make a dense cloud away from closed sides, slow enough that no particle escapes in a few steps."""
     box = md.Box((9.0, 8.0, 7.0)[:dim] if dim == 3 else (24.0, 21.0), periodic)
     generator = np.random.default_rng(3)
     pos = 0.5 + generator.random((n, dim)) * (np.array(box.lengths) - 1)
@@ -76,7 +76,7 @@ def test_a_fused_step_reports_a_fault_like_a_plain_one(backend, fused):
     assert (fault.value.step, fault.value.particle) == (0, 1)
 
 
-def test_an_integrator_that_cannot_be_fused_says_so(backend):
+def test_an_integrator_that_cannot_be_fused_is_refused(backend):
     state = start(3, (True, True, True))
     with pytest.raises(ValueError, match="'steepest_descent' cannot be fused"):
         md.Simulation(
@@ -97,7 +97,7 @@ def test_an_unknown_layout_lists_those_known(backend):
 
 
 @pytest.mark.quick
-def test_a_layout_beside_a_backend_is_looked_at_first():
+def test_a_layout_beside_a_backend_is_checked_first():
     own = md.backend.Cpu("soa")
     assert md.backend.get(own, "soa") is own
     with pytest.raises(ValueError, match="layout 'aos' beside a backend of layout 'soa'; give one of them"):

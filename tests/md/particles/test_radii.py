@@ -24,7 +24,7 @@ RADII = st.one_of(st.sampled_from([0.1, 0.25, 0.5, 1.0, 2.0]), st.floats(0.1, 2.
 
 @st.composite
 def clouds(draw, dim: int):
-    """Radii from 0.1 to 2 in a box that is just wide enough, or wider: anywhere, in places, on a line."""
+    """Draw radii from 0.1 to 2 in a just large enough or larger box: at random, on sites, on a line."""
     lengths = draw(hnp.arrays(float, dim, elements=st.sampled_from([8.0, 8.5, 13.0])))
     box = md.Box(tuple(lengths), tuple(draw(st.booleans()) for _ in range(dim)))
     n = draw(st.one_of(st.integers(0, 2), st.integers(3, 24)))
@@ -44,7 +44,7 @@ def clouds(draw, dim: int):
 
 
 def gas(n: int = 120, dim: int = 3, periodic=True, seed: int = 0, side: float = 9.0) -> md.State:
-    """Spheres anywhere, most of them small."""
+    """Make spheres at random positions, most of them small."""
     rng = np.random.default_rng(seed)
     pos, vel = rng.random((n, dim)) * side, rng.normal(size=(n, dim))
     radius = np.where(rng.random(n) < 0.9, rng.uniform(0.1, 0.4, n), rng.uniform(1, 2, n))
@@ -52,7 +52,7 @@ def gas(n: int = 120, dim: int = 3, periodic=True, seed: int = 0, side: float = 
 
 
 def loose(n_side: int = 5, dim: int = 3, periodic=True) -> md.State:
-    """Spheres that do not overlap, on a lattice, in fast motion."""
+    """Make spheres that do not overlap, on a lattice, in fast motion."""
     rng, spacing = np.random.default_rng(3), 1.7
     pos = (np.indices((n_side,) * dim).reshape(dim, -1).T + 0.5) * spacing
     radius = rng.uniform(0.2, 0.8, len(pos))
@@ -70,7 +70,7 @@ def sums(state: md.State) -> np.ndarray:
 
 
 def plain_pairs(state: md.State) -> list:
-    """Ids of the pairs that touch, read off the definition."""
+    """Find the ids of touching pairs by the definition."""
     if not len(state):
         return []
     i, j = np.nonzero(np.triu(np.linalg.norm(separations(state), axis=2) < sums(state), 1))
@@ -99,11 +99,11 @@ class TestEverySearch:
         expected, found = (simulated(state, name, backend) for name in ("naive", search))
         assert np.array_equal(found.pairs(), expected.pairs())
         limit = largest_difference(state, "float64")
-        ours, theirs = found.forces(), expected.forces()
-        assert np.isfinite(ours).all()
-        assert np.abs(ours - theirs).max(initial=0) <= limit
-        assert np.abs(ours.sum(axis=0)).max() <= 4 * limit
-        assert np.array_equal(found.pairs(), expected.pairs())  # though the forces were asked for in between
+        forces, reference = found.forces(), expected.forces()
+        assert np.isfinite(forces).all()
+        assert np.abs(forces - reference).max(initial=0) <= limit
+        assert np.abs(forces.sum(axis=0)).max() <= 4 * limit
+        assert np.array_equal(found.pairs(), expected.pairs())  # also after a call of forces()
 
     @pytest.mark.quick
     @pytest.mark.parametrize("dim", DIMS)
@@ -220,9 +220,9 @@ def test_two_bodies_part_as_the_closed_form_says(one, other, friction, backend):
     dt = time / 1000
     pos, vel = np.full((2 * parts, dim), 5.0), np.zeros((2 * parts, dim))
     pos[:, 0] = 10 * np.repeat(np.arange(parts), 2) + 5
-    pos[1::2, 0] += s + np.arange(parts) / parts * dt  # they meet at any moment of a step
+    pos[1::2, 0] += s + np.arange(parts) / parts * dt  # contact at any moment of a step
     vel[1::2, 0] = -1.0
-    if friction:  # of which a central meeting takes no notice
+    if friction:  # without effect on a central collision
         law = FrictionalSpringDashpot(2000.0, 12.0, friction=0.5, tangential_damping=3.0)
     state = md.State(pos, vel, md.Box((10.0 * parts, 10.0, 10.0)), radius=np.tile([one, other], parts))
     run = simulated(state, "linked", backend, law, dt)

@@ -1,4 +1,4 @@
-"""Radii are kept, seen and told: states, checkpoints, trajectories, faults, what is observed, time steps."""
+"""Radii in states, checkpoints, trajectories, faults, observables and time steps."""
 
 import dataclasses
 
@@ -153,7 +153,7 @@ class TestStart:
         assert fault.value.distance == pytest.approx(1.2)
         assert fault.value.state.radius.tolist() == [2.0, 0.5]
 
-    def test_of_two_pairs_the_one_closer_for_its_radii_is_told(self, backend):
+    def test_of_two_pairs_the_one_closer_for_its_radii_is_named(self, backend):
         pos = [[1, 1], [1.2, 1], [4, 4], [4.4, 4]]
         state = md.State(pos, np.zeros((4, 2)), BOX, radius=[0.25, 0.25, 2.0, 2.0])
         with pytest.raises(
@@ -174,7 +174,7 @@ class TestStart:
         ):
             run.run(1)
 
-    def test_what_is_left_of_a_fault_has_radii(self, backend, tmp_path):
+    def test_the_snapshot_of_a_fault_has_radii(self, backend, tmp_path):
         box = md.Box((8.0, 8.0), (True, False))
         state = md.State([[4.0, 7.0], [4.0, 2.0]], [[0.0, 9.0], [0, 0]], box, radius=[0.3, 0.7])
         run = simulated(state, "linked", backend, dt=0.01, post_mortem=tmp_path)
@@ -186,7 +186,7 @@ class TestStart:
 
 class TestEnergy:
     def stored(self, state: md.State) -> float:
-        """K (s - r)^2 / (2 s) of all pairs."""
+        """Sum K (s - r)^2 / (2 s) over all pairs."""
         s = state.radius[:, None] + state.radius[None]
         overlap = np.maximum(s - np.linalg.norm(separations(state), axis=2), 0)
         return float(np.triu(LAW.stiffness * overlap**2 / (2 * s), 1).sum())
@@ -217,16 +217,16 @@ class TestEnergy:
         assert seen.contact_energy_per_particle > 0.01 * energies[0]
 
     @pytest.mark.parametrize("mode", ["data", "shadow"])
-    def test_contacts_begin_where_pairs_come_to_touch(self, mode, backend):
+    def test_contacts_begin_when_pairs_start_to_touch(self, mode, backend):
         reorder = md.Reorder("morton", md.Every(5), mode=mode)
         run = simulated(loose(), "linked", backend, dt=1e-3, reorder=reorder)
-        before, met = {tuple(row) for row in run.pairs().tolist()}, 0
+        before, count = {tuple(row) for row in run.pairs().tolist()}, 0
         for _ in range(60):
             run.run(1)
             now = {tuple(row) for row in run.pairs().tolist()}
             assert md.observe.look(run).contacts_begun == len(now - before)
-            met, before = met + len(now - before), now
-        assert met > 20
+            count, before = count + len(now - before), now
+        assert count > 20
 
     def test_is_balanced_between_walls(self, backend):
         state = loose(4, periodic=(True, True, False))
@@ -238,7 +238,7 @@ class TestEnergy:
         assert table["energy_lost_at_walls"][-1] > 0.01 * table["kinetic_energy"][0]
         assert np.abs(table["energy_missing"]).max() < 0.01 * table["kinetic_energy"][0]
 
-    def test_what_goes_by_one_diameter_is_not_told(self, backend):
+    def test_values_for_one_diameter_are_nan(self, backend):
         seen = md.observe.look(simulated(gas(), "linked", backend), [md.Profile(0, 4)])
         assert np.isnan(seen.collision_rate_by_touching)
         assert np.isnan(seen.profiles[0].filling_fraction).all()

@@ -10,7 +10,7 @@ from md.laws import SpringDashpot
 from tests.strategies import boxes, clouds
 
 
-def test_a_box_knows_its_axes_and_volume():
+def test_a_box_has_axes_and_a_volume():
     box = md.Box((4, 5, 2), periodic=(True, False, True))
     assert (box.dim, box.volume) == (3, 40)
     assert md.Box((4, 5)).volume == 20
@@ -19,18 +19,18 @@ def test_a_box_knows_its_axes_and_volume():
 
 
 @given(data=st.data(), box=st.sampled_from([2, 3]).flatmap(boxes))
-def test_wrap_folds_periodic_axes_into_the_box_by_whole_lengths(data, box):
+def test_wrap_moves_periodic_axes_into_the_box_by_whole_lengths(data, box):
     far = st.one_of(st.floats(-50, 50), st.just(-1e-30), st.sampled_from(box.lengths))
     pos = np.array([[data.draw(far) for _ in range(box.dim)] for _ in range(4)])
     kept = pos.copy()
-    folded = box.wrap(pos)
+    wrapped = box.wrap(pos)
     assert np.array_equal(pos, kept)
     for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
         if not periodic:
-            assert np.array_equal(folded[:, axis], pos[:, axis])
+            assert np.array_equal(wrapped[:, axis], pos[:, axis])
             continue
-        assert ((folded[:, axis] >= 0) & (folded[:, axis] < length)).all()
-        turns = (pos[:, axis] - folded[:, axis]) / length
+        assert ((wrapped[:, axis] >= 0) & (wrapped[:, axis] < length)).all()
+        turns = (pos[:, axis] - wrapped[:, axis]) / length
         assert np.abs(turns - np.round(turns)).max() < 1e-12
 
 

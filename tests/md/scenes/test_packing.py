@@ -1,4 +1,4 @@
-"""Starts that are dense or between walls: no overlap, no wall touched, no lattice where none need be."""
+"""Dense scenes and scenes between walls: no overlap, no contact with walls, no lattice below jamming."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ WALLED = {
 
 
 def structure_factor(pos: np.ndarray, box: md.Box) -> np.ndarray:
-    """S(k) = |sum exp(i k r)|^2 / n of a periodic box, for wavelengths from 0.6 to 1.7 d."""
+    """Compute S(k) = |sum exp(i k r)|^2 / n of a periodic box, for wavelengths from 0.6 to 1.7 d."""
     waves = [np.arange(-int(1.6 * side), int(1.6 * side) + 1) for side in box.lengths]
     waves[0] = waves[0][waves[0] >= 0]
     phases = [  # (waves, n) of an axis; their product is that of a wave across all axes
@@ -44,7 +44,7 @@ def structure_factor(pos: np.ndarray, box: md.Box) -> np.ndarray:
 
 
 def to_walls(state: md.State) -> np.ndarray:
-    """(n, walled axes) distance of each centre to the nearer wall."""
+    """Compute the distance of each centre to the nearer wall: (n, walled axes)."""
     walled = ~np.array(state.box.periodic)
     pos, lengths = state.pos[:, walled], np.array(state.box.lengths)[walled]
     return np.minimum(pos, lengths - pos)
@@ -71,7 +71,7 @@ class TestDense:
             lambda phi, name: name == "cubic" or (phi, name) in ((0.6, "flat"), (0.36, "2D")),
         ),
     )
-    def test_the_lattice_is_forgotten(self, phi, name, backend):
+    def test_the_lattice_is_removed(self, phi, name, backend):
         box = BOXES[name]
         lattice = scenes.granular_gas(phi, box, seed=1, mixing=0, backend=backend)
         mixed = scenes.granular_gas(phi, box, seed=1, backend=backend)
@@ -79,7 +79,7 @@ class TestDense:
         assert structure_factor(lattice.pos, box).max() > 0.3 * n
         assert structure_factor(mixed.pos, box).max() < max(0.06 * n, 16)
 
-    def test_a_seed_names_one_packing(self, backend):
+    def test_a_seed_gives_one_packing(self, backend):
         one, again, other = (
             scenes.granular_gas(0.57, BOXES["cubic"], seed=seed, backend=backend) for seed in (1, 1, 2)
         )
@@ -103,7 +103,7 @@ class TestLatticesOfDenseBoxes:
         assert len(sites) >= n
         assert spacing >= 1
 
-    def test_a_lattice_turned_fits_a_flat_box_where_no_other_does(self):
+    def test_a_rotated_lattice_fits_a_flat_box_where_no_other_does(self):
         n = round(0.6 * 40 * 40 * 10 / SPHERE[3])
         sites, spacing = scenes.lattice_sites(md.Box((40, 40, 9)), n)
         assert len(sites) >= n
@@ -118,7 +118,7 @@ class TestBetweenWalls:
             lambda phi, name: phi == {"flat": 0.1, "slit": 0.3}.get(name, 0.4),
         ),
     )
-    def test_a_gas_overlaps_neither_itself_nor_a_wall(self, phi, name, backend):
+    def test_a_gas_has_no_overlap_with_itself_or_a_wall(self, phi, name, backend):
         box = WALLED[name]
         state = scenes.granular_gas(phi, box, seed=4, backend=backend)
         assert len(state) == round(phi * box.volume / SPHERE[box.dim])
@@ -132,14 +132,14 @@ class TestBetweenWalls:
         assert np.abs(share - 1 / 8).max() < 0.04
         assert to_walls(state).min() < 0.52
 
-    def test_the_elastic_run_takes_particles_off_their_sites(self, backend):
+    def test_the_elastic_run_moves_particles_from_their_sites(self, backend):
         box = WALLED["flat"]
         short, long = (scenes.granular_gas(0.2, box, seed=1, mixing=m, backend=backend) for m in (0.01, 1))
-        apart = (long.pos - short.pos)[:, :2]
-        apart -= 12 * np.round(apart / 12)
-        assert np.median(np.linalg.norm(apart, axis=1)) > 0.2
+        moved = (long.pos - short.pos)[:, :2]
+        moved -= 12 * np.round(moved / 12)
+        assert np.median(np.linalg.norm(moved, axis=1)) > 0.2
 
-    def test_a_box_too_full_for_glass_keeps_a_lattice_that_rattles(self, backend):
+    def test_a_box_too_full_for_a_glass_keeps_a_disturbed_lattice(self, backend):
         box = md.Box((14, 14, 10), FLAT)
         state = scenes.granular_gas(0.6, box, seed=1, backend=backend)
         assert least_distance(state.pos, box) >= 1
@@ -147,14 +147,14 @@ class TestBetweenWalls:
         room = md.Box((14, 14, 9))
         sites, spacing = scenes.lattice_sites(room, len(state))
         kept = np.sort(np.random.default_rng(1).choice(len(sites), len(state), replace=False))
-        apart = state.pos - [0, 0, 0.5] - sites[kept]
-        apart -= np.array(room.lengths) * np.round(apart / np.array(room.lengths))
-        moved = np.linalg.norm(apart - np.median(apart, axis=0), axis=1)
+        shift = state.pos - [0, 0, 0.5] - sites[kept]
+        shift -= np.array(room.lengths) * np.round(shift / np.array(room.lengths))
+        moved = np.linalg.norm(shift - np.median(shift, axis=0), axis=1)
         assert 0.01 < np.median(moved) < 0.3 * spacing
 
 
 class TestShakenBox:
-    def test_is_the_thesis_s_unless_asked_otherwise(self):
+    def test_has_the_lengths_of_the_thesis_by_default(self):
         assert scenes.THESIS_LENGTHS == (512, 512, 10)
         state = scenes.shaken_box(0.002, mixing=0)
         assert state.box == md.Box((512, 512, 10), FLAT)
@@ -162,7 +162,7 @@ class TestShakenBox:
 
     @pytest.mark.parametrize("lengths", [(16, 14, 10), (9.3, 8.1, 7.7), (20, 10)])
     @pytest.mark.parametrize("phi", [0.05, 0.4, 0.55])
-    def test_stands_clear_of_walls_and_neighbours_at_its_temperature(self, lengths, phi, backend):
+    def test_has_no_overlap_and_the_exact_temperature(self, lengths, phi, backend):
         state = scenes.shaken_box(phi, lengths, temperature=2.5, seed=1, backend=backend)
         assert state.box.periodic == (True,) * (len(lengths) - 1) + (False,)
         assert state.filling_fraction == pytest.approx(phi, abs=0.5 * SPHERE[len(lengths)] / state.box.volume)
@@ -171,7 +171,7 @@ class TestShakenBox:
         assert md.observe.temperature(state) == pytest.approx(2.5, rel=1e-12)
         assert np.abs(md.observe.momentum(state)).max() < 1e-12 * np.abs(state.vel).sum()
 
-    def test_is_fixed_by_its_seed_and_starts_in_the_memory_order_asked_for(self, backend):
+    def test_is_fixed_by_its_seed_and_has_the_given_memory_order(self, backend):
         shuffled, again, lattice = (
             scenes.shaken_box(0.2, (12, 12, 8), seed=7, memory_order=order, backend=backend)
             for order in ("shuffled", "shuffled", "lattice")
@@ -180,7 +180,7 @@ class TestShakenBox:
         assert same(shuffled.by_id(), lattice)
         assert not np.array_equal(shuffled.id, lattice.id)
 
-    def test_is_held_by_its_walls_when_shaken(self, backend):
+    def test_stays_between_its_walls_when_shaken(self, backend):
         state = scenes.shaken_box(0.3, (10, 10, 8), temperature=100.0, seed=1, backend=backend)
         law = md.laws.SpringDashpot.from_restitution(0.8, contact_time=2e-3)
         walls = md.ShakenWalls(amplitude=1.8, frequency=5, restitution=0.9)
@@ -203,7 +203,7 @@ class TestCoolingGas:
             assert md.observe.temperature(state) == pytest.approx(3.0, rel=1e-12)
             assert np.abs(md.observe.momentum(state)).max() < 1e-12 * np.abs(state.vel).sum()
 
-    def test_has_no_lattice_and_no_correlation_of_place_and_velocity(self, backend):
+    def test_has_no_lattice_and_no_correlation_of_position_and_velocity(self, backend):
         state = scenes.cooling_gas(1000, 0.2, seed=1, backend=backend)
         assert structure_factor(state.pos, state.box).max() < 20
         speed = np.square(state.vel).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Scenes that cannot be are refused with the value found, what is allowed and the remedy."""
+"""Errors of scenes: the value found, the allowed values and the remedy."""
 
 import re
 
@@ -92,7 +92,7 @@ class TestScenes:
             md.scenes.shared_gas(100, 0.6)
 
     @pytest.mark.parametrize(
-        ("n", "phi", "dim", "told"),
+        ("n", "phi", "dim", "message"),
         [
             (0, 0.2, 3, "n = 0; allowed: an integer of at least 1, up to 2147482624"),
             (2**40, 0.2, 3, "n = 1099511627776; allowed"),
@@ -100,8 +100,8 @@ class TestScenes:
             (10, 0.2, 4, "dim = 4; allowed: an integer of at least 2, up to 3"),
         ],
     )
-    def test_a_box_for_values_out_of_range(self, n, phi, dim, told):
-        with refused(told):
+    def test_a_box_for_values_out_of_range(self, n, phi, dim, message):
+        with refused(message):
             md.scenes.box_for(n, phi, dim=dim)
 
     def test_more_particles_than_a_state_may_have(self):

@@ -1,4 +1,4 @@
-"""Initial states: no overlap, the temperature asked for, no momentum, memory as asked for."""
+"""Scenes: no overlap, the given temperature, no momentum, the given memory order."""
 
 import numpy as np
 import pytest
