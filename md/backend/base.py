@@ -94,7 +94,7 @@ class Backend(ABC):
         """Allocate an array of zeros."""
 
     @abstractmethod
-    def fill(self, array: Array, value: int) -> None:
+    def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number; -1 sets all bits on a device, whatever the dtype."""
 
     def rows(self, n: int, dim: int, dtype: DTypeLike) -> Array:
@@ -217,5 +217,5 @@ class Backend(ABC):
         """Time the work inside the context until it is done.
 
         Returns:
-            A context whose list holds the milliseconds after it ends.
+            A context with a list, which holds the milliseconds after the context ends.
         """

@@ -57,7 +57,7 @@ class Cpu(Backend):
         """Allocate an array of zeros."""
         return np.zeros(shape, dtype)
 
-    def fill(self, array: np.ndarray, value: int) -> None:
+    def fill(self, array: np.ndarray, value: int | np.integer) -> None:
         """Set every entry of an array to a number, on all threads."""
         fill(array, value)
 

@@ -148,7 +148,7 @@ class Cuda(Backend):
         array.fill(0)
         return array
 
-    def fill(self, array: Array, value: int) -> None:
+    def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number, by memset if all its bytes are equal."""
         if value in (0, -1):
             array.data.memset_async(value & 0xFF, array.nbytes)

@@ -87,7 +87,8 @@ def home_cell(grid, r):
 def _dim(kind: Any) -> int:
     """Return the dim of the Numba type of a grid record or of a vector."""
     if isinstance(kind, types.Record):
-        return kind.fields["length"].type.shape[0]
+        length: Any = kind.fields["length"].type
+        return length.shape[0]
     return kind.count
 
 

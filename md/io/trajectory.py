@@ -44,7 +44,7 @@ class TrajectoryError(ValueError):
 
 
 class StepTakenError(ValueError):
-    """Error of a frame whose step is not after those of the file, and which is not in the file.
+    """Error of a frame that is neither after the last step of a file nor one of its frames.
 
     Attributes:
         frames: number of frames of the file with earlier steps.
@@ -83,7 +83,7 @@ class Trajectory:
         )
         self._appends = self._replaces = flag("append", append)
         self._claim: Claim | None = None
-        self._replaced_by: ref | None = None  # the simulation whose frames replaced others
+        self._replaced_by: ref | None = None  # the simulation that replaced frames
         self._require_new()
 
     def _require_new(self) -> None:

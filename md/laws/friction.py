@@ -54,7 +54,7 @@ class FrictionalSpringDashpot(SpringDashpot):
     def from_restitution(  # type: ignore[override]  # two more coefficients
         cls, restitution: float, contact_time: float, friction: float, tangential_restitution: float
     ) -> "FrictionalSpringDashpot":
-        """Make the law whose closed-form contact has these coefficients and this duration.
+        """Make the law with these coefficients and this contact duration, in closed form.
 
         Args:
             restitution: e, 0 < e <= 1; of the normal speed.

@@ -157,7 +157,7 @@ def pair_function(
 
     Args:
         law_class: a frozen dataclass with a `cutoff`; each number in `fields` is a field of `law` in the
-            function, in the run's precision. Or a NamedTuple class, whose objects are passed to kernels as
+            function, in the run's precision. Or a NamedTuple class; its objects are passed to kernels as
             they are.
         fields: attributes of the law that are passed to kernels; None for the fields of the dataclass.
         initial: function (law, ri) that makes the accumulator; None for the zero vector.

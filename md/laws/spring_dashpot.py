@@ -22,7 +22,7 @@ from sfc.compile import inlined
 
 EFFECTIVE_MASS = 0.5
 SHORTEST = 1e-150  # contact time, in time units; the stiffness of a shorter one overflows
-STIFFEST, STRONGEST = 1e302, 1e154  # stiffness, and damping, whose square is finite
+STIFFEST, STRONGEST = 1e302, 1e154  # stiffness, and damping, with a finite square
 SMALLEST = 1e-300  # diameter, so that half of it is a normal number
 FIELDS = "spring", "damping", "diameter"  # fields of the law in kernels
 
@@ -60,7 +60,7 @@ class SpringDashpot:
 
     @classmethod
     def from_restitution(cls, restitution: float, contact_time: float) -> "SpringDashpot":
-        """Make the law whose closed-form contact has this coefficient of restitution and duration.
+        """Make the law with this coefficient of restitution and contact duration, in closed form.
 
         Args:
             restitution: e, 0 < e <= 1.

@@ -32,7 +32,7 @@ class Observation(NamedTuple):
         mean_speed: <|v|> in d / time.
         touching_pairs: pairs closer than the law's cutoff, in sums of two radii if radii differ.
         contacts_begun: touching pairs that did not touch one step before (`md.observe.pair_tally`); 0 if that
-            is unknown: at step 0, and with an integrator whose `last_drift` is 0.
+            is unknown: at step 0, and with an integrator with a `last_drift` of 0.
         collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN if `contacts_begun` is
             unknown. It has no bias, but the noise of the contacts of one step: average it over many steps.
         collision_rate_by_touching: 2 touching_pairs / (n contact_time), in 1 / time; NaN for a law without a

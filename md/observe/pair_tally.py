@@ -33,7 +33,7 @@ class TallyParameters(NamedTuple):
         dt: time of the last drift; 0 without one: then no contact counts as begun.
         energy: (n,) float64, added to: half of the energy of the pairs of each particle.
         touching: (n,) int32, added to: partners closer than the cutoff, in sums of two radii.
-        started: (n,) int32, added to: touching partners whose contact began in the last step.
+        started: (n,) int32, added to: touching partners with a contact begun in the last step.
         pair: kernel parameters of the wrapped law; None for one without a `potential`.
     """
 

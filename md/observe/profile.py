@@ -32,7 +32,7 @@ class Profile:
     def __post_init__(self) -> None:
         for name, low, high in (("axis", 0, 2), ("bins", 1, MOST_BINS)):
             value = checks.integer(f"{name} of Profile", getattr(self, name), low, high)
-            object.__setattr__(self, name, value)  # a Python integer, whose products do not wrap
+            object.__setattr__(self, name, value)  # a Python integer: products do not wrap
 
     def along(self, box: Box) -> tuple[int, ...]:
         """Return the number of slices along each axis of a box: `bins`, and 1 along other axes.
@@ -67,7 +67,7 @@ class Profiled(NamedTuple):
     Attributes:
         axis: of the profile.
         centre: (bins,) of each slice along the axis, in d.
-        particles: (bins,) number of particles whose centre is in the slice, or on its lower side.
+        particles: (bins,) number of centres of particles in the slice, or on its lower side.
         number_density: (bins,) in 1 / d^dim.
         filling_fraction: (bins,) volume of as many spheres over that of the slice; NaN if radii differ.
         velocity: (bins, dim) mean, in d per time unit; NaN in an empty slice.

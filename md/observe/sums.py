@@ -20,7 +20,7 @@ THREADS = 2**17  # at most, on a device, in whole blocks; each sums several part
 
 
 def cells_of(cells: Any, most: int) -> int | tuple[int, ...]:
-    """Convert numbers of cells to Python integers, whose products do not wrap: one an axis, or one for all.
+    """Convert numbers of cells to Python integers, so that products do not wrap: one an axis, or one for all.
 
     Args:
         cells: an integer, or a sequence of them, of any width.

@@ -177,7 +177,7 @@ def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: a filling fraction whose simple-cubic lattice has no room, or a value outside its range.
+        ValueError: a filling fraction too high for the simple-cubic lattice, or a value outside its range.
     """
     box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
     require_room(n)

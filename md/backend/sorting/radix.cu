@@ -15,7 +15,7 @@ extern "C" __global__ void count_digits(int threads, int n, const unsigned* keys
     counts[threadIdx.x * tiles + blockIdx.x] = own[threadIdx.x];
 }
 
-// A null `order` stands for 0, 1, 2 ..
+// A null `order` is the order 0, 1, 2 ..
 extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys, int wide, const int* order, int shift,
                                         const int* start, unsigned* new_keys, int* new_order) {
     __shared__ int upto[VALUES / 32][VALUES];  // keys of each digit before, in the part of each warp
