@@ -284,6 +284,7 @@ class Cuda(Backend):
         elapsed.append(self._elapsed(start, self.mark()))
 
     def _elapsed(self, start: Any, stop: Any) -> float:
+        """Wait for an event, and return the milliseconds since an earlier one."""
         stop.synchronize()
         return float(self._cupy.cuda.get_elapsed_time(start, stop))
 

@@ -107,11 +107,13 @@ def keep_kernel(text: str, kernel: str) -> str:
 
 
 def _blank(text: str) -> str:
+    """Replace the lines of a text by blank lines, except for includes."""
     lines = (line if _INCLUDE.match(line) else "" for line in text.split("\n"))
     return "\n".join(lines)
 
 
 def _parameter(text: str) -> Parameter:
+    """Parse one parameter of a kernel."""
     words = " ".join(text.split())
     name = re.findall(r"\w+", words)[-1]
     kind = words.removesuffix(name).replace("const ", "").strip()

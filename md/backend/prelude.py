@@ -118,6 +118,7 @@ def _store(array, i, vector):
 
 
 def _to_array(out, grid, i, ri, vi, acc):
+    """Return the function that stores a result in a plain array; None for another output."""
     if not isinstance(out, types.Array):
         return None
     if out.ndim == 1:

@@ -1,5 +1,5 @@
-// The plain output of a force kernel: stores the result of the law in row i of an array, a vector in an (n, DIM) array, a number
-// in an (n,) array.
+// The plain output of a force kernel: stores the result of the law in row i of an array, a vector in an (n, DIM) array, a
+// number in an (n,) array.
 
 __device__ __forceinline__ void put(real* data, int n, int i, const Vec& value) { store(data, n, i, value); }
 

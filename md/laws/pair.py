@@ -180,6 +180,7 @@ def pair_function(
     flag("reciprocal", reciprocal)
 
     def register(function: Callable) -> Callable:
+        """Register `function` as the pair function of the class."""
         given = {"initial": initial, "interact": function, "result": result, "potential": potential}
         functions = {name: found for name, found in given.items() if found is not None}
         for name, found in functions.items():

@@ -69,4 +69,5 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
 
 
 def _checked(state: State) -> State:
+    """Check the class of a state, and return the state."""
     return checks.instance("state", state, State, "an md.State", "take the `state` of a simulation")
