@@ -66,7 +66,7 @@ class Cuda(Backend):
         self._capture_stream: Any = None  # made at the first capture
         self._head_start = 0.0  # delay of a stopwatch, in seconds
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, Any]:
         """Return name, size and software versions of the device, and its clocks if nvidia-smi is found."""
         runtime = self._cupy.cuda.runtime
         device = runtime.getDevice()

@@ -13,7 +13,7 @@ def wrapped(x, length, periodic):
             return x - length
         if x < 0:
             x = x + length
-            if x >= length:  # a tiny negative coordinate rounds up to the far side
+            if x >= length:  # a tiny negative coordinate rounds up to the length
                 return x - length
     return x
 
