@@ -28,7 +28,7 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its subclasses, f
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The base class would call the constructors with the message, but they take other arguments.
-        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]
+        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]  # typeshed
 
     def keep(self, snapshot: Any, folder: Path | None = None) -> Self:
         """Store a snapshot in `state`, and save it as `fault-<step>.npz` in a folder.

@@ -205,7 +205,12 @@ def pair_function(
     return register
 
 
-_STUBS = {"initial": initial, "interact": interact, "result": result, "potential": potential}
+_STUBS: dict[str, Callable] = {
+    "initial": initial,
+    "interact": interact,
+    "result": result,
+    "potential": potential,
+}
 
 
 def _always(function: Callable) -> Callable:
@@ -281,7 +286,7 @@ def _hash_of(entry: _Registered) -> str:
 
 def _named_tuple(name: str, fields: Sequence[str]) -> Any:
     """Make a NamedTuple class with a computed name."""
-    return namedtuple(name, fields)  # type: ignore[misc]  # mypy takes literal names only
+    return namedtuple(name, fields)
 
 
 def _class_name(entry: _Registered) -> str:
