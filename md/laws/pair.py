@@ -193,7 +193,7 @@ def pair_function(
         if reciprocal and {"initial", "result"} & set(functions):
             raise ValueError(
                 f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
-                "allowed: for laws whose accumulator is the force"
+                "allowed: for laws with the force as their accumulator"
             )
         entry = _registered[law_class] = _Registered(law_class, names, functions, bool(reciprocal))
         # The CUDA launcher requires these functions in the .cuh.
@@ -259,7 +259,7 @@ def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
         if text("field", name).startswith("_") or not (name in own or hasattr(law_class, name)):
             raise ValueError(
                 f"field {name!r} of {law_class.__qualname__}; allowed: fields and attributes of the class "
-                "whose names begin with a letter"
+                "with names that begin with a letter"
             )
     if fields is not None:
         return tuple(fields)
