@@ -15,15 +15,15 @@ import tyro
 
 import sfc
 from experiments.core import reliability, style
-from experiments.core.apart import EXPECTED, RunFailed, WorkerDied
 from experiments.core.baselines import BASELINES
 from experiments.core.executor import SERIAL, Executor, Measure
-from experiments.core.lifetime import Terminated, terminable
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
+from experiments.processes.lifetime import Terminated, terminable
+from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks

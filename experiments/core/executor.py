@@ -20,9 +20,9 @@ import numba
 import psutil
 
 import sfc
-from experiments.core.apart import Piece, Round, RunFailed, WorkerDied, measured_apart, rounds_of
-from experiments.core.lifetime import begin_worker, without_interrupts
 from experiments.core.settings import Case, Settings, UsageError
+from experiments.processes.lifetime import begin_worker, without_interrupts
+from experiments.processes.separate_run import Piece, Round, RunFailed, WorkerDied, measured_apart, rounds_of
 from sfc import checks
 
 Measure = Callable[[Settings], Iterable[dict]]

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from tqdm import tqdm
 
 from experiments.core.executor import Executor, Measure, runs_apart
-from experiments.core.lifetime import Terminated
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
+from experiments.processes.lifetime import Terminated
 from md.simulation.interrupt import defer_sigint
 
 

@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.core.lifetime import ran
 from experiments.measured.probe import Job
+from experiments.processes.lifetime import ran
 from sfc import checks
 
 COUNTERS = ("nsight", "perf", "cachegrind")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.core.lifetime import program
+from experiments.processes.lifetime import program
 from sfc import checks
 
 EVERY_MS = 50  # from one reading to the next

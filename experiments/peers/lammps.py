@@ -21,9 +21,9 @@ import pyarrow as pa
 from pyarrow import csv
 
 import md
-from experiments.core.lifetime import ran
 from experiments.core.settings import UsageError
 from experiments.peers.peer import Peer, PeerError, Sample
+from experiments.processes.lifetime import ran
 from sfc import checks
 
 SKIN = 0.3  # in d

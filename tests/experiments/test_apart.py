@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from experiments.core import main, reliability
-from experiments.core.apart import RunFailed, rounds_of, rows_of
 from experiments.core.record import JOURNAL, Record, read_table
+from experiments.processes.separate_run import RunFailed, rounds_of, rows_of
 from tests.experiments import toy_timed
 from tests.experiments.test_executor import ROOT
 from tests.processes import started

@@ -6,8 +6,8 @@ import pytest
 
 import md
 from experiments import interval, speed_up
-from experiments.core.apart import rows_of
 from experiments.core.settings import cases
+from experiments.processes.separate_run import rows_of
 from tests.experiments.test_experiments import run
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments import counters
-from experiments.core.apart import rows_of
+from experiments.processes.separate_run import rows_of
 from tests.experiments.test_chapter6 import one
 from tests.experiments.test_experiments import run
 

@@ -5,8 +5,8 @@ import pytest
 
 import md
 from experiments import ladder
-from experiments.core.apart import rows_of
 from experiments.core.baselines import again
+from experiments.processes.separate_run import rows_of
 
 TIMES = {
     "no reorder": [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]],

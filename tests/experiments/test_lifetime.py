@@ -13,8 +13,8 @@ import psutil
 import pytest
 from tqdm import tqdm
 
-from experiments.core import lifetime
-from experiments.core.apart import Piece, measured_apart
+from experiments.processes import lifetime
+from experiments.processes.separate_run import Piece, measured_apart
 from tests.experiments import toy, toy_ended
 from tests.experiments.test_executor import ROOT
 from tests.experiments.test_survival import argv

@@ -5,8 +5,8 @@ import pytest
 
 import md
 from experiments import mixture
-from experiments.core.apart import rows_of
 from experiments.core.baselines import again
+from experiments.processes.separate_run import rows_of
 
 
 def case(**options) -> mixture.Config:

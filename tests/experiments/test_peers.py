@@ -10,9 +10,9 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
-from experiments.core.apart import rows_of
 from experiments.core.settings import UsageError
 from experiments.peers import PEERS, Lammps, Peer, PeerError, Sample, lammps
+from experiments.processes.separate_run import rows_of
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 LOG = """\

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import md
 import sfc
 from experiments import cache_hit, cache_map, decay, reorder_cost
-from experiments.core.apart import rows_of
 from experiments.core.settings import cases
 from experiments.prediction.geometry import GEOMETRIES, own_side
 from experiments.prediction.models import MODELS, predicted
+from experiments.processes.separate_run import rows_of
 from tests.experiments.test_experiments import run
 
 every_geometry = pytest.mark.parametrize("name", list(GEOMETRIES))

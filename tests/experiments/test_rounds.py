@@ -9,10 +9,10 @@ import pytest
 
 import md
 from experiments.core import reliability
-from experiments.core.apart import rows_of
 from experiments.measured import gpu_clock
 from experiments.measured.host_load import HostLoad
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.processes.separate_run import rows_of
 
 CPU = md.backend.get("cpu")
 

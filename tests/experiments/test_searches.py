@@ -9,7 +9,7 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
-from experiments.core.apart import rows_of
+from experiments.processes.separate_run import rows_of
 
 AXES = [
     "--backend",

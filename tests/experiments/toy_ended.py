@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from tqdm import tqdm
 
 from experiments.core import TimedSettings, main
-from experiments.core.lifetime import ran
+from experiments.processes.lifetime import ran
 
 SLEEP = ["sleep", "61"]
 

@@ -11,8 +11,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import sfc
-from experiments.core.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
-from experiments.core.settings import Settings
+from experiments.processes.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
 from md import BackendUnavailableError, SimulationFault
 from md.simulation.interrupt import defer_sigint
 
@@ -164,7 +163,7 @@ def _measure(sending, module: str, measure: str, grammars: dict[str, str], piece
                 sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
             experiment = importlib.import_module(module)
             for piece in pieces:
-                config: Settings = getattr(experiment, piece.kind)(**piece.settings)
+                config = getattr(experiment, piece.kind)(**piece.settings)
                 for one in rounds_of(getattr(experiment, measure)(config, piece.begin)):
                     sending.send((piece.number, one))
             sending.send(None)
