@@ -31,8 +31,8 @@ from scipy import stats
 
 import md
 import sfc
+from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.measured.caches import Cache, caches
 from experiments.measured.checked import check_forces
 from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for

@@ -26,8 +26,8 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.baselines import again, is_again, reordered_every
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import again, is_again, reordered_every
 from experiments.measured.checked import check_forces
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.laws import SpringDashpot

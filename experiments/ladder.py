@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.baselines import again, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import again, is_again, original
 from experiments.measured.pace import phases_of
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from md.backend import Backend

@@ -24,8 +24,8 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, working_set
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid

@@ -28,8 +28,8 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.core.baselines import again, aged, is_again, original
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend

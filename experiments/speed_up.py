@@ -33,8 +33,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import (
+from experiments.analysis.baselines import (
     AGED,
     LATTICE,
     SHUFFLED,
@@ -44,6 +43,7 @@ from experiments.core.baselines import (
     original,
     with_ages,
 )
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.measured.checked import check_forces
 from experiments.measured.pace import phases_of

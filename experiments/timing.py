@@ -26,8 +26,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.core.baselines import (
+from experiments.analysis.baselines import (
     BASELINES,
     LATTICE,
     again,
@@ -37,6 +36,7 @@ from experiments.core.baselines import (
     original,
     with_ages,
 )
+from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.measured.checked import TOLERANCE, check_forces
 from experiments.measured.pace import phases_of
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set

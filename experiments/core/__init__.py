@@ -5,7 +5,8 @@ rows of one case, `draw(table, out)` that makes figures of the table, and `main(
 quick=...)`, with `spreads=True` where rows are no times.
 """
 
-from experiments.core import figures, statistics, style
+from experiments.analysis import statistics
+from experiments.core import figures, style
 from experiments.core.cli import main
 from experiments.core.record import save_table
 from experiments.core.settings import Settings, values

@@ -14,8 +14,9 @@ import pandas as pd
 import tyro
 
 import sfc
-from experiments.core import reliability, style
-from experiments.core.baselines import BASELINES
+from experiments.analysis import reliability
+from experiments.analysis.baselines import BASELINES
+from experiments.core import style
 from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from experiments.core import statistics
-from experiments.core.tables import table_of
+from experiments.analysis import statistics
+from experiments.analysis.tables import table_of
 from sfc import checks
 
 LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of what tells lines apart

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import psutil
 
 import sfc
-from experiments.core.baselines import BASELINES
+from experiments.analysis.baselines import BASELINES
 from sfc import checks
 
 MOST_CASES = 100_000

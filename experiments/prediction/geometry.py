@@ -15,7 +15,7 @@ import numpy as np
 
 import md
 import sfc
-from experiments.core.baselines import BASELINES
+from experiments.analysis.baselines import BASELINES
 from md.particles.state import sphere_volume
 
 GASES = ("granular", "ideal")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.core import main, reliability
+from experiments.analysis import reliability
+from experiments.core import main
 from experiments.core.record import JOURNAL, Record, read_table
 from experiments.processes.separate_run import RunFailed, rounds_of, rows_of
 from tests.experiments import toy_timed

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from experiments import reorder_cost, speed_up
-from experiments.core import baselines
-from experiments.core.baselines import aged, aged_by, fresh, memory_of, reordered_every, with_ages
+from experiments.analysis import baselines
+from experiments.analysis.baselines import aged, aged_by, fresh, memory_of, reordered_every, with_ages
 
 pytestmark = pytest.mark.quick
 

@@ -6,7 +6,7 @@ import time
 import pandas as pd
 import pytest
 
-from experiments.core import reliability
+from experiments.analysis import reliability
 from experiments.measured.gpu_clock import GpuClock, Reading, read_line, summed
 
 LINE = "1980, 412.33, 0x0000000000000004"

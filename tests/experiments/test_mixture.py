@@ -5,7 +5,7 @@ import pytest
 
 import md
 from experiments import mixture
-from experiments.core.baselines import again
+from experiments.analysis.baselines import again
 from experiments.processes.separate_run import rows_of
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.core import reliability
-from experiments.core.reliability import BUSY, PHASES, SMALL, TICKS, footer, warned
+from experiments.analysis import reliability
+from experiments.analysis.reliability import BUSY, PHASES, SMALL, TICKS, footer, warned
 
 
 def times(lengths, rounds=5, spread=0.01, seed=0):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import md
-from experiments.core import reliability
+from experiments.analysis import reliability
 from experiments.measured import gpu_clock
 from experiments.measured.host_load import HostLoad
 from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set

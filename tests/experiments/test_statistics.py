@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.core import baselines, figures, reliability, statistics
-from experiments.core.baselines import again
+from experiments.analysis import baselines, reliability, statistics
+from experiments.analysis.baselines import again
+from experiments.core import figures
 
 BY = ["n"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.core.baselines import gain_over, is_again, original
-from experiments.core.tables import names_of, table_of
+from experiments.analysis.baselines import gain_over, is_again, original
+from experiments.analysis.tables import names_of, table_of
 from sfc import checks
 
 CONFIDENCE = 0.95

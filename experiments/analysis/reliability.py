@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from experiments.core.tables import table_of
+from experiments.analysis.tables import table_of
 from sfc import checks
 
 BUSY = "other work kept the machine busy"

@@ -1,0 +1,1 @@
+"""From rows to numbers: names of baselines, gains with their intervals, warnings about times."""
