@@ -20,7 +20,7 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, save_table, style, values
-from experiments.core.drawing.systems import draw_system
+from experiments.drawing.systems import draw_system
 from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.prediction.models import MODELS, check_models, predicted
 

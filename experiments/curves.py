@@ -17,7 +17,7 @@ import pandas as pd
 
 import sfc
 from experiments.core import Settings, main, save_table, style, values
-from experiments.core.drawing import heat, layer, plane, solid, tubes, turtle
+from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
 DIMS = (2, 3, 4)

@@ -23,8 +23,8 @@ import seaborn as sns
 
 import md
 from experiments.core import Settings, main, save_table, style, values
-from experiments.core.drawing.flow import Flow
-from experiments.core.film import WITHOUT, can_film, film
+from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.drawing.flow import Flow
 from md.boundaries import Walls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS

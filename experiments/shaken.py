@@ -18,8 +18,8 @@ import seaborn as sns
 
 import md
 from experiments.core import Settings, main, save_table, style
-from experiments.core.drawing.discs import Discs
-from experiments.core.film import WITHOUT, can_film, film
+from experiments.drawing.discs import Discs
+from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.observe.profile import MOST_BINS

@@ -6,11 +6,11 @@ quick=...)`, with `spreads=True` where rows are no times.
 """
 
 from experiments.analysis import statistics
-from experiments.core import figures, style
 from experiments.core.cli import main
 from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 from experiments.core.timed import TimedSettings
+from experiments.drawing import figures, style
 
 __all__ = [
     "Settings",

@@ -16,13 +16,13 @@ import tyro
 import sfc
 from experiments.analysis import reliability
 from experiments.analysis.baselines import BASELINES
-from experiments.core import style
 from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
+from experiments.drawing import style
 from experiments.processes.lifetime import Terminated, terminable
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
 from md import BackendUnavailableError

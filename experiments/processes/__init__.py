@@ -1,1 +1,1 @@
-"""Worker processes and programs: start them, end them, and measure a run in one of its own."""
+"""Worker processes and programs: start them, end them, and measure a run in a process of its own."""

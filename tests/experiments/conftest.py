@@ -5,8 +5,8 @@ import functools
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.core import provenance, style
-from experiments.core.drawing import solid
+from experiments.core import provenance
+from experiments.drawing import solid, style
 
 PUBLISHED = {"text.parse_math": True} | style.SETTINGS
 SMALL = {

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from experiments.core import style
-from experiments.core.drawing import discs, flow, heat, layer, plane, solid, systems, tubes, turtle
+from experiments.drawing import discs, flow, heat, layer, plane, solid, style, systems, tubes, turtle
 
 
 @pytest.fixture

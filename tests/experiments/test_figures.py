@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.core import figures
+from experiments.drawing import figures
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from experiments.core import style
-from experiments.core.drawing.discs import Discs
-from experiments.core.film import film
+from experiments.drawing import style
+from experiments.drawing.discs import Discs
+from experiments.drawing.film import film
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="films need the extra video")
 

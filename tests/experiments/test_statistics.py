@@ -7,7 +7,7 @@ from scipy import stats
 
 from experiments.analysis import baselines, reliability, statistics
 from experiments.analysis.baselines import again
-from experiments.core import figures
+from experiments.drawing import figures
 
 BY = ["n"]
 

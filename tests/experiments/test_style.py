@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from experiments.core import style
+from experiments.drawing import style
 from experiments.timing import BASELINES
 
 pytestmark = pytest.mark.quick

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from experiments.core.drawing.plane import MAP
-from experiments.core.drawing.tubes import Mesh
+from experiments.drawing.plane import MAP
+from experiments.drawing.tubes import Mesh
 from sfc import checks
 from sfc.compile import kernel
 

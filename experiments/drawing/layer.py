@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from experiments.core.drawing import plane, solid, tubes
+from experiments.drawing import plane, solid, tubes
 from sfc import checks
 
 
