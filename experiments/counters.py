@@ -33,12 +33,12 @@ import md
 import sfc
 from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measured.caches import Cache, caches
-from experiments.measured.checked import check_forces
-from experiments.measured.counted import COUNTERS, MOST, CannotCountError, counted, counter_for
-from experiments.measured.pace import phases_of
-from experiments.measured.probe import Job, gas, ordered
-from experiments.measured.rounds import Entry, take_rounds, working_set
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_caches import Cache, caches, working_set
+from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCountError, counted, counter_for
+from experiments.measurement.profiler_target import Job, gas, ordered
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of
 from experiments.prediction.models import MODELS
 from md.simulation import PRECISIONS
 from sfc import cache

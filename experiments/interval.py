@@ -28,8 +28,10 @@ import md
 import sfc
 from experiments.analysis.baselines import again, is_again, reordered_every
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measured.checked import check_forces
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
 from md.laws import SpringDashpot
 from md.reorder.triggers import RunTrigger, RunView
 from md.simulation import PRECISIONS

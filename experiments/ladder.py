@@ -24,8 +24,9 @@ import pandas as pd
 import md
 from experiments.analysis.baselines import again, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measured.pace import phases_of
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of, whole_steps
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, Search
 from md.simulation import PRECISIONS

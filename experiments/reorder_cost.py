@@ -26,7 +26,8 @@ import md
 import sfc
 from experiments.analysis.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measured.rounds import Entry, take_rounds, working_set
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.scenes import SHARED_LAW

@@ -30,7 +30,9 @@ import md
 import sfc
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays

@@ -45,9 +45,10 @@ from experiments.analysis.baselines import (
 )
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
-from experiments.measured.checked import check_forces
-from experiments.measured.pace import phases_of
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of, whole_steps
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS

@@ -37,9 +37,10 @@ from experiments.analysis.baselines import (
     with_ages,
 )
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measured.checked import TOLERANCE, check_forces
-from experiments.measured.pace import phases_of
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement.correctness import TOLERANCE, check_forces
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of, whole_steps
 
 PHASES = ("force", "build", "integrate")
 SCENES = ("granular", "shared")

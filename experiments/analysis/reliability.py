@@ -36,7 +36,7 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     """The table with its column `warning`.
 
     Args:
-        table: rows of times; the columns that `experiments.measured.rounds` gives, as far as there are.
+        table: rows of times; the columns that `experiments.measurement.rounds` gives, as far as there are.
         quick: whether the run was asked to be quick.
 
     Raises:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.analysis import reliability
-from experiments.measured.gpu_clock import GpuClock, Reading, read_line, summed
+from experiments.measurement.gpu_clock import GpuClock, Reading, read_line, summed
 
 LINE = "1980, 412.33, 0x0000000000000004"
 

@@ -12,12 +12,17 @@ import numpy as np
 import pytest
 
 import md
-from experiments.measured import counted
-from experiments.measured.caches import caches, system_caches
-from experiments.measured.checked import check_forces
-from experiments.measured.counted import CannotCountError, read_cachegrind, read_nsight, read_perf
-from experiments.measured.pace import phases_of
-from experiments.measured.probe import Job, gas, ordered
+from experiments.measurement import hardware_counters as counted
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_caches import caches, system_caches
+from experiments.measurement.hardware_counters import (
+    CannotCountError,
+    read_cachegrind,
+    read_nsight,
+    read_perf,
+)
+from experiments.measurement.profiler_target import Job, gas, ordered
+from experiments.measurement.step_times import phases_of
 
 JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
 
@@ -190,7 +195,7 @@ class TestCounted:
 
     def test_the_probe_is_a_program_that_finds_forces(self):
         done = subprocess.run(
-            [sys.executable, "-m", "experiments.measured.probe", json.dumps(JOB._asdict())],
+            [sys.executable, "-m", "experiments.measurement.profiler_target", json.dumps(JOB._asdict())],
             cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
             env=os.environ | {"NUMBA_NUM_THREADS": "1"},  # whose kernels compile in half the time
         )  # fmt: skip

@@ -9,9 +9,11 @@ import pytest
 
 import md
 from experiments.analysis import reliability
-from experiments.measured import gpu_clock
-from experiments.measured.host_load import HostLoad
-from experiments.measured.rounds import Entry, take_rounds, whole_steps, working_set
+from experiments.measurement import gpu_clock
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.host_load import HostLoad
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
 from experiments.processes.separate_run import rows_of
 
 CPU = md.backend.get("cpu")
@@ -145,7 +147,7 @@ class Clock:
 
 
 def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
-    monkeypatch.setattr("experiments.measured.rounds.GpuClock", Clock)
+    monkeypatch.setattr("experiments.measurement.rounds.GpuClock", Clock)
     monkeypatch.setattr("numba.get_num_threads", lambda: 2)
     cores = HostLoad().cores
     entries = [
@@ -164,7 +166,7 @@ def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
 
 
 def test_no_clock_is_read_where_nothing_runs_on_the_device(monkeypatch):
-    monkeypatch.setattr("experiments.measured.rounds.GpuClock", Clock)
+    monkeypatch.setattr("experiments.measurement.rounds.GpuClock", Clock)
     before = Clock.opened
     rows_of(take_rounds([entry("host", [])._replace(on_device=False)], 1, Device(), seed=0))
     assert Clock.opened == before
@@ -230,7 +232,7 @@ class Quiet(HostLoad):
 
 
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
-    monkeypatch.setattr("experiments.measured.rounds.HostLoad", Quiet)
+    monkeypatch.setattr("experiments.measurement.rounds.HostLoad", Quiet)
     rows = pd.DataFrame(rows_of(take_rounds([entry("a", [])], 3, CPU, seed=0)))
     assert not reliability.is_busy(rows)
     assert reliability.warned(rows)["warning"].eq("").all()
@@ -257,7 +259,7 @@ class Idle(tuple):
 @pytest.mark.parametrize("missing", ["_THREADS", "resource"])
 def test_what_the_system_does_not_tell_is_none(monkeypatch, tmp_path, missing):
     monkeypatch.setattr(
-        f"experiments.measured.host_load.{missing}", tmp_path / "no" if missing == "_THREADS" else None
+        f"experiments.measurement.host_load.{missing}", tmp_path / "no" if missing == "_THREADS" else None
     )
     load = HostLoad().stop()
     assert (load.waited_share if missing == "_THREADS" else load.involuntary_switches) is None

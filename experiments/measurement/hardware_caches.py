@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from md.backend import Backend
 from sfc import checks
 
@@ -51,7 +53,8 @@ def caches(backend: Backend) -> tuple[Cache, ...]:
             raise ValueError(
                 f"the L1 of a device of compute capability {kind[0]}.{kind[1]} is not known; known: "
                 + ", ".join(f"{a}.{b}" for a, b in _L1)
-                + "; add its line to experiments/measured/caches.py, from the CUDA C++ Programming Guide"
+                + "; add its line to experiments/measurement/hardware_caches.py, from the CUDA C++ "
+                "Programming Guide"
             )
         last = round(told["l2_MiB"] * 2**20)
         return Cache("L1", _L1[kind] * 2**10, SECTOR, _WAYS), Cache("L2", last, SECTOR, _WAYS)
@@ -86,3 +89,32 @@ def system_caches(folder: Path) -> list[Cache]:
     if not found:
         raise ValueError(f"no data cache is told of in {folder}; allowed: a Linux that lists them")
     return sorted(found)
+
+
+def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str, float | None]:
+    """Bytes that a step reads and writes of particles, and of the last cache, as columns.
+
+    Args:
+        n: particles.
+        dim: axes.
+        precision: "float32" or "float64".
+        backend: where they are.
+
+    Returns:
+        `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None where it is
+        not told.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a number out of range, or another precision.
+    """
+    n, dim = checks.integer("n", n, 0, unit="particles"), checks.integer("dim", dim, 2, 3)
+    precision = checks.word("precision", precision, ("float32", "float64"))
+    checks.instance("backend", backend, Backend, "an md.backend.Backend")
+    width = 4 if backend.layout == "aos4" else dim
+    held = 3 * n * width * np.dtype(precision).itemsize
+    try:
+        last = caches(backend)[-1].bytes
+    except ValueError:
+        last = None
+    return {"working_set_MB": held / 1e6, "cache_MB": None if last is None else last / 1e6}

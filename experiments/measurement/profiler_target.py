@@ -1,7 +1,7 @@
 """A program for profilers: the forces of a gas are found in one memory order after the other.
 
-`python -m experiments.measured.probe JOB`, the job as JSON. On a device a profiler that was told to wait
-sees nothing else.
+`python -m experiments.measurement.profiler_target JOB`, the job as JSON. On a device, a profiler started with
+profiling off records the forces alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Times of the phases of some steps, of a device's work alone."""
 
+from __future__ import annotations
+
 import md
 from sfc import checks
 
@@ -28,3 +30,18 @@ def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
         for taken in range(0, steps, STEPS_AHEAD):
             simulation.run(min(STEPS_AHEAD, steps - taken))
     return simulation.timings.milliseconds
+
+
+def whole_steps(simulation: md.Simulation, steps: int) -> float:
+    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included.
+
+    Raises:
+        TypeError: no simulation, or a number of steps that is no integer.
+        ValueError: no steps.
+    """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    steps = checks.integer("steps", steps, unit="steps")
+    simulation.timings.clear()
+    simulation.run(steps, phases=False)
+    ((_, ms),) = simulation.timings.total
+    return ms

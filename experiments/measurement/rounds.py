@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-import md
-from experiments.measured.caches import caches
-from experiments.measured.gpu_clock import GpuClock
-from experiments.measured.host_load import HostLoad
+from experiments.measurement.gpu_clock import GpuClock
+from experiments.measurement.host_load import HostLoad
 from md.backend import Backend
 from sfc import checks
 from sfc.compile import kernel_cache
@@ -137,50 +135,6 @@ def _rounds(
                     common |= entry.at_end()
                 found[k] = [entry.columns | row | common for row in rows]
             yield [row for rows in found for row in rows]
-
-
-def whole_steps(simulation: md.Simulation, steps: int) -> float:
-    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included.
-
-    Raises:
-        TypeError: no simulation, or a number of steps that is no integer.
-        ValueError: no steps.
-    """
-    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
-    steps = checks.integer("steps", steps, unit="steps")
-    simulation.timings.clear()
-    simulation.run(steps, phases=False)
-    ((_, ms),) = simulation.timings.total
-    return ms
-
-
-def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str, float | None]:
-    """Bytes that a step reads and writes of particles, and of the last cache, as columns.
-
-    Args:
-        n: particles.
-        dim: axes.
-        precision: "float32" or "float64".
-        backend: where they are.
-
-    Returns:
-        `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None where it is
-        not told.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a number out of range, or another precision.
-    """
-    n, dim = checks.integer("n", n, 0, unit="particles"), checks.integer("dim", dim, 2, 3)
-    precision = checks.word("precision", precision, ("float32", "float64"))
-    checks.instance("backend", backend, Backend, "an md.backend.Backend")
-    width = 4 if backend.layout == "aos4" else dim
-    held = 3 * n * width * np.dtype(precision).itemsize
-    try:
-        last = caches(backend)[-1].bytes
-    except ValueError:
-        last = None
-    return {"working_set_MB": held / 1e6, "cache_MB": None if last is None else last / 1e6}
 
 
 def _made(backend: Backend) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.measured.probe import Job
+from experiments.measurement.profiler_target import Job
 from experiments.processes.lifetime import ran
 from sfc import checks
 
@@ -88,7 +88,9 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         CannotCountError: the program is missing, fails, or tells something else than it should.
     """
     counter = checks.word("counter", counter, COUNTERS)
-    return _counted(counter, checks.instance("job", job, Job, "an experiments.measured.probe.Job"))
+    return _counted(
+        counter, checks.instance("job", job, Job, "an experiments.measurement.profiler_target.Job")
+    )
 
 
 def _counted(counter: str, job: Job) -> Iterator[dict]:
@@ -201,7 +203,14 @@ def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProce
     """Run the probe under a program."""
     if shutil.which(program) is None:
         raise CannotCountError(f"{program} is not installed")
-    command = [program, *flags, sys.executable, "-m", "experiments.measured.probe", json.dumps(job._asdict())]
+    command = [
+        program,
+        *flags,
+        sys.executable,
+        "-m",
+        "experiments.measurement.profiler_target",
+        json.dumps(job._asdict()),
+    ]
     env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
     if program != "ncu":  # what is compiled is kept, so that the run that counts compiles nothing
         ran(command[len(flags) + 1 :], env=env)

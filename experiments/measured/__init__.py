@@ -1,1 +1,0 @@
-"""What measurements share: when to reorder, the check before a time is taken, and what a chip counts."""
