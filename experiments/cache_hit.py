@@ -2,7 +2,7 @@
 
 The reads are those of a neighbour search, particle by particle in memory order; the models are those of
 `sfc.cache`, at every capacity from one stream. The systems are the thesis's: squares, and cuboids 10 d high,
-both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/geometry.py` says
+both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/systems.py` says
 how they were read). A curve gets a grid of its own kind, a power of its base near the size that is asked for.
 """
 
@@ -21,8 +21,8 @@ import md
 import sfc
 from experiments.core import Settings, main, save_table, style, values
 from experiments.drawing.systems import draw_system
-from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
-from experiments.prediction.models import MODELS, check_models, predicted
+from experiments.prediction.cache_models import MODELS, check_models, predicted
+from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 
 SHOWN = 320  # particles: the thesis's cache, which figures over other axes show
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]

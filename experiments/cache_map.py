@@ -18,8 +18,8 @@ import pandas as pd
 import md
 import sfc
 from experiments.core import Settings, main, save_table, style
-from experiments.prediction.geometry import GASES, GEOMETRIES, UNORDERED, own_side
-from experiments.prediction.models import check_models
+from experiments.prediction.cache_models import check_models
+from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 
 SQUARES = GEOMETRIES["squares"]
 MAP = "Blues"

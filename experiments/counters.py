@@ -39,7 +39,7 @@ from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCoun
 from experiments.measurement.profiler_target import Job, gas, ordered
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of
-from experiments.prediction.models import MODELS
+from experiments.prediction.cache_models import MODELS
 from md.simulation import PRECISIONS
 from sfc import cache
 

@@ -23,8 +23,8 @@ import seaborn as sns
 import md
 import sfc
 from experiments.core import Settings, main, save_table, style, values
-from experiments.prediction.geometry import GEOMETRIES, own_side
-from experiments.prediction.models import check_models, predicted
+from experiments.prediction.cache_models import check_models, predicted
+from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
 from md.observe import kinetic_theory
 

@@ -13,8 +13,8 @@ import md
 import sfc
 from experiments import cache_hit, cache_map, decay, reorder_cost
 from experiments.core.settings import cases
-from experiments.prediction.geometry import GEOMETRIES, own_side
-from experiments.prediction.models import MODELS, predicted
+from experiments.prediction.cache_models import MODELS, predicted
+from experiments.prediction.systems import GEOMETRIES, own_side
 from experiments.processes.separate_run import rows_of
 from tests.experiments.test_experiments import run
 
