@@ -24,14 +24,13 @@ import pandas as pd
 import md
 from experiments.analysis.baselines import again, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, Search
 from md.simulation import PRECISIONS
-
-OFF = {"float32": 2e-4, "float64": 1e-10}  # that forces may be off the grid's, of the largest
 
 
 class Rung(NamedTuple):
@@ -119,7 +118,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     sim.run(case.warmup, phases=False)
     columns = {
         "rung": name,
-        "force_off": _off(case, name, sim, lift),
+        "force_off": _force_error(case, name, sim, lift),
         **working_set(case.n, 2, case.precision, place),
     }
 
@@ -145,22 +144,11 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     return Entry(columns, sample, at_end)
 
 
-def _off(case: Config, name: str, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
-    """How far forces are off those of a grid in the same positions, of the largest.
-
-    Raises:
-        ValueError: too far.
-    """
+def _force_error(case: Config, name: str, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
+    """Compute how far forces differ from a grid's in the same positions, over the largest force."""
     options = lift.options | {"backend": sim.backend, "precision": case.precision}
     grid = md.Simulation(sim.state, lift.law, search="linked", **options)
-    theirs = grid.forces()
-    off = float(np.abs(sim.forces() - theirs).max() / np.abs(theirs).max())
-    if not off <= OFF[case.precision]:
-        raise ValueError(
-            f"forces of {name!r} are off the grid's by {off:.3g} of the largest; allowed: "
-            f"{OFF[case.precision]}; not recorded"
-        )
-    return off
+    return check_forces_over_largest(name, sim, grid.forces(), case.precision)
 
 
 @lru_cache(maxsize=1)

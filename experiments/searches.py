@@ -30,6 +30,7 @@ import md
 import sfc
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
@@ -39,7 +40,7 @@ from md.particles.arrays import ParticleArrays
 
 PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"
-_CHECK_STEPS, _TOLERANCE = 20, 1e-9  # of a peer: positions in d, and the relative kinetic energy
+_CHECK_STEPS = 20  # after which a peer's positions and energy are compared with ours
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
 _BY = ["n", "filling_fraction", "precision"]
 _CASE = [*_BY, "search", "cell_order"]
@@ -143,7 +144,8 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     """A search, checked and ready to be sampled."""
     sim = _simulation(case, place, original(name), cell_order)
     sim.run(case.warmup, phases=False)
-    touching = _check(case, original(name), sim)
+    search = original(name)
+    touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
     partners, steps, builds = len(sim.accesses().reads) / case.n, sim.step, sim.builds
     columns = {
         "search": name,
@@ -233,20 +235,17 @@ def _peer_end(case: Config, taken: list[Sample]) -> dict:
 
 
 def _check_peer(case: Config, place: Backend, peer: Peer) -> None:
-    """Refuse a peer that does not take our steps."""
-    theirs = peer.after(_CHECK_STEPS)
+    """Compare the state of a peer with ours after some steps.
+
+    Raises:
+        PeerError: positions or energies differ.
+    """
     sim = _simulation(case, place, *next(kind for kind in _kinds(case) if kind[0] == PEER_BESIDE))
     sim.run(_CHECK_STEPS, phases=False)
-    ours, theirs = sim.state.by_id(), theirs.by_id()
-    apart = ours.pos - theirs.pos
-    apart -= np.round(apart / ours.box.lengths) * ours.box.lengths
-    energy = md.observe.kinetic_energy(theirs) / md.observe.kinetic_energy(ours) - 1
-    for what, error in {"positions": np.abs(apart).max(), "kinetic energy": abs(energy)}.items():
-        if not error <= _TOLERANCE:
-            raise PeerError(
-                f"after {_CHECK_STEPS} steps the {what} of {peer.name} and ours differ by {error:.3g}; "
-                f"allowed: {_TOLERANCE}; not recorded"
-            )
+    try:
+        check_states(f"{peer.name} after {_CHECK_STEPS} steps", peer.after(_CHECK_STEPS), sim.state)
+    except WrongResultError as error:
+        raise PeerError(str(error)) from error
 
 
 def _start(case: Config) -> md.State:
@@ -277,18 +276,6 @@ def _simulation(case: Config, place: Backend, search: str, cell_order: str) -> m
 @lru_cache(maxsize=1)
 def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
     return md.scenes.shared_gas(n, filling_fraction, seed=seed)
-
-
-def _check(case: Config, search: str, sim: md.Simulation) -> int:
-    """The number of touching pairs, which must be those that `linked` finds in the same positions."""
-    found = sim.pairs()
-    other = "coherent" if search == "linked" else "linked"
-    fresh = md.Simulation(
-        sim.state, sim.law, search=other, dt=sim.dt, backend=sim.backend, precision=case.precision
-    )
-    if not np.array_equal(found, fresh.pairs()):
-        raise ValueError(f"{search} finds other pairs than {other}; not recorded")
-    return len(found)
 
 
 @lru_cache

@@ -37,7 +37,7 @@ from experiments.analysis.baselines import (
     with_ages,
 )
 from experiments.core import TimedSettings, figures, main, save_table, statistics, style
-from experiments.measurement.correctness import TOLERANCE, check_forces
+from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
@@ -123,7 +123,7 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
     first = sim.timings.milliseconds.get("reorder", [])
     sim.run(WARM_UP)
     start = md.observe.temperature(sim.state)
-    _check_temperature(case, ordering, start, temperature)
+    check_temperature(ordering, start, temperature, case.precision)
     stream = sim.accesses()
     common = {
         "ordering": ordering,
@@ -228,16 +228,6 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     forces = sim.forces()
     sim.run(WARM_UP)
     return forces, md.observe.temperature(sim.state)
-
-
-def _check_temperature(case: Config, ordering: str, found: float, right: float) -> None:
-    """Compare with that of another search, so that nothing wrong is timed."""
-    error = abs(found / right - 1)
-    if not error <= TOLERANCE[case.precision]:
-        raise ValueError(
-            f"the temperature {found:g} under ordering {ordering!r} came out wrong by {error:.3g}; "
-            f"allowed in {case.precision}: {TOLERANCE[case.precision]:g}; not recorded"
-        )
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:

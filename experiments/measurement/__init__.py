@@ -1,1 +1,1 @@
-"""Measurements: samples in rounds, times of steps, hardware counters, and the check before a time is taken."""
+"""Measurements: samples in rounds, times of steps, hardware counters, the check of results."""

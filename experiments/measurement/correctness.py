@@ -1,33 +1,191 @@
-"""The check before a time is taken: the forces are those that another search finds."""
+"""The check before a time is taken: a result equals what another search, a sort or another code computes.
+
+Every check ends in `check_error`, so that a wrong result is refused in one place, and none is ever timed.
+"""
+
+from __future__ import annotations
 
 import numpy as np
 
 import md
 from sfc import checks
 
-TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force
+TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
+TOLERANCE_OF_LARGEST = {"float32": 2e-4, "float64": 1e-10}  # of the largest force
+TOLERANCE_OF_ORDER = {"float32": 1e-4, "float64": 0.0}  # in float32 a coordinate on a cell's face is rounded
+TOLERANCE_OF_STATE = 1e-9  # of positions in d, and of the relative kinetic energy
 
 
-def check_forces(simulation: md.Simulation, right: np.ndarray, precision: str) -> None:
-    """Compare the forces on all particles, so that nothing wrong is timed.
+class WrongResultError(ValueError):
+    """A result that differs from its reference by more than rounding; no time of it is recorded."""
+
+
+def check_error(what: str, error: float, limit: float, unit: str = "", remedy: str = "") -> float:
+    """Return an error that is within its limit.
 
     Args:
-        simulation: what is to be timed.
-        right: (n, dim) forces in order of id that another search found after as many steps.
+        what: the quantity and its reference, for the message: "the forces differ from those of linked".
+        error: 0 or above; NaN is refused.
+        limit: largest error allowed.
+        unit: of the error, for the message, with a leading space.
+        remedy: for the message.
+
+    Raises:
+        WrongResultError: the error is larger.
+    """
+    if not error <= limit:
+        ending = f". {remedy}" if remedy else ""
+        raise WrongResultError(f"{what} by {error:.3g}{unit}; allowed: up to {limit:g}; not recorded{ending}")
+    return error
+
+
+def check_forces(simulation: md.Simulation, expected: np.ndarray, precision: str) -> float:
+    """Compare the forces of a simulation with those of another search, over their root mean square.
+
+    Args:
+        simulation: the one to be timed.
+        expected: (n, dim) forces in order of id that another search computed after as many steps.
         precision: "float32" or "float64".
+
+    Returns:
+        The largest difference of a component over the root mean square component.
 
     Raises:
         TypeError: an argument of a wrong class.
-        ValueError: they differ by more than rounding; or forces of another shape, or another precision.
+        WrongResultError: they differ by more than rounding.
+        ValueError: forces of another shape, or another precision.
     """
     checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
     limit, found = TOLERANCE[checks.word("precision", precision, TOLERANCE)], simulation.forces()
-    right = checks.array("right", right, "fiu", "forces", found.shape)
-    scale = float(np.sqrt(np.square(right, dtype=np.float64).mean()))
-    error = float(np.abs(found - right).max()) / (scale or 1.0)
-    if not error <= limit:
-        raise ValueError(
-            f"the forces came out wrong by {error:.3g} of their root mean square; allowed in {precision}: "
-            f"{limit:g}; not recorded. The search or the reorder is broken: see whether their "
-            "pairs() are the same"
-        )
+    expected = checks.array("expected", expected, "fiu", "forces", found.shape)
+    scale = float(np.sqrt(np.square(expected, dtype=np.float64).mean()))
+    return check_error(
+        f"the forces in {precision} differ from those of another search",
+        float(np.abs(found - expected).max()) / (scale or 1.0),
+        limit,
+        " of their root mean square",
+        "The search or the reorder is broken: see whether their pairs() are the same",
+    )
+
+
+def check_forces_over_largest(
+    name: str, simulation: md.Simulation, expected: np.ndarray, precision: str
+) -> float:
+    """Compare the forces of a simulation with those of another search, over the largest of them.
+
+    Args:
+        name: of the simulation, for the message.
+        simulation: the one to be timed.
+        expected: (n, dim) forces in order of id that another search computed in the same positions.
+        precision: "float32" or "float64".
+
+    Returns:
+        The largest difference of a component over the largest component.
+
+    Raises:
+        WrongResultError: they differ by more than rounding.
+        ValueError: another precision.
+    """
+    limit = TOLERANCE_OF_LARGEST[checks.word("precision", precision, TOLERANCE_OF_LARGEST)]
+    error = float(np.abs(simulation.forces() - expected).max() / np.abs(expected).max())
+    return check_error(
+        f"the forces of {name!r} in {precision} differ from those of the grid",
+        error,
+        limit,
+        " of the largest",
+    )
+
+
+def check_temperature(name: str, found: float, expected: float, precision: str) -> float:
+    """Compare a temperature with the one that another search arrives at.
+
+    Args:
+        name: of the memory order, for the message.
+        found: temperature of the gas to be timed.
+        expected: temperature that another search arrived at after as many steps.
+        precision: "float32" or "float64".
+
+    Returns:
+        The relative difference.
+
+    Raises:
+        WrongResultError: they differ by more than rounding.
+        ValueError: another precision.
+    """
+    limit = TOLERANCE[checks.word("precision", precision, TOLERANCE)]
+    what = f"the temperature {found:g} in {precision} under ordering {name!r} differs from {expected:g}"
+    return check_error(what, abs(found / expected - 1), limit)
+
+
+def check_pairs(
+    simulation: md.Simulation, search: str, reference: str, precision: str, allow_overlap: bool = False
+) -> int:
+    """Compare the touching pairs of a simulation with those that another search finds in the same positions.
+
+    Args:
+        simulation: the one to be timed.
+        search: name of its search, for the message.
+        reference: name of the other search.
+        precision: "float32" or "float64".
+        allow_overlap: whether spheres may overlap deeply in these positions.
+
+    Returns:
+        The number of touching pairs.
+
+    Raises:
+        WrongResultError: another set of pairs.
+    """
+    found = simulation.pairs()
+    other = md.Simulation(
+        simulation.state,
+        simulation.law,
+        search=reference,
+        dt=simulation.dt,
+        backend=simulation.backend,
+        precision=precision,
+        allow_overlap=allow_overlap,
+    )
+    if not np.array_equal(found, other.pairs()):
+        raise WrongResultError(f"{search} finds other pairs than {reference}; not recorded")
+    return len(found)
+
+
+def check_states(name: str, found: md.State, expected: md.State) -> None:
+    """Compare positions and kinetic energy of another code with those of a simulation after the same steps.
+
+    Args:
+        name: of the other code and the number of steps, for the message.
+        found: state of the other code.
+        expected: state of the simulation, with the same ids.
+
+    Raises:
+        WrongResultError: positions differ by more than 1e-9 d, or energies by more than 1e-9 of the whole.
+    """
+    found, expected = found.by_id(), expected.by_id()
+    offset = expected.pos - found.pos
+    offset -= np.round(offset / expected.box.lengths) * expected.box.lengths
+    energy = md.observe.kinetic_energy(found) / md.observe.kinetic_energy(expected) - 1
+    check_error(
+        f"positions of {name} differ from ours", float(np.abs(offset).max()), TOLERANCE_OF_STATE, " d"
+    )
+    check_error(f"the kinetic energy of {name} differs from ours", abs(energy), TOLERANCE_OF_STATE)
+
+
+def check_order(ordering: str, ranks: np.ndarray, precision: str) -> None:
+    """Check that the ranks of reordered particles do not fall along the memory.
+
+    Args:
+        ordering: name of the ordering, for the message.
+        ranks: (n,) rank of each particle's cell, computed by numpy, in the memory order that came out.
+        precision: "float32" or "float64".
+
+    Raises:
+        WrongResultError: too many ranks are below the one before.
+    """
+    limit = TOLERANCE_OF_ORDER[checks.word("precision", precision, TOLERANCE_OF_ORDER)]
+    check_error(
+        f"the memory order under {ordering!r} differs from a sort of the cells' ranks",
+        float((ranks[1:] < ranks[:-1]).mean()),
+        limit,
+        " of the particles",
+    )
