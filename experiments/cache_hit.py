@@ -15,11 +15,10 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, figures, main, save_table, style, values
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
@@ -27,7 +26,6 @@ from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_sid
 SHOWN = 320  # particles: the thesis's cache, which figures over other axes show
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
 _OWN += ["cache_particles"]
-_SPREAD = {"estimator": "median", "errorbar": ("pi", 100)}
 
 
 @dataclass(frozen=True)
@@ -159,13 +157,13 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
     capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
     model = rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
-    figure, (ratio, gain) = plt.subplots(1, 2, figsize=(8.2, 3.4))
+    figure, (ratio, gain) = figures.panels_in_a_row(["", ""], 3.4, 3.4)
     look = style.lines(_names(rows))
-    sns.lineplot(rows, x="filling_fraction", y="hit_ratio", ax=ratio, legend=False, **_SPREAD, **look)
-    sns.lineplot(rows, x="filling_fraction", y="speed_up", ax=gain, **_SPREAD, **look)
+    figures.median_lines(ratio, rows, "filling_fraction", "hit_ratio", look)
+    figures.median_lines(gain, rows, "filling_fraction", "speed_up", look, legend=True)
     ratio.set(xlabel="filling fraction", ylabel="predicted hit ratio", ylim=(0, 1))
     gain.set(xlabel="filling fraction", ylabel="speed-up of the reads over no hits", ylim=(0, None))
-    gain.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figures.legend_outside(gain, "memory order")
     figure.suptitle(
         f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
         "particles\nmedian and range over repeats",
@@ -194,9 +192,9 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
     for panel, name in zip(panels.flat, names, strict=False):
         part = rows[rows["ordering"] == name]
         last = name == names[-1]
-        sns.lineplot(part, x="nx", y="hit_ratio", ax=panel, legend=last, **_SPREAD, **look)
-        panel.set(title=name, ylim=(0, 1), xlabel="boxes a side", ylabel="predicted hit ratio")
-        panel.set_xscale("log", base=2)
+        figures.median_lines(panel, part, "nx", "hit_ratio", look, legend=last)
+        panel.set(title=name, ylim=(0, 1), ylabel="predicted hit ratio")
+        figures.size_axis(panel, "boxes a side")
         if last:
             figure.legend(
                 *panel.get_legend_handles_labels(), title="filling fraction", fontsize=7, loc="outside right"
@@ -216,17 +214,13 @@ def _over_cache(rows: pd.DataFrame) -> plt.Figure:
     phi, size = _nearest(rows["filling_fraction"], 0.2), rows["size"].max()
     rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
     models, look = list(dict.fromkeys(rows["model"])), style.lines(_names(rows))
-    figure, panels = plt.subplots(
-        1, len(models), figsize=(2.8 * len(models) + 1.4, 3.3), squeeze=False, sharey=True
-    )
-    for panel, model in zip(panels[0], models, strict=True):
+    titles = [model.replace("_", "-") for model in models]
+    figure, panels = figures.panels_in_a_row(titles, 2.8, sharey=True)
+    for panel, model in zip(panels, models, strict=True):
         part = rows[rows["model"] == model]
-        last = model == models[-1]
-        sns.lineplot(part, x="cache_particles", y="hit_ratio", ax=panel, legend=last, **_SPREAD, **look)
+        figures.median_lines(panel, part, "cache_particles", "hit_ratio", look, legend=model == models[-1])
         panel.set(xscale="log", ylim=(0, 1), xlabel="capacity (particles)", ylabel="predicted hit ratio")
-        panel.set_title(model.replace("_", "-"), fontsize=9)
-        if last:
-            panel.legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figures.legend_outside(panels[-1], "memory order")
     figure.suptitle(
         f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range",
         fontsize=9,

@@ -16,10 +16,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style
+from experiments.core import Settings, figures, main, save_table, style
 from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
@@ -167,15 +166,14 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _cooling(table: pd.DataFrame) -> plt.Figure:
-    figure, (falls, line) = plt.subplots(1, 2, figsize=(7.6, 3.3))
+    figure, (falls, line) = figures.panels_in_a_row(["", ""], 3.8, margin=0)
     names = list(dict.fromkeys(table["gas"]))
-    spread = {"estimator": "median", "errorbar": ("pi", 100)}
     look = style.lines_in_turn(names, "gas") | {"markersize": 4}
     # Each repeat has a time of cooling of its own, so that its looks are not at quite the same times.
     looks = table.groupby(["gas", "n", "repeat"]).cumcount()
     joined = table.assign(passed=table.groupby(["gas", "n", looks])["passed"].transform("median"))
-    sns.lineplot(joined, x="passed", y="left", ax=falls, legend=True, **spread, **look)
-    sns.lineplot(joined, x="passed", y="slowed", ax=line, legend=False, **spread, **look)
+    figures.median_lines(falls, joined, "passed", "left", look, legend=True)
+    figures.median_lines(line, joined, "passed", "slowed", look)
     first = table.loc[table["passed"] > 0, "passed"].min()
     passed = np.geomspace(max(first, 1e-3), table["passed"].max(), 200)
     theory = {"color": "black", "linestyle": "--"}

@@ -296,13 +296,9 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(summary(table), out, "summary")
     save_table(_ratios(table), out, "hit_ratios")
     for key, rows in table.groupby(_KEYS, sort=False):
-        several = [table[name].nunique() > 1 for name in _KEYS]
-        name = "_".join(
-            ["", *(f"{v}".replace(".", "_") for v, told in zip(key, several, strict=True) if told)]
-        )
-        style.save(_scatter(rows, "time"), out, f"time{name}")
+        style.save(_scatter(rows, "time"), out, figures.file_name("time", table, _KEYS, key))
         if (rows["what"] == "counted").any():
-            style.save(_scatter(rows, "counted"), out, f"counted{name}")
+            style.save(_scatter(rows, "counted"), out, figures.file_name("counted", table, _KEYS, key))
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -350,9 +346,9 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
             x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
             look = {"marker": style.marker(name), "color": style.colour(name), "linestyle": "none"}
             if what == "time":
-                y, low, high = timed.loc[name, ["centre", "low", "high"]]
-                reach = np.clip([[y - low], [high - y]], 0, None)
-                panel.errorbar(x, y, yerr=reach, markersize=5, capsize=2, **look, label=name)
+                at = timed.loc[[name]]
+                look |= {"yerr": figures.error_bars(at), "capsize": 2}
+                panel.errorbar(x, at["centre"], markersize=5, **look, label=name)
             else:
                 y = own[(own["what"] == "counted") & (own["level"] == level)]["hit_ratio"].median()
                 panel.plot(x, y, markersize=5, **look, label=name)

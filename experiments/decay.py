@@ -18,11 +18,10 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, figures, main, save_table, style, values
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
@@ -34,7 +33,6 @@ DEEPEST = 0.15  # d: how deep two particles of the typical speed may meet, head 
 LEAST_STEPS = 20  # of the integrator in a contact
 SHOWN = 320
 FITTED = (0.02, 0.98)  # share of the excess between which it is fitted
-_SPREAD = {"estimator": "median", "errorbar": ("pi", 100)}
 _CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering", "repeat"]
 
 
@@ -242,8 +240,8 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
         for (above, below), phi in zip(panels.T, fractions, strict=True):
             those = part if phi is None else part[part["filling_fraction"] == phi]
             last = phi == fractions[-1]
-            sns.lineplot(those, x="step", y="hit_ratio", ax=above, legend=last, **_SPREAD, **look)
-            sns.lineplot(those, x="step", y="left", ax=below, legend=False, **_SPREAD, **look)
+            figures.median_lines(above, those, "step", "hit_ratio", look, legend=last)
+            figures.median_lines(below, those, "step", "left", look)
             above.set(ylim=(0, 1), ylabel="predicted hit ratio")
             below.set(
                 xlim=(0, None),
@@ -255,15 +253,13 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             if phi is not None:
                 above.set_title(f"{phi:.0%} filled", fontsize=9)
             if last:
-                above.legend(title=_TITLES[column], fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+                figures.legend_outside(above, _TITLES[column])
         told = ", ".join(
             f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
             for name, value in zip(others, key, strict=True)
         )
-        figure.suptitle(f"{told}\n{what}; median and range over repeats", fontsize=9)
-        varied = [value for name, value in zip(others, key, strict=True) if rows[name].nunique() > 1]
-        parts = [str(value).replace(".", "_") for value in varied]
-        style.save(figure, out, "_".join(["by", column, *parts]))
+        name = figures.file_name(f"by_{column}", rows, others, key)
+        figures.titled(figure, f"{told}\n{what}; median and range over repeats", out, name)
 
 
 if __name__ == "__main__":

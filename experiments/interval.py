@@ -329,9 +329,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(_schedules(table), out, "schedules")
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
-        several = [table[name].nunique() > 1 for name in keys]
-        name = "_".join(["interval", *(str(value) for value, told in zip(key, several, strict=True) if told)])
-        style.save(_over_interval(rows), out, name)
+        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key))
     style.save(_foreseen(best), out, "foreseen")
 
 
@@ -359,11 +357,11 @@ def _schedules(table: pd.DataFrame) -> pd.DataFrame:
 
 def _over_interval(rows: pd.DataFrame) -> plt.Figure:
     fractions = sorted(rows["filling_fraction"].unique())
-    figure, panels = plt.subplots(1, len(fractions), figsize=(2.9 * len(fractions) + 1.4, 3.3), squeeze=False)
+    figure, panels = figures.panels_in_a_row([f"{phi:.0%} filled" for phi in fractions], 2.9)
     speeds = sorted(rows["speed"].unique())
     look = style.lines_in_turn([f"{speed:g}" for speed in speeds], "line")
     rows = rows.assign(line=[f"{speed:g}" for speed in rows["speed"]])
-    for panel, phi in zip(panels[0], fractions, strict=True):
+    for panel, phi in zip(panels, fractions, strict=True):
         part = rows[rows["filling_fraction"] == phi]
         fixed = part[(part["what"] == "interval") & ~part["schedule"].map(is_again)]
         found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
@@ -380,8 +378,7 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
         panel.plot([], [], "k--", linewidth=0.9, label="foreseen (each run)")
         panel.plot([], [], "k*", markersize=9, label=DECAYED)
         panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)")
-        panel.set_title(f"{phi:.0%} filled", fontsize=9)
-    figures.legend_outside(panels[0][-1], "speed (d per step)")
+    figures.legend_outside(panels[-1], "speed (d per step)")
     first = rows.iloc[0]
     told = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
     figure.suptitle(f"{told}\n{statistics.caption(found)}", fontsize=9)
@@ -393,10 +390,9 @@ def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
     at = auto["interval"].median()
     if np.isnan(at):
         return
-    time = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms").iloc[0]
-    reach = np.clip([[time["centre"] - time["low"]], [time["high"] - time["centre"]]], 0, None)
+    time = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")
     look = {"color": colour, "markersize": 11, "markeredgecolor": "black", "capsize": 2, "elinewidth": 0.9}
-    panel.errorbar(at, time["centre"], yerr=reach, fmt="*", **look)
+    panel.errorbar(at, time["centre"], yerr=figures.error_bars(time), fmt="*", **look)
 
 
 def _foreseen(best: pd.DataFrame) -> plt.Figure:

@@ -212,25 +212,23 @@ def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
     ends = statistics.bounds(found, "time_ms")
     figure, panel = plt.subplots(figsize=(6.8, 1.2 + 0.23 * len(found)))
-    reach = np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
+    reach = figures.error_bars(ends)
     panel.errorbar(ends["centre"], found["rung"], xerr=reach, fmt="o", markersize=5, capsize=2)
     panel.set(xlabel="time of a step (ms)", xlim=(0, None), ylim=(len(found) - 0.4, -0.6))
     panel.grid(axis="y", color="0.9")
     title = f"{found['n'].iloc[0]:,} discs before a wing; {statistics.caption(found)}"
-    figure.suptitle(title, fontsize=9)
-    style.save(figure, out, "ladder")
+    figures.titled(figure, title, out, "ladder")
 
 
 def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
     figure, panel = plt.subplots(figsize=(6.8, 3.8))
     look = style.lines_in_turn(list(found["rung"].unique()), "rung")
     figures.lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
-    panel.set_xscale("log", base=2)
+    figures.size_axis(panel, "discs")
     figures.whole_centres_on_log(panel, found, "time_ms", 1e6 / found["n"])
-    panel.set(xlabel="discs", ylabel="time per disc and step (ns)")
+    panel.set_ylabel("time per disc and step (ns)")
     figures.legend_outside(panel, "rung")
-    figure.suptitle(f"discs before a wing; {statistics.caption(found)}", fontsize=9)
-    style.save(figure, out, "ladder")
+    figures.titled(figure, f"discs before a wing; {statistics.caption(found)}", out, "ladder")
 
 
 def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
@@ -238,32 +236,27 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
     rungs = [name for name in RUNGS if name in set(compared["rung"])]
     rows = {name: k for k, name in enumerate(rungs)}
     sizes = sorted(compared["n"].unique())
-    size = (1.9 * len(sizes) + 3.2, 1.6 + 0.25 * len(rungs))
-    figure, panels = plt.subplots(1, len(sizes), figsize=size, squeeze=False, sharex=True, sharey=True)
+    titles, height = [f"{n:,} discs" for n in sizes], 1.6 + 0.25 * len(rungs)
+    figure, panels = figures.panels_in_a_row(titles, 1.9, height, 3.2, sharex=True, sharey=True)
     ends = statistics.bounds(compared, "gain")
     same = compared.get("difference", pd.Series("", index=compared.index)) == statistics.NO_DIFFERENCE
-    for panel, n in zip(panels[0], sizes, strict=True):
+    for panel, n in zip(panels, sizes, strict=True):
         for hollow in (False, True):
             part = compared[(compared["n"] == n) & (same == hollow)]
             at = ends.loc[part.index]
-            reach = np.clip([at["centre"] - at["low"], at["high"] - at["centre"]], 0, None)
             look = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
             look |= {"markerfacecolor": "white"} if hollow else {}
-            panel.errorbar(at["centre"], part["rung"].map(rows), xerr=reach, **look)
-        floor = compared.loc[compared["n"] == n, "noise_floor"].max()
-        panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
-        if np.isfinite(floor):
-            panel.axvspan(1 / floor, floor, color="0.92", zorder=0)
-        panel.set_title(f"{n:,} discs", fontsize=9)
+            panel.errorbar(at["centre"], part["rung"].map(rows), xerr=figures.error_bars(at), **look)
+        figures.noise_band(panel, compared[compared["n"] == n], horizontal=True)
         panel.set(xlabel="gain of a step", ylim=(len(rungs) - 0.4, -0.6))
         panel.grid(axis="y", color="0.9")
-    panels[0][0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
-    figures.gain_axis(panels[0][0], compared, horizontal=True)
+    panels[0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
+    figures.gain_axis(panels[0], compared, horizontal=True)
     told = [statistics.caption(compared)]
     told += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     told += ["hollow: no difference"] if same.any() else []
-    figure.suptitle(f"each rung / the one that it is compared with\n{'; '.join(told)}", fontsize=9)
-    style.save(figure, out, "gains")
+    title = f"each rung / the one that it is compared with\n{'; '.join(told)}"
+    figures.titled(figure, title, out, "gains")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Settings, figures, main, save_table, style, values
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
@@ -231,7 +231,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _polar(blocks: pd.DataFrame) -> plt.Figure:
-    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    figure, panels = figures.panels_in_a_row(["", ""], 3.7, margin=0)
     several = [name for name in _GROUP if blocks[name].nunique() > 1]
     names = blocks[several].astype(str).agg(", ".join, axis=1) if several else blocks["airfoil"].map(_named)
     blocks = blocks.assign(name=names)
@@ -268,16 +268,15 @@ def _surfaces(segments: pd.DataFrame) -> plt.Figure:
     sums = segments.assign(bin=number, push=push).groupby(keys)[["push", "length_d"]].sum().reset_index()
     sums = sums.assign(x=(sums["bin"] + 0.5) / BINS, pressure=sums["push"] / sums["length_d"])
     angles = sorted(segments["angle"].unique())
-    size = (1.2 + 2.1 * len(angles), 2.9)
-    figure, panels = plt.subplots(1, len(angles), figsize=size, sharey=True, squeeze=False)
+    titles = [f"{angle:g} degrees" for angle in angles]
+    figure, panels = figures.panels_in_a_row(titles, 2.1, 2.9, 1.2, sharey=True)
     look = style.lines_in_turn(["lower", "upper"], "side") | {"markersize": 4}
-    for panel, angle in zip(panels[0], angles, strict=True):
+    for panel, angle in zip(panels, angles, strict=True):
         last = angle == angles[-1]
         sns.lineplot(sums[sums["angle"] == angle], x="x", y="pressure", ax=panel, legend=last, **look)
         panel.set(xlabel="along the chord (chords)")
-        panel.set_title(f"{angle:g} degrees", fontsize=9)
-    panels[0][0].set_ylabel("pressure over the stream's\ndynamic pressure")
-    panels[0][-1].legend(title="side", fontsize=7)
+    panels[0].set_ylabel("pressure over the stream's\ndynamic pressure")
+    panels[-1].legend(title="side", fontsize=7)
     return figure
 
 

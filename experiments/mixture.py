@@ -16,7 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 import md
@@ -135,7 +134,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found, gains, baseline = summary(table), _gains(table), _baseline(table["search"].unique())
     look = style.lines_in_turn(list(found["search"].unique()), "search")
     count = 3 - gains.empty
-    figure, panels = plt.subplots(1, count, figsize=(3.2 * count + 1, 3.3))
+    figure, panels = figures.panels_in_a_row([""] * count, 3.2, margin=1)
     figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"], log=True)
     figures.whole_centres_on_log(panels[0], found, "time_ms", 1e6 / found["spheres"])
     panels[0].set(ylabel="time per sphere and step (ns)")
@@ -150,14 +149,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         panels[-1].plot(part["widest"], part["partners_read"], markersize=5, linewidth=1.1, **mark)
     panels[-1].set(ylabel="partners read by a sphere", yscale="log")
     for panel in panels:
-        panel.set_xlabel("diameter of the large spheres (d)")
-        panel.set_xscale("log", base=2)
+        figures.size_axis(panel, "diameter of the large spheres (d)")
     figures.legend_outside(panels[-1], "search")
     share = found["large"].max() / found["spheres"].max()
     noise = f"; grey: noise ({baseline} measured twice)" if gains["noise_floor"].notna().any() else ""
     title = f"up to {share:.2%} of the spheres large\n{statistics.caption(found)}{noise}"
-    figure.suptitle(title, fontsize=9)
-    style.save(figure, out, "mixture")
+    figures.titled(figure, title, out, "mixture")
     save_table(found, out, "summary")
 
 

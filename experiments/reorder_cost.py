@@ -195,20 +195,17 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def _over_n(rows: pd.DataFrame) -> plt.Figure:
     memories = [name for name in MEMORY if name in set(rows["memory"])]
-    figure, panels = plt.subplots(
-        1, len(memories), figsize=(2.9 * len(memories) + 1.4, 3.3), squeeze=False, sharey=True
-    )
+    titles = [f"memory before: {aged_by(AGE) if name == AGED else name}" for name in memories]
+    figure, panels = figures.panels_in_a_row(titles, 2.9, sharey=True)
     found = statistics.over_runs(rows, ["memory", "place", "n"], "time_ms")
     names = [name for name in (*THREADS, *GPU) if name in set(found["place"])]
     look = style.lines_in_turn(names, "place")
-    titles = {AGED: aged_by(AGE)}
-    for panel, memory in zip(panels[0], memories, strict=True):
+    for panel, memory in zip(panels, memories, strict=True):
         figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
-        panel.set(xlabel="particles", ylabel="time of a reorder (ms)")
-        panel.set_xscale("log", base=2)
-        panel.set_title(f"memory before: {titles.get(memory, memory)}", fontsize=9)
-    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
-    figures.legend_outside(panels[0][-1], None)
+        figures.size_axis(panel, "particles")
+        panel.set_ylabel("time of a reorder (ms)")
+    figures.whole_centres_on_log(panels[0], found, "time_ms")
+    figures.legend_outside(panels[-1], None)
     told = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
     figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)
     return figure

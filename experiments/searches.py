@@ -407,18 +407,15 @@ def _looks(rows: pd.DataFrame) -> list[dict]:
 def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
     """A figure with a panel for each filling fraction, and the rows that are drawn in it."""
     parts = list(found.groupby("filling_fraction"))
-    size = (3.1 * len(parts) + 1.6, 3.3)
-    figure, panels = plt.subplots(1, len(parts), figsize=size, squeeze=False, sharey=True)
-    for panel, (fraction, _) in zip(panels[0], parts, strict=True):
-        panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-    return figure, [(panel, part) for panel, (_, part) in zip(panels[0], parts, strict=True)]
+    titles = [f"filling fraction {fraction:g}" for fraction, _ in parts]
+    figure, panels = figures.panels_in_a_row(titles, 3.1, margin=1.6, sharey=True)
+    return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
 def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale=1.0) -> None:
     for look in looks:
         figures.lines(panel, part, "n", value, look, scale, log=True)
-    panel.set_xscale("log", base=2)
-    panel.set_xlabel("particles")
+    figures.size_axis(panel, "particles")
 
 
 def _finish(figure: plt.Figure, out: Path, name: str, title: str, looks: list[dict]) -> None:

@@ -14,10 +14,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
-from experiments.core import Settings, main, save_table, style
+from experiments.core import Settings, figures, main, save_table, style
 from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
@@ -195,11 +194,10 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
-    figure, (dense, hot) = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    figure, (dense, hot) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
     look = style.lines_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 4}
-    spread = {"estimator": "median", "errorbar": ("pi", 100)}
-    sns.lineplot(slices, x="centre_d", y="local_filling_fraction", ax=dense, legend=True, **spread, **look)
-    sns.lineplot(slices, x="centre_d", y="warmth", ax=hot, legend=False, **spread, **look)
+    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look, legend=True)
+    figures.median_lines(hot, slices, "centre_d", "warmth", look)
     dense.set_ylabel("filling fraction of a slice")
     hot.set_ylabel("temperature over\nsquare of the walls' speed")
     for panel in (dense, hot):
@@ -210,16 +208,15 @@ def _profiles(slices: pd.DataFrame) -> plt.Figure:
 
 
 def _balance(shakes: pd.DataFrame) -> plt.Figure:
-    figure, (flows, missing) = plt.subplots(1, 2, figsize=(7.4, 3.3))
+    figure, (flows, missing) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
     scaled = shakes.assign(**{name: shakes[name] / shakes["wall_speed_squared"] for name in _FLOWS})
     long = scaled.melt(["amplitude", "shake"], list(_FLOWS), "flow", "energy").replace({"flow": _FLOWS})
-    spread = {"estimator": "median", "errorbar": ("pi", 100)}
     look = style.lines_in_turn(list(_FLOWS.values()), "flow")
-    sns.lineplot(long, x="amplitude", y="energy", ax=flows, **spread, **look)
+    figures.median_lines(flows, long, "amplitude", "energy", look, legend=True)
     flows.legend(title=None, fontsize=7)
     flows.set(xlabel="amplitude (d)", ylabel="energy a shake and particle over\nsquare of the walls' speed")
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    sns.lineplot(share, x="amplitude", y="share", ax=missing, marker="o", color="black", **spread)
+    figures.median_lines(missing, share, "amplitude", "share", {"marker": "o", "color": "black"})
     missing.axhline(1e-3, color="0.5", linestyle=":", label="0.001")
     missing.set(xlabel="amplitude (d)", ylabel="missing in the balance,\nover what comes in", yscale="log")
     missing.legend(title=None, fontsize=7)

@@ -252,14 +252,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
     table = table.replace(Config.OLD_VALUES)
     for key, rows in table.groupby(_KEYS[1:], sort=False):
-        name = "_".join(["", *_told(table, _KEYS[1:], key)])
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
-            style.save(_gains(rows), out, f"gain{name}")
-        style.save(_times(rows), out, f"time{name}")
+            style.save(_gains(rows), out, _file_name("gain", table, _KEYS[1:], key))
+        style.save(_times(rows), out, _file_name("time", table, _KEYS[1:], key))
     for key, rows in table.groupby(_KEYS[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
-            name = "_".join(["contact_time", *_told(table, _KEYS[2:], key)])
-            style.save(_contacts(rows), out, name)
+            style.save(_contacts(rows), out, _file_name("contact_time", table, _KEYS[2:], key))
     save_table(summary(table), out, "summary")
 
 
@@ -287,15 +285,11 @@ def _baselines(rows: pd.DataFrame) -> list[str]:
     return [name for name in BASELINES if name in found] if found - set(BASELINES) else []
 
 
-def _told(table: pd.DataFrame, names: list[str], key: tuple) -> list[str]:
-    """What of a key there is more than one of, as words of a file's name."""
-    several = (table[name].nunique() > 1 for name in names)
+def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> str:
+    """Name a figure by the values of its key that vary in the table."""
     words = {True: "fused", False: "phases"}
-    return [
-        words[value] if isinstance(value, (bool, np.bool_)) else f"{value}".replace(".", "_")
-        for value, told in zip(key, several, strict=True)
-        if told
-    ]
+    shown = [words[value] if isinstance(value, (bool, np.bool_)) else value for value in key]
+    return figures.file_name(stem, table, names, shown)
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:
@@ -351,15 +345,14 @@ def _thesis(parts: list[str]) -> list[float]:
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
     parts, names = _parts(rows), _names(rows)
-    size = (2.7 * len(parts) + 2.4, 3.1)
-    figure, panels = plt.subplots(1, len(parts), figsize=size, sharey=True, squeeze=False)
+    figure, panels = figures.panels_in_a_row(parts, 2.7, 3.1, 2.4, sharey=True)
     found = statistics.over_runs(rows, ["filling_fraction", "ordering", "part"], "time_ms")
     found = found.assign(ordering=found["ordering"].map(names))
-    for panel, part in zip(panels[0], parts, strict=True):
+    for panel, part in zip(panels, parts, strict=True):
         figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
-        panel.set(xlabel="filling fraction", ylabel="time per step (ms)", title=part)
-    figures.whole_centres_on_log(panels[0][0], found, "time_ms")
-    figures.legend_outside(panels[0][-1], "memory order")
+        panel.set(xlabel="filling fraction", ylabel="time per step (ms)")
+    figures.whole_centres_on_log(panels[0], found, "time_ms")
+    figures.legend_outside(panels[-1], "memory order")
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
 

@@ -266,8 +266,7 @@ def _baselines(table: pd.DataFrame) -> list[str]:
 def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     baselines = _baselines(rows)
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    figure, panels = plt.subplots(1, len(baselines) + 1, figsize=(3.3 * (len(baselines) + 1) + 1, 3.5))
-    panels = np.atleast_1d(panels)
+    figure, panels = figures.panels_in_a_row([""] * (len(baselines) + 1), 3.3, 3.5, 1)
     whole, told, band = rows[rows["phase"] == "step with reorder"], "", ""
     for panel, baseline in zip(panels, baselines, strict=False):
         found = statistics.gains(whole, ["filling_fraction"], "ordering", baseline)
@@ -290,8 +289,7 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     figures.legend_outside(panels[-1], "memory order", [panels[-1], *panels[:-1]])
     ages = _ages(whole, [one for one in names if one not in BASELINES])
     title += f"; orders: {fresh(round(ages.max()))}" if len(ages) else ""
-    figure.suptitle(f"{title}\n{told}{band}", fontsize=9)
-    style.save(figure, out, name)
+    figures.titled(figure, f"{title}\n{told}{band}", out, name)
 
 
 def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
@@ -310,11 +308,11 @@ def _told(rows: pd.DataFrame, baseline: str) -> str:
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    size = (max(3.1, 0.34 * len(names)) * len(fractions) + 1.4, 3.5)
-    figure, panels = plt.subplots(1, len(fractions), figsize=size, squeeze=False)
+    titles = [f"filling fraction {fraction:g}" for fraction in fractions]
+    figure, panels = figures.panels_in_a_row(titles, max(3.1, 0.34 * len(names)), 3.5)
     found = statistics.over_runs(rows, ["filling_fraction", "ordering", "phase"], "time_ms")
     found = found.join(statistics.bounds(found, "time_ms"))
-    for panel, fraction in zip(panels[0], fractions, strict=True):
+    for panel, fraction in zip(panels, fractions, strict=True):
         part = found[found["filling_fraction"] == fraction].set_index("ordering")
         bottom = np.zeros(len(names))
         for phase, shade in zip(PHASES, ("#0072B2", "#E69F00", "#009E73"), strict=True):
@@ -323,15 +321,13 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
                 panel.bar(names, times, bottom=bottom, color=shade, label=phase, width=0.7)
                 bottom += times
         whole = part[part["phase"] == "step"].reindex(names)
-        reach = np.clip([whole["centre"] - whole["low"], whole["high"] - whole["centre"]], 0, None)
         marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
-        panel.errorbar(names, whole["centre"], yerr=reach, **marks)
-        panel.set(title=f"filling fraction {fraction:g}", xlabel="memory order", ylabel="time per step (ms)")
+        panel.errorbar(names, whole["centre"], yerr=figures.error_bars(whole), **marks)
+        panel.set(xlabel="memory order", ylabel="time per step (ms)")
         figures.whole_centres(panel, found[found["filling_fraction"] == fraction], "time_ms")
         panel.tick_params(axis="x", rotation=90 if len(names) > 8 else 45)
-    figures.legend_outside(panels[0][-1], "phase")
-    figure.suptitle(f"{title}\n{statistics.caption(found)}", fontsize=9)
-    style.save(figure, out, name)
+    figures.legend_outside(panels[-1], "phase")
+    figures.titled(figure, f"{title}\n{statistics.caption(found)}", out, name)
 
 
 def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -345,11 +341,10 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     for (a, b), panel in np.ndenumerate(panels):
         part = found[(found["search"] == searches[a]) & (found["filling_fraction"] == fractions[b])]
         figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"], log=True)
-        panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
-        panel.set(xlabel="particles", ylabel="time per particle and step (ns)")
+        figures.size_axis(panel, "particles")
+        panel.set(yscale="log", ylabel="time per particle and step (ns)")
         panel.set_title(f"{searches[a]}, filling fraction {fractions[b]:g}", fontsize=9)
-    panels[0][-1].legend(title="memory order", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    figures.legend_outside(panels[0][-1], "memory order")
     style.save(figure, out, name)
 
 

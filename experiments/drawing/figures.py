@@ -1,17 +1,20 @@
-"""What several figures have in common: lines with their intervals, a legend outside."""
+"""Parts that figures share: panels, lines with intervals, bands of ranges, legends outside, axes of sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.analysis import statistics
 from experiments.analysis.tables import table_of
+from experiments.drawing import style
 from sfc import checks
 
+MEDIAN_AND_RANGE = {"estimator": "median", "errorbar": ("pi", 100)}  # of `seaborn.lineplot`
 LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of what tells lines apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _BEYOND = 1.6  # factor that intervals may reach beyond all centres within the frame
@@ -20,6 +23,92 @@ _FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis of gains up to which tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def panels_in_a_row(
+    titles: Sequence[str], width: float, height: float = 3.3, margin: float = 1.4, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure with a panel for each title, side by side.
+
+    Args:
+        titles: of the panels.
+        width: of a panel, in inches.
+        height: of the figure, in inches.
+        margin: width of the figure besides its panels, in inches.
+        options: of `plt.subplots`, such as `sharey`.
+
+    Returns:
+        The figure, and the panels from left to right.
+    """
+    import matplotlib.pyplot as plt  # here, as in style
+
+    size = (width * len(titles) + margin, height)
+    figure, (panels,) = plt.subplots(1, len(titles), figsize=size, squeeze=False, **options)
+    for panel, title in zip(panels, titles, strict=True):
+        panel.set_title(title, fontsize=9)
+    return figure, list(panels)
+
+
+def titled(figure: Figure, title: str, out: Path, name: str) -> None:
+    """Write a figure under a title, and close it.
+
+    Args:
+        figure: to be written.
+        title: above all panels.
+        out: folder of the files.
+        name: of the files, without an ending.
+    """
+    figure.suptitle(title, fontsize=9)
+    style.save(figure, out, name)
+
+
+def file_name(stem: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[Any]) -> str:
+    """Join a stem with the values of those columns that have more than one value in a table.
+
+    Args:
+        stem: first part of the name.
+        table: of all figures.
+        columns: that tell figures apart.
+        key: value of each column in this figure.
+
+    Returns:
+        A name without points, such as "gain_0_2".
+    """
+    several = [table[column].nunique() > 1 for column in columns]
+    values = [str(value).replace(".", "_") for value, shown in zip(key, several, strict=True) if shown]
+    return "_".join([stem, *values])
+
+
+def median_lines(panel: Axes, rows: pd.DataFrame, x: str, y: str, look: dict, legend: bool = False) -> None:
+    """Draw a line for each name: the median over rows of the same x, with a band of their range.
+
+    Args:
+        panel: where.
+        rows: columns x, y, and the one that `look` names.
+        x: column of the horizontal axis.
+        y: column of the vertical axis.
+        look: of `style.lines` and its like.
+        legend: whether the lines get labels, for a legend.
+    """
+    import seaborn as sns
+
+    sns.lineplot(rows, x=x, y=y, ax=panel, legend=legend, **MEDIAN_AND_RANGE, **look)
+
+
+def size_axis(panel: Axes, label: str) -> None:
+    """Make the horizontal axis one of sizes: logarithmic, of powers of two."""
+    panel.set_xscale("log", base=2)
+    panel.set_xlabel(label)
+
+
+def error_bars(ends: pd.DataFrame) -> np.ndarray:
+    """Return the lengths of error bars, (2, rows): from the centre down to `low`, and up to `high`.
+
+    Args:
+        ends: rows of `statistics.bounds`.
+    """
+    return np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
 
 
 def lines(
@@ -58,12 +147,11 @@ def lines(
         if rows.empty:
             continue
         at = ends.loc[rows.index]
-        reach = np.clip([at["centre"] - at["low"], at["high"] - at["centre"]], 0, None)
         aside = _ASIDE * (place - (len(look["hue_order"]) - 1) / 2)
         panel.errorbar(
             rows[x] * (1 + 2 * aside) if log else rows[x] + aside * at_most,
             at["centre"],
-            yerr=reach,
+            yerr=error_bars(at),
             color=look["palette"][name],
             marker=look["markers"][name],
             markersize=look.get("markersize", 5),
@@ -181,9 +269,16 @@ def _within(ends: pd.DataFrame) -> tuple[float, float]:
     return max(ends["low"].min(), centres.min() / _BEYOND), min(ends["high"].max(), centres.max() * _BEYOND)
 
 
-def noise_band(panel: Axes, summary: pd.DataFrame) -> None:
-    """A line at a gain of 1, and a band of gains that noise alone would give."""
-    panel.axhline(1, color="0.6", linewidth=0.8, zorder=0.5)
+def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> None:
+    """Draw a line at a gain of 1, and a band of gains that noise alone gives.
+
+    Args:
+        panel: where.
+        summary: rows of `statistics.gains`.
+        horizontal: whether the horizontal axis is the one of gains.
+    """
+    (panel.axvline if horizontal else panel.axhline)(1, color="0.6", linewidth=0.8, zorder=0.5)
     floor = summary["noise_floor"].max() if "noise_floor" in table_of("summary", summary) else np.nan
     if np.isfinite(floor):
-        panel.axhspan(1 / floor, floor, color="0.92", zorder=0, label=None)
+        span = panel.axvspan if horizontal else panel.axhspan
+        span(1 / floor, floor, color="0.92", zorder=0, label=None)
