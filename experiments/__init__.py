@@ -4,7 +4,7 @@ import sys
 
 
 def _end_quietly(kind, error, trace) -> None:
-    """What `sys.excepthook` does, but for Ctrl-C, which ends with a line and status 130."""
+    """Handle an uncaught error as `sys.excepthook` does, except Ctrl-C: one line and status 130."""
     if issubclass(kind, KeyboardInterrupt):
         print("error: interrupted", file=sys.stderr)
         raise SystemExit(130)

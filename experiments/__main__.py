@@ -1,11 +1,11 @@
-"""`python -m experiments` lists the experiments, a line each."""
+"""List the experiments, one line each, for `python -m experiments`."""
 
 import ast
 from pathlib import Path
 
 
 def listing() -> dict[str, str]:
-    """Name of every experiment -> the first line of its docstring."""
+    """Return name of every experiment -> first line of its docstring."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return {
         path.stem: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     lines = listing()
     width = max(map(len, lines))
     print(
-        "python -m experiments.<name> runs one of these; --help tells its flags, --quick takes under a "
+        "python -m experiments.<name> runs one of these; --help lists its flags, --quick takes under a "
         "minute\n"
     )
     for name, line in lines.items():

@@ -1,9 +1,10 @@
 """How many reads should a cache serve just after a reorder, and how much faster should that make them?
 
-The reads are those of a neighbour search, particle by particle in memory order; the models are those of
-`sfc.cache`, at every capacity from one stream. The systems are the thesis's: squares, and cuboids 10 d high,
-both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/systems.py` says
-how they were read). A curve gets a grid of its own kind, a power of its base near the size that is asked for.
+The reads are those of a neighbour search, particle by particle in memory order. The models are those of
+`sfc.cache`, at every capacity from one stream. The systems are those of [thesis]: squares, and cuboids 10 d
+high, both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/systems.py`
+states how they were read). A curve gets its own grid, whose side is the power of its base nearest to the
+given size.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 
-SHOWN = 320  # particles: the thesis's cache, which figures over other axes show
+SHOWN = 320  # particles: the cache of [thesis], used in figures over other axes
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
 _OWN += ["cache_particles"]
 
@@ -41,18 +42,18 @@ class Config(Settings):
     filling_fraction: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box."""
     ordering: tuple[str, ...] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
-    """Memory orders: any ordering of `sfc`, measured where it is known in as many dimensions; shuffled;
-    lattice, that of the sites the gas was made from."""
+    """Memory orders: any ordering of `sfc`, used if it exists in that dimension; shuffled; lattice, the order
+    of the lattice sites of the initial state."""
     search: tuple[str, ...] = ("linked",)
-    """Whose reads: any search of `md.search` but naive."""
+    """Search that reads: any of `md.search` except naive."""
     cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
-    """Capacities in particles; 320 in the thesis."""
+    """Capacities in particles; 320 in [thesis]."""
     model: tuple[str, ...] = MODELS
-    """block (the thesis's), lru, set_associative."""
+    """block (that of [thesis]), lru, set_associative."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (anywhere)."""
+    """granular (no overlaps), ideal (random positions)."""
     height: int = 10
-    """Of the cuboids, in d."""
+    """Height of the cuboids, in d."""
     miss_cost: float = 100.0
     """Time of a miss in units of a hit's."""
 
@@ -85,7 +86,7 @@ QUICK = {
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each model and capacity."""
+    """Yield a row for each model and capacity."""
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
         return
@@ -121,13 +122,13 @@ def _search(case: Config, state: md.State) -> md.Simulation:
     kind = md.search.SEARCHES[search]
     if (
         kind.capabilities.moves_particles
-    ):  # by the cells of its own, which are wider than a box where lists have a skin
+    ):  # by the search's own cells, which are wider than a box if lists have a skin
         search = kind() if case.ordering in UNORDERED else kind(case.ordering)
     return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Over filling fraction (5.3 to 5.6), over size (5.9), over capacity; the systems (5.2); a summary."""
+    """Draw hits over filling fraction, size and capacity, and the systems; write the summary."""
     style.save(_systems(), out, "systems")
     for (kind, search), rows in table.groupby(["geometry", "search"], sort=False):
         name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
@@ -136,7 +137,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             style.save(_over_size(rows), out, f"size_{name}")
         if rows["cache_particles"].nunique() > 1:
             style.save(_over_cache(rows), out, f"cache_{name}")
-    table = table.drop_duplicates([*_OWN, "repeat"])  # of a curve whose own grid two sizes are nearest to
+    table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
     keys = [name for name in _OWN if name != "particles"]
     summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
     summary.columns = ["_".join(column) for column in summary.columns]
@@ -153,7 +154,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 
 def _over_filling(rows: pd.DataFrame) -> plt.Figure:
-    """Figures 5.3 and 5.4, or 5.5 and 5.6: hit ratio and speed-up of the thesis's model and cache."""
+    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: hit ratio and speed-up over filling fraction."""
     capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
     model = rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
@@ -173,7 +174,7 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _over_size(rows: pd.DataFrame) -> plt.Figure:
-    """Figure 5.9: hit ratio over the size, a line for each filling fraction, a panel for each ordering."""
+    """Draw figure 5.9 of [thesis]: hit ratio over size, with a panel for each ordering."""
     capacity, model = _nearest(rows["cache_particles"], SHOWN), rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["model"] == model)]
     names = _names(rows)
@@ -210,7 +211,7 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _over_cache(rows: pd.DataFrame) -> plt.Figure:
-    """Hit ratio over the capacity, a panel for each model."""
+    """Draw the hit ratio over the capacity, with a panel for each model."""
     phi, size = _nearest(rows["filling_fraction"], 0.2), rows["size"].max()
     rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
     models, look = list(dict.fromkeys(rows["model"])), style.lines(_names(rows))
@@ -229,7 +230,7 @@ def _over_cache(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _systems() -> plt.Figure:
-    """Figure 5.2."""
+    """Draw figure 5.2 of [thesis]."""
     figure = plt.figure(figsize=(7.2, 3.0), layout="none")
     for place, (name, side, height) in enumerate((("squares", 6, 1), ("cuboids", 6, 10), ("cubes", 6, 6))):
         panel = figure.add_subplot(1, 3, place + 1, projection="3d")

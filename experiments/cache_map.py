@@ -1,8 +1,8 @@
 """Where in the system do reads hit? A map of the hit ratio for each memory order, in small and large caches.
 
-Squares, as in figure 5.13 of the thesis: discs in a plane, in unordered memory, in stripes (rows), and along
-Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256. Each tile has the mean over the
-particles in it; what is cached together is of one colour.
+The systems are squares, as in figure 5.13 of [thesis]: discs in a plane, in unordered memory, in stripes
+(rows), and along Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256. Each tile shows
+the mean over its particles, so that particles that are cached together have one colour.
 """
 
 from collections.abc import Iterator
@@ -34,15 +34,15 @@ class Config(Settings):
     ordering: tuple[str, ...] = ("shuffled", "row", "hilbert")
     """Memory orders: shuffled, lattice, and any 2D ordering of `sfc`."""
     cache: tuple[int, ...] = (33125, 256)
-    """Capacities in particles: a CPU's and a GPU's in the thesis."""
+    """Capacities in particles: those of a CPU and a GPU in [thesis]."""
     filling_fraction: tuple[float, ...] = (0.4,)
     """Volume of the spheres over that of the boxes, 1 d high."""
     size: int = 512
-    """Boxes a side; a curve gets the power of its base that is nearest."""
+    """Boxes a side. A curve gets the nearest power of its base."""
     tiles: int = 128
     """Tiles of the map a side, at most as many as boxes."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (anywhere)."""
+    """granular (no overlaps), ideal (random positions)."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -61,7 +61,7 @@ QUICK = {"size": 64, "tiles": 32, "cache": (2048, 64), "gas": "ideal"}
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each capacity and tile."""
+    """Yield a row for each capacity and tile."""
     side = own_side(case.ordering, case.size, 2)
     state = SQUARES.in_order(
         _gas(side, case.filling_fraction, case.gas, case.seed, case.backend), case.ordering, case.seed
@@ -95,7 +95,7 @@ def _gas(side: int, filling_fraction: float, kind: str, seed: int, backend: str)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """The maps, a row of panels for each capacity; the means as a table."""
+    """Draw the maps, with a row of panels for each capacity; write the means."""
     first = table[table["repeat"] == 0]
     for phi, rows in first.groupby("filling_fraction", sort=False):
         several = first["filling_fraction"].nunique() > 1

@@ -1,10 +1,10 @@
-"""Does the gas cool by Haff's law, and as fast as kinetic theory says?
+"""Does the gas cool by Haff's law, and as fast as kinetic theory predicts?
 
-A gas is brought to equilibrium by ten collisions a particle without loss; then the dashpots act, and it is
-left alone. Haff's law says T(t) = T(0) / (1 + t / tau)^2. A straight line through T^(-1/2) over time gives
-tau, to be laid beside Enskog's for hard spheres. The spheres here are soft, so only what was measured while
-the collision rate times the contact time was below 0.02 counts; and their restitution is that of the steps
-taken, found from pairs that meet.
+A gas is brought to equilibrium by ten collisions per particle without loss. Then the dashpots act, and the
+gas cools freely. Haff's law is T(t) = T(0) / (1 + t / tau)^2. A straight line fitted to T^(-1/2) over time
+gives tau, which is compared with Enskog's for hard spheres. The spheres here are soft, so only measurements
+with a collision rate times contact time below 0.02 are used; and their restitution is that of the time steps
+taken, measured in collisions of pairs.
 """
 
 import math
@@ -21,7 +21,7 @@ import md
 from experiments.core import Settings, figures, main, save_table, style
 from md.observe import kinetic_theory
 
-SOFTEST = 0.02  # collision rate times contact time beyond which spheres are no longer hard
+SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
 THERMALISING = 10  # collisions of a particle before the dashpots act
 _GROUP = ["n", "filling_fraction", "restitution"]
 
@@ -31,15 +31,15 @@ class Config(Settings):
     """Sweep of cooling gases."""
 
     n: tuple[int, ...] = (4096,)
-    """Particles; more than 16384 may cluster."""
+    """Particles. More than 16384 may cluster."""
     filling_fraction: tuple[float, ...] = (0.05, 0.1)
     """Volume of the spheres over that of the box, up to 0.5."""
     restitution: tuple[float, ...] = (0.8,)
-    """Share of its normal speed that a pair keeps, above 0 and below 1."""
+    """Coefficient of restitution, above 0 and below 1."""
     decades: float = 3.0
-    """Of energy that are lost."""
+    """Decades of energy that the gas loses."""
     observations: int = 60
-    """Looks at each gas, equally far apart in the logarithm of time."""
+    """Observations of each gas, at equal distances in the logarithm of time."""
     softness: float = 0.015
     """Collision rate times contact time at the start, at most 0.02."""
     steps_per_contact: int = 50
@@ -64,7 +64,7 @@ QUICK = {
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each look at each gas: its temperature, beside what theory says of such a gas."""
+    """Yield a row for each observation of the gas: its temperature, and that of theory."""
     phi, e = case.filling_fraction, case.restitution
     contact_time = case.softness / kinetic_theory.collision_rate(phi, 1.0)
     dt = contact_time / case.steps_per_contact
@@ -97,7 +97,7 @@ def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend:
 
 
 def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
-    """The gas in equilibrium at a temperature near 1."""
+    """Create the gas in equilibrium at a temperature near 1."""
     state = md.scenes.cooling_gas(
         case.n, case.filling_fraction, temperature=1.0, seed=case.seed, backend=case.backend
     )
@@ -111,7 +111,7 @@ def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
 
 @lru_cache
 def _stepped_restitution(restitution: float, steps_per_contact: int) -> float:
-    """What pairs that meet head on keep of their speed with such steps: the mean over when they meet."""
+    """Measure the restitution of head-on pairs with these steps, averaged over the offset of the contact."""
     pairs, law = 64, md.laws.SpringDashpot.from_restitution(restitution, 1.0)
     dt, speed = 1.0 / steps_per_contact, 0.05
     box = md.Box((4.0, 4.0, 3.0 * pairs))
@@ -126,7 +126,7 @@ def _stepped_restitution(restitution: float, steps_per_contact: int) -> float:
 
 
 def fit(rows: pd.DataFrame) -> float:
-    """Tau of the straight line through T^(-1/2) of a gas, where spheres are hard; NaN for too few rows."""
+    """Fit tau of a straight line through T^(-1/2), where spheres are hard; NaN for too few rows."""
     hard = rows[rows["rate_times_contact_time"] < SOFTEST]
     if len(hard) < 3:
         return float("nan")
@@ -135,7 +135,7 @@ def fit(rows: pd.DataFrame) -> float:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Temperature over time beside theory; T^(-1/2) over time; the times of cooling as a table."""
+    """Draw the temperature and T^(-1/2) over time with theory; write the cooling times."""
     table = table.assign(
         passed=table["time"] / table["cooling_time_theory"],
         left=table["temperature"] / table["temperature_start"],
@@ -169,7 +169,7 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     figure, (falls, line) = figures.panels_in_a_row(["", ""], 3.8, margin=0)
     names = list(dict.fromkeys(table["gas"]))
     look = style.lines_in_turn(names, "gas") | {"markersize": 4}
-    # Each repeat has a time of cooling of its own, so that its looks are not at quite the same times.
+    # Each repeat has its own cooling time, so that its observations are at slightly different times.
     looks = table.groupby(["gas", "n", "repeat"]).cumcount()
     joined = table.assign(passed=table.groupby(["gas", "n", looks])["passed"].transform("median"))
     figures.median_lines(falls, joined, "passed", "left", look, legend=True)

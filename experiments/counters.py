@@ -1,20 +1,20 @@
-"""Which model of a cache foresees what a chip does: the order of the memory orders, and their hit ratios?
+"""Which model of a cache predicts what a chip does: the ranking of the memory orders, and their hit ratios?
 
-For every memory order of a gas three things are laid side by side: the time of the force phase just after a
-reorder; what hardware counted in it (Nsight Compute on a device, perf on a CPU that counts, else cachegrind's
-simulation of one); and what the models of `sfc.cache` predict of the same reads with the caches of the chip:
-`block`, `lru` and `set_associative`. Predictions know the reads of partners' positions alone, one particle
-after the other; a chip also reads heads, links and velocities, and has many at a time. `L1` is the share of
-loads that the first level serves, `chip` the share that needs no memory outside. Rank correlations over the
-orders say which model foresees the order, mean differences which foresees the rate; there is a row for each
-run.
+For every memory order of a gas three things are compared: the time of the force phase just after a reorder;
+the counts of hardware counters in it (Nsight Compute on a device; on a CPU perf if it counts, else
+cachegrind's simulation); and the predictions of the models of `sfc.cache`, `block`, `lru` and
+`set_associative`, for the same reads with the sizes of the chip's caches. The models include only the reads
+of partners' positions, one particle after the other. A chip also reads heads, links and velocities, and many
+particles at a time. `L1` is the share of loads that the first level serves, `chip` the share that needs no
+memory outside the chip. Rank correlations over the orders show which model predicts the ranking, mean
+differences which model predicts the ratio. There is a row for each run.
 
-All orders are timed in turns, round by round, in random order, the first of them twice (`shuffled again`):
-what those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not
-timed, so that an order is at most `age_steps` old; lattice memory is as old as the steps taken since the gas
-was made. Before that the forces are checked against another search's. Predictions and counters come after
-all rounds and are of no round; `kernel` is the time of the force kernel alone that Nsight Compute tells, of
-one order after the other.
+All orders are timed in turns, round by round, in random order. The first of them is timed twice (`shuffled
+again`): the difference of the two is noise. A sample starts with a reorder, if the order has one, and a step
+that is not timed, so that an order is at most `age_steps` old; the age of lattice memory is the number of
+steps since the gas was made. Before that the forces are compared with those of another search. Predictions
+and counters follow after all rounds and belong to no round. `kernel` is the time of the force kernel alone
+that Nsight Compute reports, one order after the other.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ from md.simulation import PRECISIONS
 from sfc import cache
 
 NO_CURVE = (*BASELINES, "random")
-# Orders that differ in little or, in a cube, in nothing from one of the others, which stands for them.
+# Orders that are equal in a cube, or similar, to the order that represents them here.
 RELATIVES = {
     "hilbert": ("pancake", "butz", "compact", "gilbert", "moore"),
     "morton": ("gray",),
@@ -70,18 +70,18 @@ class Config(TimedSettings):
     filling_fraction: tuple[float, ...] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked",)
-    """linked, scattered: searches that leave the memory as it is."""
+    """linked, scattered: searches that do not move the particles."""
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
     ordering: tuple[str, ...] = _all()
     """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`. A gas for each, and a second one
     for the first, are in memory at once."""
     model: tuple[str, ...] = MODELS
-    """block (the thesis's), lru, set_associative."""
+    """block (that of [thesis]), lru, set_associative."""
     steps: int = 4
-    """Steps in a sample, whose force phases are timed."""
+    """Steps in a sample; their force phases are timed."""
     counter: str = "auto"
-    """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one that is here."""
+    """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one installed."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -107,7 +107,7 @@ QUICK = {"n": (2**15,), "runs": 1, "counter": "none"}
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
-    """The rounds from one on, of `time` of the force phase; then rows `predicted`, `kernel` and `counted`."""
+    """Yield the rounds from `begin` on, of `time`; then rows `predicted`, `kernel` and `counted`."""
     job = Job(
         case.n, case.filling_fraction, case.search, case.precision, case.backend, case.seed, case.ordering
     )
@@ -121,14 +121,14 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
             streams[name] = sim.accesses()
         entries.append(_entry(case, sim, name))
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
-    entries.clear()  # the device is given back to the profiler
+    entries.clear()  # frees the device for the profiler
     del sim
     yield from _modelled(case, streams)
     yield from _counted(case, job)
 
 
 def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
-    """A gas in a memory order, ready to be sampled."""
+    """Return a gas in a memory order, ready to be sampled."""
     common = {
         "particles": len(sim),
         "ordering": name,
@@ -144,17 +144,17 @@ def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
-    """A reorder, a step that is not timed, and the force phases of some steps."""
+    """Time the force phases of some steps, after a reorder and a step that is not timed."""
     if ordering not in BASELINES:
         sim.reorder()
-    sim.run(1, phases=False)  # other cases' work has emptied the caches
+    sim.run(1, phases=False)  # loads the caches again after other cases
     ms = sum(phases_of(sim, case.steps)["force"])
     age = case.steps + 1 if ordering not in BASELINES else sim.step if ordering == LATTICE else None
     yield {"age_steps": age, "time_ms": ms / case.steps, "sample_ms": ms}
 
 
 def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[dict]:
-    """A row for each model's hit ratio in each level and memory order."""
+    """Yield a row for each model, level of cache and memory order, with the predicted hit ratio."""
     backend = md.backend.get(case.backend)
     levels, layout = caches(backend), backend.layout
     with ThreadPoolExecutor() as pool:
@@ -163,7 +163,7 @@ def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[
             common = {"particles": case.n, "ordering": ordering}
             for model in case.model:
                 work = (stream, model, levels, layout, case)
-                if model == "block":  # on all cores by itself
+                if model == "block":  # it uses all cores itself
                     yield from (common | {"what": "predicted"} | row for row in _predicted(*work))
                 else:
                     waiting.append((common, pool.submit(_predicted, *work)))
@@ -173,7 +173,7 @@ def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[
 
 
 def _predicted(stream, model: str, levels: tuple[Cache, ...], layout: str, case: Config) -> list[dict]:
-    """What a model says of the first and of the last level."""
+    """Predict the hit ratios of the first and of the last level by one model."""
     itemsize, rows = np.dtype(case.precision).itemsize, []
     width = itemsize * (4 if layout == "aos4" else 3)
     distances = cache.lru(stream) if model == "lru" else None
@@ -191,10 +191,10 @@ def _predicted(stream, model: str, levels: tuple[Cache, ...], layout: str, case:
 
 
 def _counted(case: Config, job: Job) -> Iterator[dict]:
-    """Rows of what was counted; where nothing can be, a word instead."""
+    """Yield rows of counters; print a message if nothing can be counted."""
     counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
     if counter in (None, "none"):
-        print("nothing is counted: " + ("as was asked" if counter else "no ncu, perf or valgrind that can"))
+        print("nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"))
         return
     try:
         for row in counted(counter, job):
@@ -218,18 +218,18 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
 
 
 def times(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that time the forces: the kernel alone where that was seen, else the phase of a step."""
+    """Return the rows that time the forces: of the kernel alone if there are any, else of the phase."""
     return rows[rows["what"] == ("kernel" if (rows["what"] == "kernel").any() else "time")]
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """How well each model foresees times and counted ratios: among all orders, curves and scans, families.
+    """Correlate each model with times and counted ratios: among all orders, curves and scans, families.
 
-    Spearman's rank correlation of a predicted hit ratio with the time (the better, the nearer to -1) or with
-    the counted ratio (to 1), in each run; its 95 % interval by resampling the orders; the mean and the
-    largest absolute difference of the ratios, and the mean difference from their own mean, which a model has
-    to beat that tells one order from another. Orders are few and akin, so intervals describe these orders and
-    promise nothing of others; a family has one of each kin.
+    In each run: Spearman's rank correlation of a predicted hit ratio with the time (best: -1) or with the
+    counted ratio (best: 1); its 95 % interval by resampling the orders; the mean and the largest absolute
+    difference of the ratios; and the mean difference of the counted ratios from their own mean, which a model
+    that distinguishes orders must be below. Orders are few and related, so the intervals describe these
+    orders and no others. `families` has one order of each group of related orders.
 
     Args:
         table: with the column `run`.
@@ -274,23 +274,23 @@ def _differences(predicted: np.ndarray, seen: np.ndarray) -> dict[str, float]:
 
 
 def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
-    """The correlation, and its interval by the bootstrap; resamples of one value alone say nothing."""
+    """Compute the correlation and its bootstrap interval, without resamples of a single value."""
     if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return {"rank_correlation": np.nan, "from": np.nan, "to": np.nan}
     chosen = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
-    again = [
+    resampled = [
         stats.spearmanr(first[those], second[those]).statistic
         for those in chosen
         if np.ptp(first[those]) and np.ptp(second[those])
     ]
-    low, high = np.percentile(again, [2.5, 97.5])
+    low, high = np.percentile(resampled, [2.5, 97.5])
     return {"rank_correlation": stats.spearmanr(first, second).statistic, "from": low, "to": high}
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time of the forces over each model's prediction; counted over predicted; the numbers as tables."""
+    """Draw times over predictions, and counted over predicted ratios; write the tables."""
     by = [*_KEYS, "what", "ordering", "model", "level"]
-    gases = statistics.with_rounds(table, by, runs="repeat")  # older repeats have gases of their own
+    gases = statistics.with_rounds(table, by, runs="repeat")  # repeats of older runs have different gases
     table = statistics.with_rounds(table, by)
     save_table(correlations(gases), out, "correlations")
     save_table(summary(table), out, "summary")
@@ -302,7 +302,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each memory order: the time of its force phase and the gain over each baseline, over runs.
+    """Average over runs each memory order: the time of its force phase, its gain over each baseline.
 
     Args:
         table: with columns `run` and `round`.
@@ -318,21 +318,21 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Hit ratios of each memory order, predicted and counted, and time of the kernel: medians over runs."""
+    """Take medians over runs: hit ratios of each memory order, predicted and counted, and kernel times."""
     rows = table[table["what"] != "time"]
     keys = [*_KEYS, *(name for name in ("what", "ordering", "model", "level") if name in rows)]
-    told = ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
-    columns = [name for name in told if name in rows and rows[name].notna().any()]
+    values = ("time_ms", "hit_ratio", "loads_per_particle", "dram_bytes_per_particle")
+    columns = [name for name in values if name in rows and rows[name].notna().any()]
     return rows.groupby(keys, sort=False, dropna=False)[columns].median().reset_index()
 
 
 def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
-    """Panels by model and level; a mark for each memory order."""
+    """Draw panels by model and level, with a mark for each memory order."""
     models = rows["model"].dropna().unique()
     names = sorted({original(name) for name in rows["ordering"]}, key=lambda name: (name in NO_CURVE, name))
     curves = [name for name in names if name not in NO_CURVE]
     left_out = []
-    if what == "time" and len(curves) > 1:  # in one panel with no order at all they would be one blot
+    if what == "time" and len(curves) > 1:  # beside shuffled memory they would lie on one point
         names, left_out = curves, [name for name in names if name in NO_CURVE]
     figure, panels = plt.subplots(
         len(LEVELS), len(models), figsize=(2.7 * len(models) + 1.6, 2.6 * len(LEVELS) + 0.5), squeeze=False,
@@ -365,17 +365,17 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
         figures.whole_centres(panels[0][0], timed.loc[names], "time_ms", from_zero=False)
     figures.legend_outside(panels[0][-1], "memory order")
     first = rows.iloc[0]
-    told = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
+    gas_words = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
     spread = statistics.caption(timed) if what == "time" else "medians over runs"
     without = f"; without {', '.join(left_out)}" if left_out else ""
-    figure.suptitle(f"{told}, {first['precision']}\n{spread}{without}", fontsize=9)
+    figure.suptitle(f"{gas_words}, {first['precision']}\n{spread}{without}", fontsize=9)
     return figure
 
 
 def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each memory order the time of the forces, with `centre`, `low` and `high`; by the ordering."""
+    """Average the time of the forces of each memory order, with `centre`, `low` and `high`."""
     timed = times(rows)
-    if timed["round"].isna().any():  # of a kernel: what the profiler tells one after the other
+    if timed["round"].isna().any():  # of a kernel: the profiler's times, one after the other
         timed = timed.assign(round=timed.groupby(["ordering", "run"]).cumcount())
     found = statistics.over_runs(timed, ["ordering"], "time_ms").set_index("ordering")
     return found.join(statistics.bounds(found, "time_ms"))

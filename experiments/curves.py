@@ -1,9 +1,9 @@
 """Which ordering keeps neighbours together, by which measure, and what does each look like?
 
-The first orders of each curve are drawn in 2D as the path through its grid (figures 4.1 to 4.3 of the
-thesis) and in 3D as a tube (4.5); a grammar of the plane as the boxes that it replaces (4.4); the Hilbert
-pancake as a tube, whole and pulled apart (4.6); every ordering of a box on one sheet. One row of the table is
-one ordering at one size, with the measures of `sfc.locality`, which heat maps compare.
+The first orders of each curve are drawn in 2D as the path through its grid (figures 4.1 to 4.3 of [thesis])
+and in 3D as a tube (4.5); a 2D grammar as the boxes that it replaces (4.4); the Hilbert pancake as a tube,
+whole and with gaps between its cubes (4.6); every ordering of a box on one sheet. A row of the table is one
+ordering at one size, with the measures of `sfc.locality`, which heat maps compare.
 """
 
 import math
@@ -21,12 +21,12 @@ from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
 DIMS = (2, 3, 4)
-MAX_CELLS = 2**20  # measured
-ORDER_CELLS = {2: 2**14, 3: 2**12}  # drawn, of an order of a curve
-SHEET_CELLS = 1100  # drawn, of a box
+MAX_CELLS = 2**20  # of an ordering that is measured
+ORDER_CELLS = {2: 2**14, 3: 2**12}  # dim -> cells of a curve's order that is drawn
+SHEET_CELLS = 1100  # of a box that is drawn
 WINDOWS = (2, 4)
 PIECES = 8
-COMPARED = {  # columns of the heat map; of all of them less is better
+COMPARED = {  # columns of the heat map; less is better in each
     "dilation_2_mean": "dilation (2-norm), mean",
     "dilation_2_worst": "dilation (2-norm), worst",
     "bounding_box_mean": "bounding box, mean",
@@ -40,25 +40,25 @@ COMPARED = {  # columns of the heat map; of all of them less is better
 
 
 def known() -> tuple[str, ...]:
-    """Every ordering of `sfc` in every dimension looked at, as name-2d, name-3d, name-4d."""
+    """List every ordering of `sfc` in 2D, 3D and 4D, as name-2d, name-3d, name-4d."""
     return tuple(f"{name}-{dim}d" for dim in DIMS for name in sfc.orderings(dim))
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Orderings and sizes to measure and draw; what does not go together is left out."""
+    """Orderings and sizes to measure and draw; combinations that do not exist are left out."""
 
     backend: str = "cpu"
-    """Nothing is simulated here, so nothing depends on it."""
+    """Without effect: nothing is simulated."""
     ordering: tuple[str, ...] = field(default_factory=known)
     """Curves and other orderings, as name-2d, name-3d or name-4d."""
     size: tuple[str, ...] = (
         *("1", "2", "3", "4", "16x16", "15x10", "64x64"),
         *("8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
-    """A number is an order of the curves, base**order cells a side; AxB, AxBxC or AxBxCxD a box for every
-    ordering of that dimension. Measured up to 1,048,576 cells; drawn up to 1,100 in a box, and as an order up
-    to 16,384 in 2D and 4,096 in 3D."""
+    """A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a box for
+    every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a box, and
+    16,384 in 2D and 4,096 in 3D for the order of a curve."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -85,7 +85,7 @@ QUICK = {
 
 
 def shape_of(ordering: str, size: str) -> tuple[int, ...] | None:
-    """Cells along each axis; None for a box of another dimension, or an order of what is no curve."""
+    """Return the cells along each axis; None for a box of another dimension, or an order of a scan."""
     name, dim = _parsed(ordering)
     if "x" in size:
         shape = tuple(map(int, size.split("x")))
@@ -103,7 +103,7 @@ def _ordering(name: str, shape: tuple[int, ...], seed: int) -> sfc.Ordering:
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """One row: the size, the steps, the automaton of a curve, the measures of locality."""
+    """Yield one row: size, steps, automaton of a curve, measures of locality."""
     shape = shape_of(case.ordering, case.size)
     if shape is None:
         return
@@ -130,7 +130,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 def _locality(ordering: sfc.Ordering, seed: int) -> dict:
-    """Every measure with its standard error and whether it is exact; NaN where a box is too small for it."""
+    """Compute every measure, its standard error and whether it is exact; NaN if the box is too small."""
     found = {}
     for norm, name in ((1, "1"), (2, "2"), (math.inf, "max")):
         found |= _columns(f"dilation_{name}", locality.dilation(ordering, norm, seed=seed))
@@ -167,7 +167,7 @@ def _columns(name: str, found: locality.Measure | None, unit: str = "") -> dict:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Each curve over its orders, each grammar, each sheet of orderings, the pancake, and the heat map."""
+    """Draw each curve over its orders, each grammar, each sheet of orderings, the pancake, the heat maps."""
     is_order = table["order"].notna()
     most = table["dim"].map(ORDER_CELLS).where(is_order, SHEET_CELLS).where(table["dim"] < 4, 0)
     for row in table[table["cells"] > most].itertuples():
@@ -198,7 +198,7 @@ def _path(row) -> np.ndarray:
 
 
 def _iterations(rows: pd.DataFrame) -> plt.Figure:
-    """The orders of one curve."""
+    """Draw the orders of one curve."""
     dim, name = int(rows["dim"].iloc[0]), rows["name"].iloc[0]
     across, inches = (4, 2.4) if dim == 2 else (3 if len(rows) == 3 else 2, 3.2)
     figure, panels = _panels(len(rows), across, inches)
@@ -211,7 +211,7 @@ def _iterations(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _sheet(rows: pd.DataFrame) -> plt.Figure:
-    """Every ordering of one box; in 2D axes are named at the outer panels only."""
+    """Draw every ordering of one box; in 2D only the outer panels have names of axes."""
     dim, size, count = int(rows["dim"].iloc[0]), rows["size"].iloc[0], len(rows)
     inches, shape = 2.2, _shape(next(rows.itertuples()))
     tall = min(max(shape[1] / shape[0], 0.3), 3) if dim == 2 else 1
@@ -254,7 +254,7 @@ def _draw(panel: plt.Axes, row, inches: float) -> None:
 
 
 def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
-    """The largest cube of each dimension on one figure, all other boxes on another; and both as one table."""
+    """Draw the largest cube of each dimension in one figure, all other boxes in another; write the table."""
     sides = boxes[["nx", "ny", "nz", "nw"]].to_numpy()
     used = np.arange(4) < boxes["dim"].to_numpy()[:, None]
     is_cube = pd.Series(((sides == sides[:, :1]) | ~used).all(axis=1), index=boxes.index)
@@ -267,7 +267,7 @@ def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
 
 
 def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
-    """A panel for each box, the best ordering above."""
+    """Draw a panel for each box, with the best ordering on top."""
     heights = [len(rows) + 0.5 for rows in boxes]
     size = (7.5, max(0.25 * sum(heights) + 1.25 * len(heights) + 0.3, 4))
     figure, panels = plt.subplots(len(boxes), 1, squeeze=False, figsize=size, height_ratios=heights)
@@ -283,7 +283,7 @@ def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
 
 
 def _signs(rows: pd.DataFrame, column: str) -> list[str]:
-    """What stands before a number: a sampled mean is near the true one, a sampled worst at most the true."""
+    """Return the sign before each number: a sampled mean is near the true one, a sampled worst a bound."""
     stem, _, kind = column.removesuffix("_cells").rpartition("_")
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 

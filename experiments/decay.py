@@ -1,12 +1,12 @@
-"""How fast does an order wear out, once the particles move?
+"""How fast does an order lose its value, once the particles move?
 
-The particles are put in order once, and then move: freely, or in elastic or inelastic collisions. At looks
-ever farther apart the hit ratio of the search's reads is predicted. What is left of the gain over
-the same particles in shuffled memory falls as exp(-ln 2 (t / t_half)^b); a straight line through
-log(-log(excess)) over log(steps) gives the half-life and b. A step lasts one time unit, so speeds are in d
-per step. Spheres are nearly hard: a contact lasts at most a tenth of Enskog's time between two collisions of
-a particle, and a step is cut into as many steps of the integrator as that needs. Positions are float64 unless
-told otherwise, so that no freezing is numerical.
+The particles are sorted once, and then move: freely, or in elastic or inelastic collisions. At growing
+intervals the hit ratio of the search's reads is predicted. The part that is left of the gain over the same
+particles in shuffled memory falls as exp(-ln 2 (t / t_half)^b); a straight line through log(-log(excess))
+over log(steps) gives the half-life and b. A step lasts one time unit, so speeds are in d per step. Spheres
+are nearly hard: a contact lasts at most a tenth of Enskog's time between two collisions of a particle, and a
+step is divided into as many integrator steps as that needs. Positions are float64 unless `--precision` is
+given, so that no freezing is numerical.
 """
 
 import math
@@ -29,16 +29,16 @@ from md.observe import kinetic_theory
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
 HARD = 0.1  # contact time over the time between two collisions of a particle, at most
-DEEPEST = 0.15  # d: how deep two particles of the typical speed may meet, head on
-LEAST_STEPS = 20  # of the integrator in a contact
+DEEPEST = 0.15  # d: largest overlap of two particles of typical speed, head on
+LEAST_STEPS = 20  # integrator steps in a contact
 SHOWN = 320
-FITTED = (0.02, 0.98)  # share of the excess between which it is fitted
+FITTED = (0.02, 0.98)  # range of the excess in the fit
 _CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering", "repeat"]
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of orders that wear out."""
+    """Sweep of gases whose memory order ages."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
@@ -51,19 +51,19 @@ class Config(Settings):
     interaction: tuple[str, ...] = INTERACTIONS
     """ideal (particles fly through each other), elastic, inelastic."""
     speed: tuple[float, ...] = (0.003, 0.01)
-    """Root mean square of a particle's speed at the start, in d per step."""
+    """Root mean square speed of a particle at the start, in d per step."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Memory orders: any ordering of `sfc`."""
     cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
     """Capacities in particles."""
     model: tuple[str, ...] = ("block", "lru")
-    """block (the thesis's), lru, set_associative."""
+    """block (that of [thesis]), lru, set_associative."""
     steps: int = 2000
     """Steps after the reorder."""
     looks: int = 30
-    """Looks, equally far apart in the logarithm of the steps."""
+    """Observations, at equal distances in the logarithm of the steps."""
     restitution: float = 0.8
-    """Of inelastic collisions."""
+    """Coefficient of restitution of inelastic collisions."""
     precision: str = "float64"
     """float64, float32."""
 
@@ -99,12 +99,12 @@ QUICK = {
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each look, model and capacity."""
+    """Yield a row for each observation, model and capacity."""
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in sfc.orderings(geometry.ordered):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
-    kind = "ideal" if case.interaction == "ideal" else "granular"  # that of its equilibrium
+    kind = "ideal" if case.interaction == "ideal" else "granular"  # with the positions of its equilibrium
     gas = geometry.gas(
         side, 1, case.filling_fraction, kind, case.speed**2 / geometry.dim, case.seed, case.backend
     )
@@ -133,7 +133,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
-    """The law, the steps that a contact lasts, and the steps of the integrator in a step."""
+    """Return the law, the duration of a contact in steps, and the integrator steps per step."""
     if case.interaction == "ideal":
         return SpringDashpot(0.0, 0.0), 0.0, 1
     contact = min(HARD * free, DEEPEST * math.pi / case.speed)
@@ -149,7 +149,7 @@ def _simulation(case: Config, state: md.State, law: SpringDashpot, parts: int) -
 
 
 def excess(rows: pd.DataFrame) -> pd.Series:
-    """What is left of the gain over shuffled memory: 1 just after the reorder; NaN if that was none."""
+    """Compute the share of the gain over shuffled memory that is left; NaN if there was no gain."""
     more = rows["hit_ratio"] - rows["hit_ratio_shuffled"]
     keys = [rows[name] for name in (*_CASE, "model", "cache_particles")]
     first = more.groupby(keys).transform("first")
@@ -157,7 +157,7 @@ def excess(rows: pd.DataFrame) -> pd.Series:
 
 
 def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float]:
-    """Half-life in steps and exponent b of exp(-ln 2 (t / t_half)^b); NaN for fewer than three looks.
+    """Fit half-life in steps and exponent b of exp(-ln 2 (t / t_half)^b); NaN below three observations.
 
     Args:
         steps: (m,) since the reorder.
@@ -173,7 +173,7 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float]:
 
 
 def half_lives(table: pd.DataFrame) -> pd.DataFrame:
-    """Half-life and exponent of every case, model and capacity."""
+    """Fit half-life and exponent of every case, model and capacity."""
     table = table.assign(left=excess(table))
     rows = []
     for key, looks in table.groupby([*_CASE, "model", "cache_particles"], sort=False):
@@ -195,7 +195,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Hit ratio over steps: by speed (5.7, 5.8), by interaction (5.10, 5.11), by size (5.12); half-lives."""
+    """Draw hit ratios over steps by speed, interaction and size; write the half-lives."""
     table = table.assign(left=excess(table))
     gains = table.loc[table["left"].notna(), "cache_particles"].unique()
     capacities = gains if len(gains) else table["cache_particles"].unique()
@@ -220,7 +220,7 @@ _TITLES = {
 
 
 def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
-    """A figure for each geometry and what else there is, with a line for each value of the column."""
+    """Draw a figure for each geometry and each other setting, with a line for each value of the column."""
     others = [name for name in ("geometry", "speed", "interaction", "size", "ordering") if name != column]
     shown = rows.assign(line=[f"{value:g}" if column != "interaction" and column != "ordering" else value
                               for value in rows[column]])  # fmt: skip
@@ -254,12 +254,12 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
                 above.set_title(f"{phi:.0%} filled", fontsize=9)
             if last:
                 figures.legend_outside(above, _TITLES[column])
-        told = ", ".join(
+        title = ", ".join(
             f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
             for name, value in zip(others, key, strict=True)
         )
         name = figures.file_name(f"by_{column}", rows, others, key)
-        figures.titled(figure, f"{told}\n{what}; median and range over repeats", out, name)
+        figures.titled(figure, f"{title}\n{what}; median and range over repeats", out, name)
 
 
 if __name__ == "__main__":

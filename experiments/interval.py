@@ -1,17 +1,18 @@
-"""How many steps should lie between two reorders, can that be foreseen, and does `md.Decayed` find it?
+"""How many steps should lie between two reorders, can a model predict it, and does `md.Decayed` find it?
 
-An elastic gas in equilibrium is reordered every k steps, for many k, and the time of a step is measured with
-all that reorders cost. All k are sampled in turns, round by round, in random order, one of them twice, the
-second time in a gas of its own (`reordered every 160 again`): what those two differ by is noise. The schedule
-`md.Decayed("auto")` runs in the same rounds. Beside it stands a model: the cost of a reorder, shared out over
-k steps, and the mean of what a step takes 0, 1 .. k - 1 steps after one, as it is seen, in the same rounds,
-in the same gas left alone after a reorder; its minimum is the k foreseen. The best interval is chosen by the
-same rounds in which the others are compared with it, so their distance from it is told rather too large.
+An elastic gas in equilibrium is reordered every k steps, for many k. The time of a step is measured with the
+cost of all reorders. All k are sampled in turns, round by round, in random order. One k is sampled a second
+time in a second gas (`reordered every 160 again`): the difference of the two is noise. The trigger
+`md.Decayed("auto")` runs in the same rounds. A model is compared with them: the cost of a reorder, divided by
+k, plus the mean time of the steps 0, 1 .. k - 1 after a reorder. These times are measured in the same rounds
+and the same gas, left without reorders after one. The model's minimum is the predicted k. The best interval
+is chosen from the same rounds in which the others are compared with it, so their distance from it is rather
+overestimated.
 
-A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. A sample begins with a step
-that is not timed, then a reorder that is. Before anything is timed, the forces are checked against another
-search's. Where collisions follow one another faster than a contact, at high speeds and densities, spheres are
-soft.
+A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. A sample starts with a step
+that is not timed, then a reorder that is. Before anything is timed, the forces are compared with those of
+another search. At high speeds and densities, where collisions follow one another faster than a contact,
+spheres are soft.
 """
 
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ from md.reorder.triggers import RunTrigger, RunView
 from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps
-FLAT = 1.01  # times within this of the least count as least
+FLAT = 1.01  # factor of the least time within which times count as equal to it
 DECAYED = 'Decayed("auto")'
 NEVER = 2**40  # steps
 _CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
@@ -50,21 +51,21 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
     n: tuple[int, ...] = (2**18, 2**21)
-    """Particles. Three gases of as many are in memory at once."""
+    """Particles. Three gases of this size are in memory at once."""
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     speed: tuple[float, ...] = (0.0005, 0.002, 0.008)
-    """Root mean square of a particle's speed, in d per step, up to 0.01."""
+    """Root mean square speed of a particle, in d per step, up to 0.01."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
     search: tuple[str, ...] = ("linked",)
-    """linked, scattered: searches that leave the memory as it is."""
+    """linked, scattered: searches that do not move the particles."""
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
     interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
     """Steps between reorders."""
     least_steps: int = 400
-    """Steps of a sample; it has one interval at least, and whole ones."""
+    """Smallest number of steps of a sample, which holds one or more whole intervals."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -84,9 +85,9 @@ QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: rows `interval`, at a fixed one; `auto`, at one found; `reorder`; `age`.
+    """Yield the rounds from `begin` on: rows `interval` (fixed), `auto` (self-tuned), `reorder` and `age`.
 
-    The column `schedule` names what is compared, the first two kinds.
+    The column `schedule` names the compared cases, which are of the first two kinds.
     """
     intervals, other = sorted(case.interval), _simulation(case, None, search="coherent")
     other.run(1, phases=False)
@@ -101,29 +102,29 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         gas.entry(case, "interval", partial(_at_interval, case, gas, interval), name)
         for gas, interval, name in found
     ]
-    entries.append(auto.entry(case, "auto", partial(_found_itself, auto, longest), DECAYED))
-    entries.append(fixed.entry(case, "age", partial(_left_alone, fixed, intervals[-1])))
+    entries.append(auto.entry(case, "auto", partial(_self_tuned, auto, longest), DECAYED))
+    entries.append(fixed.entry(case, "age", partial(_without_reorders, fixed, intervals[-1])))
     backend = md.backend.get(case.backend)
-    # Decayed needs some reorders to find its interval: two rounds that are not timed, at least.
+    # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin, settle=2)
 
 
 class _Gas(NamedTuple):
-    """A simulation and the schedule of its reorders."""
+    """Simulation with the trigger of its reorders."""
 
     simulation: md.Simulation
     schedule: RunTrigger
 
     @classmethod
     def checked(cls, case: Config, schedule: RunTrigger, right: np.ndarray) -> "_Gas":
-        """A new one, after a step, its forces compared with those of another search."""
+        """Create a gas, run a step, and compare its forces with those of another search."""
         simulation = _simulation(case, schedule)
         simulation.run(1, phases=False)
         check_forces(simulation, right, case.precision)
         return cls(simulation, schedule)
 
     def entry(self, case: Config, what: str, sample: partial, schedule: str | None = None) -> Entry:
-        """It as one that is compared, ready to be sampled."""
+        """Return the gas as a case that is compared, ready to be sampled."""
         sim = self.simulation
         common = {
             "particles": len(sim),
@@ -136,24 +137,24 @@ class _Gas(NamedTuple):
 
 
 def _at_interval(case: Config, gas: _Gas, interval: int) -> Iterator[dict]:
-    """Whole intervals, from a reorder on."""
+    """Time whole intervals, from a reorder on."""
     steps = interval * -(-case.least_steps // interval)
     gas.schedule.begin_at(gas.simulation, interval)
     ms = whole_steps(gas.simulation, steps)
     yield {"interval": interval, "steps": steps, "time_ms": ms / steps, "sample_ms": ms}
 
 
-def _found_itself(gas: _Gas, steps: int) -> Iterator[dict]:
-    """Steps between which the schedule chooses when to reorder."""
+def _self_tuned(gas: _Gas, steps: int) -> Iterator[dict]:
+    """Time steps between which the trigger itself chooses when to reorder."""
     gas.simulation.run(1, phases=False)
     ms = whole_steps(gas.simulation, steps)
     found = np.diff(gas.simulation.timings.steps.get("reorder", []))
-    last = float(np.median(found)) if len(found) else None  # none or one in the whole sample
+    last = float(np.median(found)) if len(found) else None  # no reorder or one in the whole sample
     yield {"interval": last, "steps": steps, "time_ms": ms / steps, "sample_ms": ms}
 
 
-def _left_alone(gas: _Gas, interval: int) -> Iterator[dict]:
-    """Two long intervals: what each reorder takes, and steps by their age."""
+def _without_reorders(gas: _Gas, interval: int) -> Iterator[dict]:
+    """Time the reorders of two long intervals, and their steps by age."""
     sim, chosen = gas
     chosen.begin_at(sim, interval)
     chosen.times = True
@@ -166,7 +167,7 @@ def _left_alone(gas: _Gas, interval: int) -> Iterator[dict]:
 
 
 class _Chosen(RunTrigger):
-    """Every so many steps from one on, both to be set from outside, and timed when told so."""
+    """Trigger at a settable interval from a settable step on, which times steps if wanted."""
 
     times = False
     interval, begin = NEVER, 0
@@ -176,7 +177,7 @@ class _Chosen(RunTrigger):
         return self
 
     def begin_at(self, simulation: md.Simulation, interval: int) -> None:
-        """Reorder at the step after the next, and every so many after; the next is not timed."""
+        """Reorder at the step after the next one, and then at the interval; the next step is not timed."""
         self.interval, self.begin = NEVER, simulation.step + 1
         simulation.run(1, phases=False)
         self.interval = interval
@@ -189,7 +190,7 @@ class _Chosen(RunTrigger):
 
 
 def _ages(simulation: md.Simulation, chosen: _Chosen) -> Iterator[tuple[float, int, float]]:
-    """Mean age, number and time in ms each of the steps that were timed together, the younger ones finer."""
+    """Group timed steps by age, the young ones finer: mean age, number, and time in ms per step."""
     timings = simulation.timings
     timings.resolve()
     pieces = timings.known_pieces or [(step, 1, ms) for step, ms in timings.known("force")]
@@ -227,12 +228,15 @@ def _gas(n: int, filling_fraction: float, speed: float, seed: int, backend: str)
 
 
 def reorder_ms(rows: pd.DataFrame) -> float:
-    """What a reorder takes: the median over rounds of the last in each, for the first follows other work."""
+    """Return the time of a reorder: the median over rounds of the last reorder in each.
+
+    The first reorder of a round follows other work.
+    """
     return rows[rows["what"] == "reorder"].groupby(["run", "round"])["time_ms"].last().median()
 
 
-def foreseen(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """What the model says: intervals 1 .. the oldest age seen, and the time of a step at each, in ms.
+def predicted_times(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Apply the model: intervals 1 .. the largest age measured, and the time of a step at each, in ms.
 
     Args:
         rows: of one case; columns run, round, what, age, steps, time_ms.
@@ -245,7 +249,7 @@ def foreseen(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def over_best(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The time of a step at each fixed interval, and the gain of every schedule over the best of them.
+    """Average the time at each fixed interval, and compute the gain of every trigger over the best of them.
 
     Args:
         rows: of one case; columns run, round, what, schedule, interval, time_ms.
@@ -263,7 +267,7 @@ def over_best(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def optima(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each case: the best interval measured, the one foreseen, and what `Decayed` does beside.
+    """List for each case the best interval measured, the predicted one, and the result of `Decayed`.
 
     Times over that at the best interval come with their interval over runs, or the range of one run's rounds.
 
@@ -277,9 +281,9 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
         auto = rows[rows["what"] == "auto"]
         time_auto = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")["centre"]
         flat = fixed[fixed <= FLAT * fixed.min()].index
-        k, model = foreseen(rows)
+        k, model = predicted_times(rows)
         chosen = int(k[model.argmin()])
-        each = [foreseen(run) for _, run in rows.groupby("run")]
+        each = [predicted_times(run) for _, run in rows.groupby("run")]
         seen = [int(ages[time.argmin()]) for ages, time in each]
         found.append(
             dict(zip(_CASE, key, strict=True))
@@ -309,7 +313,7 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, float | str]:
-    """Columns of a schedule: its time over that at the best interval, 1 of the best itself."""
+    """Return the columns of a trigger: its time over that at the best interval; 1 for the best itself."""
     (own,) = gains[gains["schedule"] == schedule].to_dict("records") or [{}]
     if not own:
         return {name if "gain" in gains else f"{name}_median_of_rounds": 1.0}
@@ -322,7 +326,7 @@ def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, 
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time of a step over the interval, with the model and `Decayed`; optima foreseen over those found."""
+    """Draw the time of a step over the interval, and predicted over measured optima; write the tables."""
     table = _with_schedules(table)
     best = optima(table)
     save_table(best, out, "summary")
@@ -334,17 +338,17 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with what those of before 2026-11-23 lack: `run`, `round` and `schedule`."""
+    """Add the columns that tables of before 2026-11-23 lack: `run`, `round` and `schedule`."""
     if "schedule" in table:
         return table
     names = [reordered_every(int(k)) if np.isfinite(k) else None for k in table["interval"]]
     names = np.where(table["what"] == "auto", DECAYED, np.where(table["what"] == "interval", names, None))
-    rounds = table.groupby(["repeat", "sample"]).ngroup()  # one after the other, and so of one run
+    rounds = table.groupby(["repeat", "sample"]).ngroup()  # one after the other, so one run
     return table.assign(schedule=names, run=0, round=rounds).drop(columns=["repeat", "sample"])
 
 
 def _schedules(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each schedule of each case: the time of a step, and the gain over the best interval."""
+    """List each trigger of each case: the time of a step, and the gain over the best interval."""
     compared = table[table["what"].isin(["interval", "auto"])]
     times = statistics.over_runs(compared, [*_CASE, "schedule"], "time_ms")
     gains = []
@@ -366,13 +370,13 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
         fixed = part[(part["what"] == "interval") & ~part["schedule"].map(is_again)]
         found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
         figures.lines(panel, found, "interval", "time_ms", look, log=True)
-        itself = statistics.over_runs(part[part["what"] == "auto"], ["line"], "time_ms")
-        shown = [ms for each in (found, itself) for ms in statistics.bounds(each, "time_ms")["centre"]]
+        tuned = statistics.over_runs(part[part["what"] == "auto"], ["line"], "time_ms")
+        shown = [ms for each in (found, tuned) for ms in statistics.bounds(each, "time_ms")["centre"]]
         panel.set_ylim(0.95 * min(shown), 1.05 * max(shown))  # wide intervals may leave the frame
         for speed, those in part.groupby("line"):
             colour = look["palette"][speed]
             for _, one in those.groupby("run"):
-                k, time = foreseen(one)
+                k, time = predicted_times(one)
                 panel.plot(k[4:], time[4:], "--", color=colour, linewidth=0.9, label=None)
             _mark_auto(panel, those[those["what"] == "auto"], colour)
         panel.plot([], [], "k--", linewidth=0.9, label="foreseen (each run)")
@@ -380,13 +384,13 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
         panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)")
     figures.legend_outside(panels[-1], "speed (d per step)")
     first = rows.iloc[0]
-    told = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
-    figure.suptitle(f"{told}\n{statistics.caption(found)}", fontsize=9)
+    title = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
+    figure.suptitle(f"{title}\n{statistics.caption(found)}", fontsize=9)
     return figure
 
 
 def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
-    """A star at the interval that was found and the time of a step; none where it reordered too seldom."""
+    """Mark the self-tuned interval and its time by a star, unless it reordered too seldom."""
     at = auto["interval"].median()
     if np.isnan(at):
         return

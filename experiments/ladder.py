@@ -1,14 +1,14 @@
-"""What does each rung of the lift article's ladder gain: reordering, stacks, lists, atomics, ropes, a grid?
+"""What does each rung of [lift]'s ladder gain: reordering, stacks, lists, atomics, ropes, a grid?
 
-The article's own case, discs that fly at a wing, on its own search (`md.search.Reflexive`) as it was at each
-step, then on what came after it here. The forces of each are compared with those of the grid in the same
-positions before it is timed.
+The case is that of [lift], discs that fly at a wing, on its own search (`md.search.Reflexive`) at each step
+of its development, and then on later searches of this package. Before a rung is timed, its forces are
+compared with those of the grid in the same positions.
 
-All rungs are sampled in turns, round by round, in random order: a step that is not timed, and `steps` that
-are, so that in a round all of them take the same steps of the flow (`step`, `time`: where a sample ends). The
-first rung is measured twice (`no reorder again`): what the two differ by is noise. Gains are over the first
-rung, and over the one that each rung is compared with (`over`). In the last round each sample is followed by
-as many steps that are timed phase by phase.
+All rungs are sampled in turns, round by round, in random order: a step that is not timed, and `steps` timed
+steps, so that all rungs take the same steps of the flow in a round (`step` and `time` give the end of a
+sample). The first rung is measured twice (`no reorder again`): the difference of the two is noise. Gains are
+over the first rung, and over the rung named in `over`. In the last round each sample is followed by as many
+steps that are timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class Rung(NamedTuple):
     """A step of the ladder.
 
     Attributes:
-        search: makes it.
+        search: creates the search.
         over: the rung that it is compared with.
     """
 
@@ -76,20 +76,20 @@ _CASE = ["n", "rung"]
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
-    """Sweep of rungs and sizes. The rungs of a case are in memory at once."""
+    """Sweep of rungs and sizes. All rungs of a case are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
     n: tuple[int, ...] = (2**14, 2**17)
-    """Discs; on a GPU take 131072 to 4194304."""
+    """Number of discs. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Steps of the ladder: any of the default; the first is measured twice."""
+    """Rungs of the ladder: any of the defaults. The first is measured twice."""
     precision: str = "float32"
     """float32, float64."""
     steps: int = 10
-    """Steps in a sample; on a GPU take 32, and few rounds, for later the stream meets the wing."""
+    """Steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the wing."""
     warmup: int = 10
-    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
+    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -103,15 +103,15 @@ QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "run
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: the mean time of a sample's steps, and when in the flow it ended."""
-    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
+    """Yield the rounds from `begin` on: mean time of a sample's steps, and its end in the flow."""
+    place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
     first, *others = case.rung
     entries = [_entry(case, place, name) for name in (first, again(first), *others)]
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
 def _entry(case: Config, place: Backend, name: str) -> Entry:
-    """A rung, checked and ready to be sampled."""
+    """Create a rung, check it, and return it ready to be sampled."""
     lift, times = _case(case.n, case.seed), []
     options = lift.options | {"backend": place, "precision": case.precision}
     sim = md.Simulation(lift.state, lift.law, search=RUNGS[original(name)].search(), **options)
@@ -123,7 +123,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     }
 
     def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        sim.run(1, phases=False)  # loads the caches again after other cases
         times.append(whole_steps(sim, case.steps))
         yield {
             "time_ms": times[-1] / case.steps,
@@ -157,7 +157,7 @@ def _case(n: int, seed: int) -> md.scenes.LiftCase:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per disc and step over the size for each rung, or rung by rung of one size; gains; a table."""
+    """Draw time per disc and step over sizes, or over rungs for one size, and gains; write the summary."""
     table = statistics.with_rounds(table, _CASE)
     found = summary(table)
     if table["n"].nunique() == 1:
@@ -171,7 +171,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each rung of each size: its time, its gains over the first and over its own rung; over runs.
+    """Average over runs each rung of each size: its time, its gains over the first and over its own rung.
 
     Args:
         table: with columns `run` and `round`.
@@ -192,7 +192,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
-    """The gain of each rung over the one that it is compared with, which column `over` names.
+    """Compute the gain of each rung over the rung of column `over`.
 
     Args:
         table: with columns `run` and `round`.
@@ -232,7 +232,7 @@ def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
 
 
 def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
-    """A dot for each rung, hollow where it is no difference, a panel for each size."""
+    """Draw a dot for each rung, hollow for no difference, in a panel for each size."""
     rungs = [name for name in RUNGS if name in set(compared["rung"])]
     rows = {name: k for k, name in enumerate(rungs)}
     sizes = sorted(compared["n"].unique())
@@ -252,10 +252,10 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
         panel.grid(axis="y", color="0.9")
     panels[0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
     figures.gain_axis(panels[0], compared, horizontal=True)
-    told = [statistics.caption(compared)]
-    told += ["grey: noise"] if compared["noise_floor"].notna().any() else []
-    told += ["hollow: no difference"] if same.any() else []
-    title = f"each rung / the one that it is compared with\n{'; '.join(told)}"
+    notes = [statistics.caption(compared)]
+    notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
+    notes += ["hollow: no difference"] if same.any() else []
+    title = f"each rung / the one that it is compared with\n{'; '.join(notes)}"
     figures.titled(figure, title, out, "gains")
 
 

@@ -1,13 +1,13 @@
-"""What lifts a wing in a stream of discs that bounce: where is the pressure, and how large are lift and drag?
+"""What lifts a wing in a stream of colliding discs: where is the pressure, and how large are lift and drag?
 
-The article on Newtonian lift, with numbers: discs that collide fly at an airfoil between two walls, and a
-disc that leaves behind it comes in again as fresh stream. Once the stream has passed some chords, the
-momentum given to the wing in blocks of time is its lift and drag, and fields on a grid show the shock before
-the nose and the pressure below and above. Of the last steps there is a film. Blocks that follow each other
-are not quite independent, so that standard errors are somewhat too small; coefficients are by the density
-that the tunnel was filled with, of which the shock keeps some from the stream.
+This is the case of [lift], with numbers: colliding discs fly at an airfoil between two walls, and a disc that
+leaves behind it enters again as fresh stream. After the stream has passed some chords, the momentum given to
+the wing in blocks of time is its lift and drag, and fields on a grid show the shock in front of the nose and
+the pressure below and above. The last steps are filmed. Successive blocks are not quite independent, so that
+the standard errors are somewhat too small. Coefficients use the initial density of the tunnel; the shock
+keeps some of that density from the stream.
 
-Speeds are in units of the stream's, lengths in d. A Mach number M is over the sound speed of hard discs so
+Speeds are in units of the stream's speed, lengths in d. A Mach number M is over the sound speed of discs so
 thin that they are an ideal gas of two dimensions, sqrt(2 T / m).
 """
 
@@ -30,9 +30,9 @@ from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
 SPEED = 1.0  # of the stream, in d per time unit
-LENGTH, HEIGHT, AHEAD = 4.0, 2.5, 1.25  # of the tunnel, and where the quarter chord is in it, in chords
-FIELDS = 16  # looks at the fields, in all
-BINS = 20  # of the chord, for the pressure along it
+LENGTH, HEIGHT, AHEAD = 4.0, 2.5, 1.25  # of the tunnel, and position of the quarter chord in it, in chords
+FIELDS = 16  # samples of the fields, in all
+BINS = 20  # of the pressure along the chord
 _GROUP = ["airfoil", "mach", "filling_fraction"]
 
 
@@ -43,25 +43,26 @@ class Config(Settings):
     airfoil: tuple[str, ...] = ("0012",)
     """Four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
     angle: tuple[float, ...] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
-    """Of attack, in degrees; nose up where positive."""
+    """Angle of attack in degrees; positive is nose up."""
     mach: tuple[float, ...] = (5.0,)
-    """Of the stream."""
+    """Mach number of the stream."""
     filling_fraction: tuple[float, ...] = (0.1,)
     """Area of the discs over that of the tunnel, up to 0.5."""
     chord: float = 100.0
-    """Of the wing, in d; the tunnel is 4 chords long and 2.5 high."""
+    """Chord of the wing in d; the tunnel is 4 chords long and 2.5 high."""
     restitution: float = 1.0
-    """Between two discs; at wing and walls they lose nothing."""
+    """Coefficient of restitution of two discs; wing and walls are elastic."""
     contact_time: float = 0.3
-    """Of two discs, and of a disc with wing or wall, in times that the stream takes for a diameter."""
+    """Contact time of two discs, and of a disc with wing or wall; unit: time of the stream for one
+    diameter."""
     steps_per_contact: int = 12
-    """Longest steps in a contact, 8 or more."""
+    """Steps per contact, at the longest step; 8 or more."""
     chords_before: float = 5.0
-    """Chords that the stream goes before it is measured."""
+    """Distance of the stream before the measurement, in chords."""
     chords: float = 8.0
-    """Chords that it goes while it is measured."""
+    """Distance of the stream during the measurement, in chords."""
     blocks: int = 16
-    """Blocks of time, one mean of lift and drag each."""
+    """Blocks of time, each with a mean of lift and drag."""
     cells: int = 160
     """Cells of the map along the tunnel."""
     frames: int = 48
@@ -69,7 +70,7 @@ class Config(Settings):
     search: str = "lbvh"
     """Any search of `md.search`; on a GPU `linked` is faster than the tree in a thin stream."""
     integrator: str = "velocity_verlet"
-    """velocity_verlet, or the source's adaptive_euler."""
+    """velocity_verlet, or adaptive_euler, that of [lift]."""
     precision: str = "float64"
     """float32, float64."""
 
@@ -106,7 +107,7 @@ QUICK = {"chord": 20.0, "angle": (0.0, 15.0), "chords_before": 1.0, "chords": 2.
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each block of time, segment of the outline, cell of the map, and cell of a picture."""
+    """Yield a row for each block of time, segment of the outline, cell of the map, and cell of a picture."""
     sim, wing = _simulation(case)
     common = {"n": len(sim), "length_d": LENGTH * case.chord, "height_d": HEIGHT * case.chord}
     chord_steps = case.chord / (SPEED * sim.dt)
@@ -114,7 +115,7 @@ def measure(case: Config) -> Iterator[dict]:
     steps = max(FIELDS, round(case.chords * chord_steps / case.blocks))
     every, cells = max(1, steps * case.blocks // FIELDS), (case.cells, round(case.cells * HEIGHT / LENGTH))
     fields, start = md.observe.Fields(every, cells), sim.surroundings[0].momentum
-    begun, given, earlier = sim.time, start, sim.time
+    started, given, earlier = sim.time, start, sim.time
     for block in range(case.blocks):
         sim.run(steps, phases=False, reporters=[fields])
         now = sim.surroundings[0].momentum
@@ -122,7 +123,7 @@ def measure(case: Config) -> Iterator[dict]:
         given, earlier = now, sim.time
         drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
         yield common | {"what": "block", "block": block, "lift_coefficient": lift, "drag_coefficient": drag}
-    yield from _surface(case, common, wing, (given - start) / (sim.time - begun))
+    yield from _surface(case, common, wing, (given - start) / (sim.time - started))
     for row in _cells(fields.mean(), case):
         yield common | {"what": "cell"} | row
     for number in range(case.frames):
@@ -161,7 +162,7 @@ def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
 
 
 def _airfoil(name: str) -> md.Airfoil:
-    """A NACA section by its digits, or one from a file."""
+    """Create a NACA section from its digits, or read a section from a file."""
     try:
         return md.naca(name) if len(name) == 4 and name.isdigit() else md.read_airfoil(name)
     except (ValueError, OSError) as error:
@@ -169,12 +170,12 @@ def _airfoil(name: str) -> md.Airfoil:
 
 
 def _pressure_of_stream(case: Config) -> float:
-    """Dynamic pressure of the stream, m n u^2 / 2, in m / time^2."""
+    """Return the dynamic pressure of the stream, m n u^2 / 2, in m / time^2."""
     return case.filling_fraction / (math.pi / 4) * SPEED**2 / 2
 
 
 def _cells(seen: md.observe.Field, case: Config) -> Iterator[dict]:
-    """A row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
+    """Yield a row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
     density = seen.number_density / (case.filling_fraction / (math.pi / 4))
     pressure = seen.pressure / _pressure_of_stream(case)
     for (a, b), share in np.ndenumerate(density):
@@ -183,7 +184,7 @@ def _cells(seen: md.observe.Field, case: Config) -> Iterator[dict]:
 
 
 def _surface(case: Config, common: dict, wing: md.Wing, force: np.ndarray) -> Iterator[dict]:
-    """A row for each segment of the outline: its pressure, and where along the chord it is."""
+    """Yield a row for each segment of the outline: its pressure, and its position along the chord."""
     segments = wing.segments()
     middle = (wing.airfoil.outline + np.roll(wing.airfoil.outline, -1, axis=0)) / 2
     normal, length = segments[:, 4:6], np.sqrt(segments[:, 7])
@@ -197,7 +198,7 @@ def _surface(case: Config, common: dict, wing: md.Wing, force: np.ndarray) -> It
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Lift and drag over the angle; pressure along the chord; a map for each angle; a film of the last."""
+    """Draw lift and drag over the angle, pressure along the chord, a map for each angle, and a film."""
     blocks = table[table["what"] == "block"]
     style.save(_polar(blocks), out, "lift_and_drag")
     style.save(_surfaces(table[table["what"] == "segment"]), out, "surface")
@@ -213,7 +214,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """For each case: means of lift and drag with standard errors over blocks, pressures below and above."""
+    """Average each case: lift and drag with standard errors over blocks, pressures below and above."""
     blocks = table[table["what"] == "block"].groupby([*_GROUP, "angle"], sort=False)
     found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
     found.columns = ["_".join(column) for column in found.columns]
@@ -237,7 +238,7 @@ def _polar(blocks: pd.DataFrame) -> plt.Figure:
     blocks = blocks.assign(name=names)
     look = style.lines_in_turn(list(dict.fromkeys(names)), "name") | {"markersize": 5}
     angles = np.radians(np.linspace(blocks["angle"].min(), blocks["angle"].max(), 101))
-    push = 2 * np.sin(angles) * np.abs(np.sin(angles))  # along the normal, if the discs keep none of theirs
+    push = 2 * np.sin(angles) * np.abs(np.sin(angles))  # along the normal, if the discs lose theirs
     plates = push * np.cos(angles), push * np.sin(angles)
     for panel, what, plate in zip(panels, ("lift", "drag"), plates, strict=True):
         first = what == "lift"
@@ -258,7 +259,7 @@ def _named(airfoil: str) -> str:
 
 
 def _surfaces(segments: pd.DataFrame) -> plt.Figure:
-    """Pressure along the chord for each angle of the first stream, in bins of the chord."""
+    """Draw the pressure along the chord for each angle of the first stream, in bins of the chord."""
     keys = ["side", "angle", "bin"]
     several = [name for name in _GROUP if segments[name].nunique() > 1]
     for name in several:
@@ -281,7 +282,7 @@ def _surfaces(segments: pd.DataFrame) -> plt.Figure:
 
 
 def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
-    """The pressure of the cells of one moment, or of a mean, round the wing, in colours for every one."""
+    """Draw the pressure of the cells around the wing, with one colour scale for all moments."""
     place = rows.iloc[0]
     length, height = place["length_d"], place["height_d"]
     figure, panel = plt.subplots(figsize=(6.8, 1.1 + 5.2 * height / length), dpi=144)
@@ -305,7 +306,7 @@ def _grid(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _film(frames: pd.DataFrame, path: Path) -> None:
-    """The pictures of a case one after the other, 16 steps apart."""
+    """Film the pictures of a case, 16 steps apart."""
     if not can_film():
         print(WITHOUT)
         return

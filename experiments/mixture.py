@@ -1,13 +1,14 @@
 """Where spheres differ in size, what does a grid cost, and what a tree?
 
-A grid's cells are as wide as the widest spheres, so that small ones look through ever more others; a tree
-goes by each sphere's own radius. In a gas of small spheres some have grown, and those in their way are gone.
-The gas starts in shuffled memory; `coherent`, `tiles`, `verlet` and the trees sort it themselves. Touching
-pairs are compared with those that another search finds before anything is timed.
+The cells of a grid are as wide as the widest spheres, so that small spheres test more and more partners. A
+tree uses each sphere's own radius. In a gas of small spheres some have grown, and the spheres that would
+overlap with them are removed. The gas starts in shuffled memory; `coherent`, `tiles`, `verlet` and the trees
+sort it themselves. Before anything is timed, touching pairs are compared with those that another search
+finds.
 
 All searches of a case are sampled in turns, round by round, in random order: a step that is not timed, and
-`steps` that are. The first search on a grid is the baseline of the gains and is measured twice: what the two
-differ by is noise.
+`steps` timed steps. The baseline of the gains is the first search on a grid. It is measured twice: the
+difference of the two is noise.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,26 +35,26 @@ _CASE = ["widest", "search"]
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
-    """Sweep of mixtures. The searches of a case are in memory at once."""
+    """Sweep of mixtures. All searches of a case are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search",)
 
     n: int = 2**16
-    """Spheres before some grow; on a GPU take 2097152."""
+    """Number of spheres before some grow. Take 2097152 on a GPU."""
     filling_fraction: float = 0.2
-    """Volume of the spheres over that of the box before, up to 0.5."""
+    """Volume of the spheres over that of the box before some grow, up to 0.5."""
     widest: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-    """Diameter of those that grow, in d."""
+    """Diameter of the spheres that grow, in d."""
     share: float = 0.002
-    """Of the spheres that grow."""
+    """Share of the spheres that grow."""
     search: tuple[str, ...] = ("coherent", "tiles", "lbvh")
-    """Any search of `md.search`; gains are over the first of them that has a grid."""
+    """Any search of `md.search`. The first one on a grid is the baseline of the gains."""
     precision: str = "float32"
     """float32, float64."""
     steps: int = 10
-    """Steps in a sample; on a GPU take 100."""
+    """Steps in a sample. Take 100 on a GPU."""
     warmup: int = 10
-    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
+    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -69,8 +70,8 @@ QUICK = {"n": 2**13, "widest": (1.0, 4.0), "runs": 1}
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: the mean time of a sample's steps."""
-    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
+    """Yield the rounds from `begin` on: the mean time of a sample's steps."""
+    place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
     entries, twice = [], _baseline(case.search)
     for search in case.search:
         names = (search, again(search)) if search == twice else (search,)
@@ -79,12 +80,12 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _baseline(searches: Sequence[str]) -> str:
-    """The first search on a grid; if there is none, the first."""
+    """Return the first search on a grid, or else the first search."""
     return next((name for name in searches if name not in (*TREES, "naive")), searches[0])
 
 
 def _entry(case: Config, place: Backend, name: str) -> Entry:
-    """A search, checked and ready to be sampled."""
+    """Create a simulation with a search, check it, and return it ready to be sampled."""
     state = md.scenes.in_memory_order(
         _mixture(case.n, case.filling_fraction, case.widest, case.share, case.seed, case.backend),
         "shuffled",
@@ -108,7 +109,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     }
 
     def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        sim.run(1, phases=False)  # loads the caches again after other cases
         ms = whole_steps(sim, case.steps)
         yield {"time_ms": ms / case.steps, "sample_ms": ms}
 
@@ -129,7 +130,7 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per sphere, gain over a grid, partners read, over the diameter of the large ones; a table."""
+    """Draw time, gain over a grid and partners read over the large diameter; write the summary."""
     table = statistics.with_rounds(table, _CASE)
     found, gains, baseline = summary(table), _gains(table), _baseline(table["search"].unique())
     look = style.lines_in_turn(list(found["search"].unique()), "search")
@@ -159,14 +160,14 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each search in each mixture: its time, and its gain over the baseline; over runs.
+    """Average over runs each search in each mixture: its time, and its gain over the baseline.
 
     Args:
         table: with columns `run` and `round`.
     """
     found = statistics.over_runs(table, _CASE, "time_ms")
-    told = table.groupby(_CASE, sort=False)[["partners_read", "spheres", "large"]].median().reset_index()
-    found = found.merge(told, on=_CASE)
+    medians = table.groupby(_CASE, sort=False)[["partners_read", "spheres", "large"]].median().reset_index()
+    found = found.merge(medians, on=_CASE)
     found["ns_per_sphere"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["spheres"]
     gains = _gains(table)
     if not gains.empty:

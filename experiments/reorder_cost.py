@@ -1,14 +1,14 @@
-"""What does a reorder cost: on one thread, on all, on a GPU, through the host; from memory in order or not?
+"""What does a reorder cost: on one thread, all threads, a GPU, through the host; from memory in order or not?
 
-A reorder ranks the cell of each particle, sorts by it, and moves position, velocity and id (`md.Reorder` in
-mode "data"). `shuffled` memory is in no order before; `fresh` memory was reordered a moment ago; `aged`
-memory was, and the particles have moved by a tenth of a diameter since. `one thread` and `all threads` are
-the CPU's; `device` is the GPU's own, and `host and back` copies the particles to the CPU, reorders them there
-on all threads, and copies them back, as the thesis's program does. All places and memories of a case are
-sampled in turns, round by round, in random order, the first place twice in each memory (`one thread again`):
-what those two differ by is noise. Every reorder of a case is of the same particles in the same memory,
-restored before each. Before they are timed, the order that comes out is checked against a sort of the cells'
-ranks by numpy.
+A reorder ranks the cell of each particle, sorts by rank, and moves position, velocity and id (`md.Reorder` in
+mode "data"). Before it, `shuffled` memory is in no order, `fresh` memory has just been reordered, and `aged`
+memory was reordered before the particles moved by a tenth of a diameter. `one thread` and `all threads` are
+on the CPU. `device` is on the GPU. `host and back` copies the particles to the CPU, reorders them there on
+all threads, and copies them back, as the program of [thesis] does. All places and memories of a case are
+sampled in turns, round by round, in random order. The first place is sampled twice in each memory (`one
+thread again`): the difference of the two is noise. Every reorder of a case starts from the same particles in
+the same memory, which is restored before each. Before the reorders are timed, their order is compared with a
+sort of the cells' ranks by numpy.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ from md.scenes import SHARED_LAW
 
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")
-BASELINES = ("one thread", "host and back")  # places that gains are over
+BASELINES = ("one thread", "host and back")  # baselines of the gains
 MEMORY = (SHUFFLED, AGED, FRESH)
 AGE = 0.1  # d that particles have moved in aged memory
 _KEYS = ["ordering", "precision", "n", "memory"]
@@ -51,10 +51,10 @@ class Config(TimedSettings):
     n: tuple[int, ...] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
     memory: tuple[str, ...] = MEMORY
-    """Before the reorder: shuffled, aged, fresh."""
+    """Memory before the reorder: shuffled, aged, fresh."""
     place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (where there is a GPU). For each memory the
-    particles of each place, twice of the first, are in memory at once, and a copy of them that is restored
+    """one thread, all threads (of the CPU); device, host and back (only with a GPU). For each memory the
+    particles of each place, twice those of the first, are in memory at once, with a copy that is restored
     before each reorder."""
     ordering: tuple[str, ...] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
@@ -82,7 +82,7 @@ QUICK = {"n": (2**12, 2**14, 2**16), "runs": 1}
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: a row for each place that is here, and each memory before the reorder."""
+    """Yield the rounds from `begin` on, with a row for each available place and each memory before."""
     backend = md.backend.get(case.backend)
     places = [place for place in case.place if place in THREADS or backend.name == "cuda"]
     if not places:
@@ -92,7 +92,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _entry(case: Config, name: str, memory: str) -> Entry:
-    """Particles in a memory order, and a reorder of them, checked and ready to be timed."""
+    """Create particles in a memory order, check a reorder of them, and return it ready to be timed."""
     place = original(name)
     state = _gas(case.n, case.filling_fraction, memory, case.ordering, case.seed)
     backend = md.backend.get(case.backend if place in GPU else "cpu")
@@ -105,7 +105,7 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     threads = 1 if place in ("one thread", "device") else numba.config.NUMBA_NUM_THREADS
 
     def reordered() -> float:
-        """Reorder what was before, and tell the time in ms."""
+        """Restore the memory, reorder it, and return the time in ms."""
         given = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
@@ -151,14 +151,14 @@ def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int)
 
 
 def _ranks(state: md.State, ordering: str) -> np.ndarray:
-    """Rank of each particle's cell, on the grid that a law of diameter 1 makes."""
+    """Return the rank of each particle's cell, on the grid of a law of diameter 1."""
     shape = np.maximum(1, np.floor(state.box.lengths)).astype(int)
     cells = np.minimum((state.pos * (shape / state.box.lengths)).astype(np.int64), shape - 1)
     return sfc.covering(ordering, tuple(shape.tolist())).rank(cells)
 
 
 def _check(case: Config, before: md.State, after: md.State) -> None:
-    """Compare the order that comes out with numpy's, so that nothing wrong is timed."""
+    """Compare the memory order after a reorder with numpy's sort."""
     rounded = md.State(
         before.box.wrap(before.pos.astype(case.precision)).astype(float), before.vel, before.box, before.id
     )
@@ -168,7 +168,7 @@ def _check(case: Config, before: md.State, after: md.State) -> None:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Figure 5.1: time of a reorder over the number of particles; times and gains as a table."""
+    """Draw figure 5.1 of [thesis], the time of a reorder over the number of particles; write the summary."""
     table = statistics.with_rounds(table, [*_KEYS, "place"])
     table = table.replace(Config.OLD_VALUES)
     for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
@@ -178,7 +178,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each place and memory: the time of a reorder, its gain over other places; over runs.
+    """Average over runs each place and memory: the time of a reorder, its gain over other places.
 
     Args:
         table: with columns `run` and `round`.
@@ -206,8 +206,8 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
         panel.set_ylabel("time of a reorder (ms)")
     figures.whole_centres_on_log(panels[0], found, "time_ms")
     figures.legend_outside(panels[-1], None)
-    told = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
-    figure.suptitle(f"{told}; {statistics.caption(found)}", fontsize=9)
+    title = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
+    figure.suptitle(f"{title}; {statistics.caption(found)}", fontsize=9)
     return figure
 
 

@@ -1,18 +1,19 @@
-"""Which neighbour search is fastest, in which order of the cells, and how near is it to what memory allows?
+"""Which neighbour search is fastest, in which order of the cells, and how near is it to the memory's limit?
 
-The gas is `md.scenes.shared_gas`, a jittered lattice, on a CPU and on a GPU alike: the one on which other
-codes are compared. Every search starts from it in shuffled memory. One that does not sort the particles
-itself has them sorted once, before the first step; its memory is aged from then on (`age_steps`). After the
-warm-up the touching pairs of each are compared with those that a fresh `linked` finds in the same positions.
+The gas is `md.scenes.shared_gas`, a jittered lattice, the same on CPU and GPU, which is also used for the
+comparison with other codes. Every search starts from it in shuffled memory. A search that does not sort the
+particles itself has them sorted once, before the first step; its memory ages from then on (`age_steps`).
+After the warm-up the touching pairs of each search are compared with those that a new `linked` finds in the
+same positions.
 
 Then all searches are sampled in turns, round by round, in random order: a step that is not timed, and `steps`
-that are. `linked`, or the first search where it is not measured, is the baseline of the gains and is measured
-twice (`linked again`): what the two differ by is noise. Beside the time stands the floor: what this memory
-takes to read and write every position and velocity once, which no step can do without.
+timed steps. The baseline of the gains is `linked`, or the first search if `linked` is not measured. It is
+measured twice (`linked again`): the difference of the two is noise. Each time has a column with the floor:
+the time this memory takes to read and write every position and velocity once, which every step needs.
 
-`--peers lammps` measures LAMMPS in the same rounds, on as many cores, from the very same start and over the
-same steps. It is checked first against our `verlet`, the search of its own kind. A gain over it is a ratio of
-times of one round, as all gains are.
+`--peers lammps` measures LAMMPS in the same rounds, on as many cores, from the same start and over the same
+steps. Before that its result is compared with that of our `verlet`, the search of the same kind. A gain over
+it is a ratio of times of one round, as all gains are.
 """
 
 from collections.abc import Iterator
@@ -44,12 +45,12 @@ _CHECK_STEPS = 20  # after which a peer's positions and energy are compared with
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
 _BY = ["n", "filling_fraction", "precision"]
 _CASE = [*_BY, "search", "cell_order"]
-OWN_ORDER = "its own"  # of a peer's cells
+OWN_ORDER = "its own"  # order of a peer's cells
 
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
-    """Sweep of the searches. Those of a case, in all their orders of cells, are in memory at once."""
+    """Sweep of the searches. All searches of a case, in all orders of cells, are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
 
@@ -58,17 +59,18 @@ class Config(TimedSettings):
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
-    """Any search of `md.search`; naive takes n squared, reflexive steps that are not fused."""
+    """Any search of `md.search`; naive takes time n squared; reflexive takes steps that are not fused."""
     cell_order: tuple[str, ...] = ("row",)
-    """Order of the cells: coherent, tiles and verlet sort the particles by it, others once before."""
+    """Orders of the cells: coherent, tiles and verlet sort the particles by it, others once before the
+    run."""
     skin: float = 0.3
-    """Of verlet, in d."""
+    """Skin of verlet, in d."""
     precision: tuple[str, ...] = ("float64",)
     """float32, float64."""
     steps: int = 20
-    """Steps in a sample; on a GPU take 200, so that launches overlap and each holds many rebuilds."""
+    """Steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many rebuilds."""
     warmup: int = 20
-    """Steps before the checks. Then come untimed rounds, until nothing is compiled or recorded any more."""
+    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
     peers: list[str] = field(default_factory=list)
     """Other codes to measure in the same rounds as verlet in float64 on the CPU, on as many cores: lammps."""
 
@@ -96,12 +98,12 @@ class Config(TimedSettings):
             self._check_peers()
 
     def _check_peers(self) -> None:
-        """Refuse peers that are not installed, or that this sweep would not measure."""
+        """Raise for peers that are not installed, or that this sweep does not measure."""
         for name in self.peers:
             PEERS[name].require()
         if md.backend.get(self.backend).name != "cpu":
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
-        swept = isinstance(self.precision, tuple)  # else one case of a sweep
+        swept = isinstance(self.precision, tuple)  # else this is one case of a sweep
         wanted = {(PEER_BESIDE, PEERS[name].precision) for name in self.peers}
         if swept and not wanted <= {(s, p) for s in self.search for p in values(self.precision)}:
             raise ValueError(
@@ -114,9 +116,9 @@ QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: the mean time of a sample's steps, beside the floor."""
-    place = md.backend.get(case.backend)  # one for all, so that every record that is made is seen
-    _floor_ms(case.n, case.precision, case.backend)  # measured here, and known from then on
+    """Yield the rounds from `begin` on: the mean time of a sample's steps, and the floor."""
+    place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
+    _floor_ms(case.n, case.precision, case.backend)  # measured now, and cached
     kinds = _kinds(case)
     twice = next((kind for kind in kinds if kind[0] == BASELINE), kinds[0])
     entries = []
@@ -130,7 +132,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _kinds(case: Config) -> list[tuple[str, str]]:
-    """Each search with each order of the cells that it can have."""
+    """List each search with each order of the cells that it supports."""
     return [
         (search, order)
         for search in case.search
@@ -141,7 +143,7 @@ def _kinds(case: Config) -> list[tuple[str, str]]:
 
 
 def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
-    """A search, checked and ready to be sampled."""
+    """Create a simulation with a search, check it, and return it ready to be sampled."""
     sim = _simulation(case, place, original(name), cell_order)
     sim.run(case.warmup, phases=False)
     search = original(name)
@@ -157,7 +159,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     }
 
     def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # brings back to the caches what others drove out
+        sim.run(1, phases=False)  # loads the caches again after other cases
         ms = whole_steps(sim, case.steps)
         aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
         yield aged | _timed(case, ms) | _bandwidth(case, place, ms, partners)
@@ -172,7 +174,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
 
 
 def _timed(case: Config, time_ms: float) -> dict:
-    """The columns that say how long a sample took."""
+    """Return the columns of a sample's time."""
     floor_ms = _floor_ms(case.n, case.precision, case.backend)
     return {
         "floor_ms": floor_ms,
@@ -184,10 +186,10 @@ def _timed(case: Config, time_ms: float) -> dict:
 
 
 def _bandwidth(case: Config, place: Backend, time_ms: float, partners: float) -> dict:
-    """Bytes a second: of what a step must read and write, and of what its force kernel asks for.
+    """Return bytes per second: of the data that a step must move, and of the reads of its force kernel.
 
-    The first are the rows of positions and velocities, once in and once out. The second has the row of every
-    partner's position besides, most of which a cache holds.
+    The first counts the rows of positions and velocities, read once and written once. The second adds the row
+    of every partner's position, most of which a cache holds.
     """
     row = _row_bytes(place.layout, case.precision)
     rows_per_s = 1e3 * case.n * case.steps / time_ms
@@ -198,14 +200,14 @@ def _bandwidth(case: Config, place: Backend, time_ms: float, partners: float) ->
 
 
 def _peers(case: Config, place: Backend) -> Iterator[Peer]:
-    """Those that are measured in this case: in the rounds of `verlet` in their own precision."""
+    """Yield the peers of this case: beside `verlet` in the peer's own precision."""
     for kind in (PEERS[name] for name in case.peers):
         if PEER_BESIDE in case.search and case.precision == kind.precision:
             yield kind(_start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT, place.workers)
 
 
 def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
-    """Another code, checked and ready to be sampled over the steps that ours take in the same round."""
+    """Check another code, and return it ready to be sampled over the same steps as ours."""
     _check_peer(case, place, peer)
     first, taken = peer.sample(case.warmup, 1), []
     columns = {
@@ -220,7 +222,7 @@ def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
 
 
 def _peer_sample(case: Config, peer: Peer, taken: list[Sample]) -> Iterator[dict]:
-    """Steps that follow those of the samples before, each of which begins with a step that is not timed."""
+    """Time the steps after those of the earlier samples; each sample starts with an untimed step."""
     before = case.warmup + len(taken) * (1 + case.steps) + 1
     taken.append(peer.sample(before, case.steps))
     yield _timed(case, taken[-1].time_ms)
@@ -280,43 +282,43 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
 
 @lru_cache
 def _floor_ms(n: int, precision: str, backend: str) -> float:
-    """Time to read and write every row of positions and velocities, from a permutation that moves nothing.
+    """Time a read and a write of every row of positions and velocities, by the identity permutation.
 
-    The permutation moves the names and reads itself besides; the time is scaled to the rows alone.
+    The permutation also moves the ids and reads itself; the time is scaled to the rows.
     """
     place = md.backend.get(backend)
     dtype = np.dtype(precision)
     box = md.Box((4.0, 4.0, 4.0))
     particles = ParticleArrays(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
-    still = place.upload(np.arange(n, dtype=np.int32))
-    particles.permute(still)  # compiles
+    identity = place.upload(np.arange(n, dtype=np.int32))
+    particles.permute(identity)  # compiles
 
     def repeat() -> None:
         for _ in range(_FLOOR_REPEATS):
-            particles.permute(still)
+            particles.permute(identity)
 
-    launch = place.record(repeat) if place.runs_ahead else repeat  # so that no launch is waited for
+    launch = place.record(repeat) if place.runs_ahead else repeat  # so that the time holds no launches
     times = []
     for _ in range(7):
         with place.stopwatch() as elapsed:
             launch()
         times.append(elapsed[0] / _FLOOR_REPEATS)
     row = _row_bytes(place.layout, dtype)
-    return float(np.median(times)) * 4 * row / (4 * row + 3 * still.itemsize)
+    return float(np.median(times)) * 4 * row / (4 * row + 3 * identity.itemsize)
 
 
 def _row_bytes(layout: str, precision: str | np.dtype) -> int:
-    """Of one particle's position or velocity."""
+    """Return the bytes of one particle's position or velocity."""
     return (4 if layout == "aos4" else 3) * np.dtype(precision).itemsize
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Time per particle over size for each filling fraction; gains over one search; numbers as a table."""
+    """Draw time per particle over size and gains over one search; write the summary."""
     table = _named(statistics.with_rounds(table, _CASE))
     found, baseline = summary(table), _baseline(table)
     gains = statistics.gains(table, _BY, "name", baseline)
     for precision, rows in found.groupby("precision"):
-        looks, told = _looks(rows), f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
+        looks, title = _looks(rows), f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
         figure, panels = _panels(rows)
         for panel, part in panels:
             _lines(panel, part, "time_ms", looks, scale=1e6 / part["n"])
@@ -325,7 +327,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             panel.set(ylabel="time per particle and step (ns)")
         floors = 1e6 * rows["floor_ms"] / rows["n"]
         figures.whole_centres_on_log(panel, rows, "time_ms", 1e6 / rows["n"], (floors.min(), floors.max()))
-        _finish(figure, out, f"sizes_{precision}", told, looks)
+        _finish(figure, out, f"sizes_{precision}", title, looks)
         rows = gains[gains["precision"] == precision]
         if rows.empty:
             continue
@@ -336,12 +338,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             panel.set(ylabel=f"gain of a step over {baseline}")
         figures.gain_axis(panel, rows)
         twice = f"\ngrey: noise ({baseline} measured twice)" if rows["noise_floor"].notna().any() else ""
-        _finish(figure, out, f"gains_{precision}", told + twice, looks)
+        _finish(figure, out, f"gains_{precision}", title + twice, looks)
     save_table(found.drop(columns="of_peer"), out, "summary")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each search of each case: its time, and its gains over the baseline and each peer; over runs.
+    """Average over runs each search of each case: its time, its gains over the baseline and each peer.
 
     Args:
         table: with columns `run`, `round`, `name` and `of_peer`.
@@ -350,8 +352,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     found = statistics.over_runs(table, own, "time_ms")
     of = statistics.bounds(found, "time_ms")["centre"]
     found["giga_particle_steps_per_s"] = 1e-6 * found["n"] / of
-    told = ["floor_ms", "share_of_floor", "steps_per_build", "partners_read"]
-    medians = table.groupby(own, sort=False)[told].median().reset_index()
+    columns = ["floor_ms", "share_of_floor", "steps_per_build", "partners_read"]
+    medians = table.groupby(own, sort=False)[columns].median().reset_index()
     found = found.merge(medians, on=own, how="left")
     if "age_steps" in table:
         oldest = table.groupby(own, sort=False)["age_steps"].max().reset_index()
@@ -367,7 +369,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
-    """With what tells the cases apart in figures: `name`, and `of_peer`, whether it is another code."""
+    """Add the columns of figures: `name`, and `of_peer`, whether it is another code."""
     peers = [peer.name for peer in PEERS.values()]
     of_peer = table["search"].isin(peers)
     several = table.loc[~of_peer, "cell_order"].nunique() > 1
@@ -384,13 +386,13 @@ def _with_order(search: str, cell_order: str) -> str:
 
 
 def _baseline(table: pd.DataFrame) -> str:
-    """The name of the first `linked`, or of the first search."""
+    """Return the name of the first `linked`, or of the first search."""
     first = table[table["search"] == BASELINE]
     return (table if first.empty else first)["name"].iloc[0]
 
 
 def _aged(table: pd.DataFrame) -> str:
-    """How old an order is that is made once, for a title."""
+    """Describe the age of an order that is made once, for a title."""
     if "age_steps" not in table or table["age_steps"].isna().all():
         return ""
     searches = dict.fromkeys(map(original, table.dropna(subset="age_steps")["search"]))
@@ -398,14 +400,14 @@ def _aged(table: pd.DataFrame) -> str:
 
 
 def _looks(rows: pd.DataFrame) -> list[dict]:
-    """Of our searches, and of the peers."""
+    """Return the look of our searches, and that of the peers."""
     shown = rows[~rows["name"].map(is_again)]
     ours, peers = (list(dict.fromkeys(shown.loc[of, "name"])) for of in (~shown["of_peer"], shown["of_peer"]))
     return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]
 
 
 def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
-    """A figure with a panel for each filling fraction, and the rows that are drawn in it."""
+    """Make a figure with a panel for each filling fraction, and select its rows."""
     parts = list(found.groupby("filling_fraction"))
     titles = [f"filling fraction {fraction:g}" for fraction, _ in parts]
     figure, panels = figures.panels_in_a_row(titles, 3.1, margin=1.6, sharey=True)

@@ -1,10 +1,10 @@
-"""What does shaking make of the thesis's box: how dense and hot is it where, and where does the energy go?
+"""What is the state of the shaken box of [thesis]: its density, its temperature, and its balance of energy?
 
-Spheres between two walls that are shaken in phase, periodic sideways: figure 6.2 of the thesis, at any size,
-with a contact time of 2e-4 where the frequency is 50. Once it is steady, each shake gives a profile across
-the box and a balance: the work of the container against what the dashpots of pairs and of walls take, and
-what is stored more than before. All is seen from the container. Of the last shake there is a film of a
-section through the box, seen from outside.
+Spheres move between two walls that are shaken in phase, periodic sideways: figure 6.2 of [thesis], at any
+size, with a contact time of 2e-4 at a frequency of 50. Once the gas is steady, each shake gives a profile
+across the box and a balance: the work of the container against the losses in the dashpots of pairs and of
+walls and the increase of stored energy. All quantities are in the frame of the container. The last shake is
+filmed as a section through the box, in the frame of the laboratory.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from md.laws import SpringDashpot
 from md.observe.profile import MOST_BINS
 from md.simulation import PRECISIONS
 
-LOOKS_A_CONTACT = 25  # at the balance
-LOOKS_A_SHAKE = 20  # at the profile
+LOOKS_A_CONTACT = 25  # observations of the balance
+LOOKS_A_SHAKE = 20  # observations of the profile
 _GROUP = ["amplitude", "filling_fraction"]
 _SUMS = ("energy_in", "energy_lost_in_pairs", "energy_lost_at_walls", "energy_missing")
 _FLOWS = {
@@ -40,29 +40,29 @@ class Config(Settings):
     """Sweep of shaken boxes."""
 
     length: float = 64.0
-    """Of the box sideways, in d; 512 in the thesis."""
+    """Side of the box in d; 512 in [thesis]."""
     height: float = 10.0
-    """Between the walls, in d."""
+    """Distance of the walls in d."""
     filling_fraction: tuple[float, ...] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.6."""
     amplitude: tuple[float, ...] = (0.6, 1.2, 1.8)
-    """Of the shaking, in d."""
+    """Amplitude of the shaking, in d."""
     frequency: float = 50.0
-    """Of the shaking, per time unit."""
+    """Frequency of the shaking, per time unit."""
     restitution: float = 0.8
-    """Between two spheres."""
+    """Coefficient of restitution of two spheres."""
     wall_restitution: float = 0.9
-    """Between a sphere and a wall."""
+    """Coefficient of restitution of a sphere and a wall."""
     wall_damping: str = "relative"
-    """relative, or absolute as in the thesis's program: what velocity the dashpots of the walls feel."""
+    """Velocity in the dashpots of the walls: relative, or absolute as in the program of [thesis]."""
     contact_time: float = 2e-4
-    """Of two spheres, and of a sphere and a wall, in time units."""
+    """Contact time of two spheres, and of a sphere and a wall, in time units."""
     steps_per_contact: int = 50
     """Time steps in a contact, 20 or more."""
     shakes_before: int = 10
-    """Shakes that make the gas steady."""
+    """Shakes before the measurement, until the gas is steady."""
     shakes: int = 5
-    """Shakes that are looked at."""
+    """Shakes that are measured."""
     bins: int = 20
     """Slices across the box."""
     pictures: int = 48
@@ -88,7 +88,7 @@ class Config(Settings):
         self.check_box()
         if self.contact_time * self.frequency > 0.05:
             raise ValueError(
-                f"--contact-time {self.contact_time} at --frequency {self.frequency}: a contact takes more "
+                f"--contact-time {self.contact_time} at --frequency {self.frequency}: a contact lasts more "
                 "than a twentieth of a shake; lower one of them"
             )
 
@@ -98,7 +98,7 @@ QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """A row for each shake, for each slice of the box in it, and for each disc of a section in the last."""
+    """Yield a row for each shake, for each slice in it, and for each disc of a section in the last shake."""
     law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
     walls = ShakenWalls(
         amplitude=case.amplitude,
@@ -146,7 +146,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 class _Sections:
-    """A reporter that cuts the box upright through its middle."""
+    """Reporter of vertical sections through the middle of the box."""
 
     def __init__(self, interval: int, walls: ShakenWalls):
         self.interval, self.walls, self.rows = interval, walls, []
@@ -161,7 +161,7 @@ class _Sections:
 
 
 def _slice(rows: pd.DataFrame) -> dict:
-    """Means over the looks at a slice; of the temperature, by particles."""
+    """Average the observations of a slice; the temperature is weighted by particles."""
     weight = rows["particles"].sum()
     heat = (rows["temperature"].fillna(0) * rows["particles"]).sum()
     return {
@@ -172,7 +172,7 @@ def _slice(rows: pd.DataFrame) -> dict:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Profiles across the box; where the energy of a shake goes; both as tables."""
+    """Draw profiles across the box, the energy of a shake, and sections; write the summary."""
     several = table["filling_fraction"].nunique() > 1
     table = table.assign(
         name=[
@@ -225,7 +225,7 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
 
 
 def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
-    """The last section as a figure, and all as a film."""
+    """Draw the last section as a figure, and all sections as a film."""
     amplitude, length, height = discs[["amplitude", "length_d", "height_d"]].iloc[0]
     upright = height + 2 * amplitude + 1
     inches = min(7.4 / length, 3.6 / upright)  # a d

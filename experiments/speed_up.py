@@ -1,24 +1,26 @@
-"""How much faster is the thesis's shaken box with its memory in order: force, the rest, and in all?
+"""How much faster is the shaken box of [thesis] with its memory in order: force, the rest, and in all?
 
-Chapter 6 of the thesis: spheres between two walls 10 d apart that are shaken in phase, periodic sideways,
-reordered every 500 steps, against the same without. The reading of what the thesis does not say: time in
-seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in 50 steps. The box is shaken
-before it is timed; `temperature_start` and `temperature_end`, at the ends of the timing, tell whether it was
-steady (of a steady box too they differ where the rounds do not take whole shakes).
+This is chapter 6 of [thesis]: spheres between two walls 10 d apart that are shaken in phase, periodic
+sideways, reordered every 500 steps, compared with the same box without reorders. What [thesis] does not state
+is chosen as
+follows: time in seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in 50 steps. The
+    box
+is shaken before it is timed. `temperature_start` and `temperature_end`, at the ends of the timing, show
+whether it was steady; in a steady box they also differ if the rounds do not take whole shakes.
 
-Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged`, memory in the order of the
-lattice sites from which the gas was made, which has been shaken for `age_steps` steps since. All orderings of
-a case are sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what
-those two differ by is noise. A sample begins with a reorder, if there is any, and a step that is not timed;
-then steps are timed, with a reorder after every `reorder_every`. An order comes to an age of `age_steps`: one
-step more than `reorder_every`, the step that is not timed. Where a sample has fewer steps, as on a CPU, the
-order is fresh, not reordered every so many steps; legends and the column `memory` of summary.csv tell which
-it is. `reorder_ms` is the mean cost of a reorder in a sample.
+Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged` memory, which was in the
+order of the lattice sites of the initial state `age_steps` steps ago. All orderings of a case are sampled in
+turns, round by round, in random order. The first of them is sampled twice (`shuffled again`): the difference
+of the two is noise. A sample starts with a reorder, if the ordering has one, and a step that is not timed.
+Then steps are timed, with a reorder after every `reorder_every`. The largest age of an order is `age_steps`:
+one step more than `reorder_every`, because of the step that is not timed. If a sample has fewer steps, as on
+a CPU, the order is fresh and not reordered at that interval; legends and the column `memory` of summary.csv
+name which it is. `reorder_ms` is the mean cost of a reorder in a sample.
 
-A row is the time of a step: of its part `force`, of `other` (all the rest, a reorder's share included: its
-cost over `reorder_every`), or `total`. A fused step has one time, `total`. Phases are those of the device
-alone: it is given 25 steps before it begins the first; `phases_over_step` compares them with whole steps.
-Forces after one step are checked against another search's before a case is timed.
+A row is the time of a step: of its part `force`, of `other` (the rest, with a reorder's share: its cost over
+`reorder_every`), or `total`. A fused step has only `total`. Phases hold only the device's work: the host
+launches 25 steps before the device starts the first. `phases_over_step` compares them with whole steps.
+Before a case is timed, its forces after one step are compared with those of another search.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,7 +55,7 @@ from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
-THESIS = pd.DataFrame(  # Table 6.1: time without reorder over time with
+THESIS = pd.DataFrame(  # [thesis], Table 6.1: time without reorders over time with reorders
     {"filling_fraction": [0.05, 0.2, 0.4], "force": [1.47, 2.97, 3.14], "other": [1.02, 1.25, 1.19],
      "total": [1.38, 2.74, 3.01]}
 )  # fmt: skip
@@ -78,32 +80,32 @@ class Config(TimedSettings):
     filling_fraction: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     contact_time: tuple[float, ...] = (2e-4,)
-    """Of two spheres, and of a sphere and a wall, in seconds."""
+    """Contact time of two spheres, and of a sphere and a wall, in seconds."""
     search: tuple[str, ...] = ("linked",)
-    """linked (the thesis's), scattered: searches that leave the memory as it is."""
+    """linked (that of [thesis]), scattered: searches that do not move the particles."""
     precision: tuple[str, ...] = ("float32",)
     """float32, float64."""
     fused: tuple[bool, ...] = (False, True)
-    """Whether the step is fused into the force kernel; then there is one time, of the whole step."""
+    """Whether the step is fused into the force kernel; only the whole step then has a time."""
     ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
     """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, and a
     second one for the first, are in memory at once."""
     reorder_every: int = 500
     """Steps between reorders."""
     shakes_before: int = 4
-    """Shakes before the timing, that the gas become steady."""
+    """Shakes before the timing, until the gas is steady."""
     rounds: int = 10
-    """Rounds of a run: in each, every ordering is sampled once, in random order. Ten of 500 steps are a
-    shake."""
+    """Rounds of a run. In each, every ordering is sampled once, in random order. Ten rounds of 500 steps are
+    one shake."""
     steps: int = 500
-    """Steps in a sample; unfused, once with phases and once as a whole. On a CPU take some 5."""
+    """Steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a CPU."""
 
     def __post_init__(self):
         super().__post_init__()
         if AGED in sfc.orderings():
             raise UsageError(
-                f"a curve named {AGED!r}: that is the name of a baseline, which would be measured in its "
-                f"place; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
+                f"a curve named {AGED!r}: the baseline of that name would be measured "
+                f"instead; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
             )
         known = {
             "ordering": (*BASELINES, *sfc.orderings(3)),
@@ -122,8 +124,8 @@ QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: a row for each part of the time of a step."""
-    state = _steady(_where(case))
+    """Yield the rounds from `begin` on, with a row for each part of the time of a step."""
+    state = _steady(_gas_settings(case))
     other = _simulation(case, state, SHUFFLED, "coherent")
     other.run(1)
     right = other.forces()
@@ -133,7 +135,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _entry(case: Config, state: md.State, name: str, right: np.ndarray) -> Entry:
-    """The box in a memory order, checked and ready to be sampled."""
+    """Create the box in a memory order, check it, and return it ready to be sampled."""
     ordering = original(name)
     sim = _simulation(case, state, ordering)
     if ordering not in BASELINES:
@@ -158,7 +160,7 @@ def _entry(case: Config, state: md.State, name: str, right: np.ndarray) -> Entry
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
-    """Steps timed phase by phase, unless they are fused, and as a whole; a row for each part."""
+    """Time steps as a whole and, unless they are fused, phase by phase; yield a row for each part."""
     phases, costs = ([], []) if case.fused else _timed(case, sim, ordering, phases_of)
     whole, more = _timed(case, sim, ordering, whole_steps)
     cost, lasted = float(np.mean(costs + more or [0.0])), sum(whole)
@@ -177,7 +179,7 @@ def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
 
 
 def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> tuple[list, list[float]]:
-    """Steps from a reorder on: what `take` says of those up to each next one, and ms of each reorder."""
+    """Time the steps between reorders by `take`, and each reorder in ms."""
     found, costs = [], []
     for taken in range(0, case.steps, case.reorder_every):
         if ordering not in BASELINES:
@@ -185,13 +187,13 @@ def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> t
             sim.reorder()
             costs += sim.timings.milliseconds["reorder"]
         if not taken:
-            sim.run(1, phases=False)  # not timed: other cases' work has emptied the caches
+            sim.run(1, phases=False)  # not timed: loads the caches again after other cases
         found.append(take(sim, min(case.reorder_every, case.steps - taken)))
     return found, costs
 
 
 def _age(case: Config, sim: md.Simulation, ordering: str) -> int | None:
-    """Steps since the order was made, at most, in a sample, the first of them not timed; None of no order."""
+    """Return the largest age of the order in a sample, in steps; None without an order."""
     if ordering == AGED:
         return sim.step + case.shakes_before * _steps_a_shake(case)
     return None if ordering == SHUFFLED else min(case.steps, case.reorder_every) + 1
@@ -223,32 +225,32 @@ def _steps_a_shake(case: Config) -> int:
     return round(STEPS_A_CONTACT / (_walls().frequency * case.contact_time))
 
 
-def _where(case: Config) -> Config:
-    """The case with all that its steady gas does not depend on as it is by default."""
+def _gas_settings(case: Config) -> Config:
+    """Reset all settings of a case on which its steady gas does not depend."""
     axes = ("length", "height", "filling_fraction", "contact_time", "shakes_before", "seed", "backend")
     return Config(**{name: getattr(case, name) for name in axes})
 
 
 @lru_cache(maxsize=1)
-def _steady(where: Config) -> md.State:
-    """The gas after some shakes, in shuffled memory; shakes are whole, so the walls begin as they ended."""
-    walls, dt = _walls(), where.contact_time / STEPS_A_CONTACT
+def _steady(settings: Config) -> md.State:
+    """Create the gas after some whole shakes, in shuffled memory; the walls then start in the same phase."""
+    walls, dt = _walls(), settings.contact_time / STEPS_A_CONTACT
     state = md.scenes.shaken_box(
-        where.filling_fraction,
-        (where.length, where.length, where.height),
+        settings.filling_fraction,
+        (settings.length, settings.length, settings.height),
         temperature=(0.2 * walls.speed) ** 2,
-        seed=where.seed,
-        backend=where.backend,
+        seed=settings.seed,
+        backend=settings.backend,
     )
     sim = md.Simulation(
-        state, _law(where), search="verlet", dt=dt, walls=walls, backend=where.backend, fused=True
+        state, _law(settings), search="verlet", dt=dt, walls=walls, backend=settings.backend, fused=True
     )
-    sim.run(where.shakes_before * _steps_a_shake(where), phases=False)
-    return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", where.seed)
+    sim.run(settings.shakes_before * _steps_a_shake(settings), phases=False)
+    return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", settings.seed)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Figures 6.1 to 6.3 and Table 6.1: gains over each baseline, times of a step, the numbers as a table."""
+    """Draw figures 6.1 to 6.3 and write Table 6.1 of [thesis]: gains over each baseline, times of a step."""
     table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
     table = table.replace(Config.OLD_VALUES)
     for key, rows in table.groupby(_KEYS[1:], sort=False):
@@ -262,7 +264,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each part of each case: its time, its gain over each baseline, the thesis's; over runs.
+    """Average over runs each part of each case: its time, its gain over each baseline, that of [thesis].
 
     Args:
         table: with columns `run` and `round`.
@@ -280,7 +282,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _baselines(rows: pd.DataFrame) -> list[str]:
-    """Those measured, if there is something to compare with them."""
+    """Return the baselines measured, if another order was measured too."""
     found = set(rows["ordering"].map(original))
     return [name for name in BASELINES if name in found] if found - set(BASELINES) else []
 
@@ -293,7 +295,7 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:
-    """Ordering -> its name in legends, with the age at which it was timed where a table tells it."""
+    """Return ordering -> its name in legends, with its age if the table has ages."""
     found, orderings = {}, {original(name) for name in rows["ordering"]}
     for ordering in (*filter(orderings.__contains__, BASELINES), *sorted(orderings - set(BASELINES))):
         own, memory = rows[rows["ordering"] == ordering], ""
@@ -306,7 +308,7 @@ def _names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _look(names: dict[str, str]) -> dict:
-    """Of the lines, by their names in legends; `aged` looks as the lattice whose order it is."""
+    """Return the look of the lines by their names in legends; `aged` looks like the lattice."""
     look = style.lines([LATTICE if name == AGED else name for name in names])
     both = {key: dict(zip(names.values(), look[key].values(), strict=True)) for key in ("palette", "markers")}
     return look | both | {"hue_order": list(names.values())}
@@ -318,7 +320,7 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
     figure, panels = plt.subplots(
         len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey=True
     )
-    curves = {name: told for name, told in names.items() if name not in BASELINES}
+    curves = {name: label for name, label in names.items() if name not in BASELINES}
     keys = ["filling_fraction", "part"]
     gains = [statistics.gains(rows, keys, "ordering", name) for name in baselines]
     every = pd.concat([found[found["ordering"].isin(curves)] for found in gains])
@@ -330,7 +332,7 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
         panel.plot(THESIS["filling_fraction"], THESIS[parts[b]], "rs", mfc="none", label="thesis, Table 6.1")
         panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baselines[a]]}")
         panel.set_title(parts[b], fontsize=9)
-    figures.gain_axis(panels[0][0], every, beside=_thesis(parts))
+    figures.gain_axis(panels[0][0], every, others=_thesis(parts))
     figures.legend_outside(panels[0][-1], "memory order")
     band = "; grey: noise (the same case measured twice)" if found["noise_floor"].notna().any() else ""
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9)
@@ -338,9 +340,9 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _thesis(parts: list[str]) -> list[float]:
-    """The ends of the thesis's gains."""
-    told = THESIS[parts].to_numpy()
-    return [told.min(), told.max()]
+    """Return the smallest and the largest gain of [thesis]."""
+    gains = THESIS[parts].to_numpy()
+    return [gains.min(), gains.max()]
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:

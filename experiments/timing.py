@@ -1,17 +1,18 @@
-"""What is a memory order worth in time, phase by phase, and was it foreseen?
+"""What is a memory order worth in time, phase by phase, and was it predicted?
 
 The gas starts in shuffled memory, or in the order of the lattice from which it was made. Two entries of the
-`ordering` axis reorder nothing: `shuffled` and `lattice` are the baselines. All orderings of a case are
-sampled in turns, round by round, in random order, the first of them twice (`shuffled again`): what those two
-differ by is noise. A sample begins with a reorder, timed as the phase `reorder`, and a step that is not
-timed; then `steps` steps are timed as a whole, and `steps` phase by phase. So an order is at most `age_steps`
-old; lattice memory is as old as the steps taken since the gas was made. A row `step` is a whole step without
-reorders; `step with reorder` adds a reorder's share, its cost over `reorder_every`. `first_reorder_ms` is
-that of particles in no order. The phases of a device are those of its work alone: it is given 25 steps before
-it begins the first. Under a search that sorts the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) an
-ordering is that of its cells, and there are no baselines; one that it cannot have gives no row. Forces after
-one step, and the temperature before the first round, are checked against another search's before a case is
-timed.
+`ordering` axis, `shuffled` and `lattice`, reorder nothing: they are the baselines. All orderings of a case
+are sampled in turns, round by round, in random order. The first of them is sampled twice (`shuffled again`):
+the difference of the two is noise. A sample starts with a reorder, timed as the phase `reorder`, and a step
+that is not timed. Then `steps` steps are timed as a whole, and `steps` steps phase by phase. An order is
+therefore at most `age_steps` old; the age of lattice memory is the number of steps since the gas was made.
+
+A row `step` is a whole step without reorders. `step with reorder` adds a reorder's share: its cost over
+`reorder_every`. `first_reorder_ms` is the cost of the first reorder, of particles in no order. On a device
+the phases hold only the device's work: the host launches 25 steps before the device starts the first. A
+search that sorts the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) applies an ordering to its
+cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
+forces after one step and its temperature before the first round are compared with those of another search.
 """
 
 from collections.abc import Iterator
@@ -61,23 +62,24 @@ class Config(TimedSettings):
     filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked",)
-    """Any search of `md.search` but naive; linked is the thesis's."""
+    """Any search of `md.search` but naive; linked is that of [thesis]."""
     precision: tuple[str, ...] = ("float64",)
     """float32, float64."""
     fused: tuple[bool, ...] = (False,)
     """Whether the step is fused into the force kernel; its time is then part of the phase `force`.
-    reflexive's cannot be."""
+    The search reflexive cannot be fused."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
     """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
     scene: str = "granular"
-    """granular: a randomised gas; shared: the jittered lattice on which peers are compared, quick to make."""
+    """granular: a randomised gas; shared: the jittered lattice used for the comparison with peers, fast to
+    make."""
     steps: int = 1
-    """Steps in a sample, once with phases and once as a whole. On a GPU take some 100, so that launches
+    """Steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that launches
     overlap."""
     reorder_every: int = 500
-    """Steps between reorders (500 in the thesis) over which the cost of one is shared out."""
+    """Steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
     cache: int = 320
-    """Capacity in particles of the cache whose hits are predicted (320 in the thesis)."""
+    """Capacity in particles of the cache whose hits are predicted; 320 in [thesis]."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -94,7 +96,7 @@ class Config(TimedSettings):
         if self.steps > self.reorder_every:
             raise ValueError(
                 f"--steps {self.steps} beside --reorder-every {self.reorder_every}; allowed: up to as many, "
-                "for a sample has no reorder inside"
+                "because a sample holds no reorder"
             )
 
 
@@ -102,7 +104,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """The rounds from one on: phases and whole steps as means over a sample's steps, and reorders."""
+    """Yield the rounds from `begin` on: mean times of phases and of whole steps, and of reorders."""
     kind = md.search.SEARCHES[case.search]
     if case.fused and not kind.capabilities.fusable:
         return
@@ -116,7 +118,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) -> Entry:
-    """A gas in a memory order, checked and ready to be sampled."""
+    """Create a gas in a memory order, check it, and return it ready to be sampled."""
     sim = _simulation(case, case.search, original(ordering))
     sim.run(1)
     check_forces(sim, forces, case.precision)
@@ -143,15 +145,15 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:
-    """A reorder, a step that is not timed, steps as a whole, and steps phase by phase."""
+    """Time a reorder, steps as a whole and steps phase by phase, after a step that is not timed."""
     costs = [_prepared(sim, reorders)]
     whole = whole_steps(sim, case.steps)
     age = _age(sim, ordering, case.steps + 1 if reorders else None)
-    renewed = 2 * case.steps > case.reorder_every
-    if renewed:  # phases of an order no older than that
+    second_reorder = 2 * case.steps > case.reorder_every
+    if second_reorder:  # else the order would be older than that in the phases
         costs.append(_prepared(sim, reorders))
     phases = phases_of(sim, case.steps)
-    later = _age(sim, ordering, (case.steps if renewed else 2 * case.steps) + 1 if reorders else None)
+    later = _age(sim, ordering, (case.steps if second_reorder else 2 * case.steps) + 1 if reorders else None)
     for phase in PHASES:
         if phase in phases:
             ms = sum(phases[phase])
@@ -165,12 +167,12 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> 
 
 
 def _age(sim: md.Simulation, ordering: str, since: int | None) -> dict[str, int | None]:
-    """Steps that memory is old: of an order those since its reorder, of the lattice all, of others none."""
+    """Return the age of memory: steps since the reorder, all steps for the lattice, None for others."""
     return {"age_steps": sim.step if ordering == LATTICE else since}
 
 
 def _prepared(sim: md.Simulation, reorders: bool) -> float:
-    """Milliseconds of a reorder, 0 where there is none, and a step that is not timed after it."""
+    """Reorder if wanted, run a step that is not timed, and return the time of the reorder in ms, or 0."""
     cost = 0.0
     if reorders:
         sim.timings.clear()
@@ -181,7 +183,7 @@ def _prepared(sim: md.Simulation, reorders: bool) -> float:
 
 
 def _sorts(case: Config) -> bool:
-    """Whether the search sorts the particles itself, so that there is nothing to reorder."""
+    """Return whether the search sorts the particles itself, so that there is nothing to reorder."""
     return md.search.SEARCHES[case.search].capabilities.moves_particles
 
 
@@ -206,7 +208,7 @@ def _simulation(case: Config, search: str, ordering: str) -> md.Simulation:
 
 
 class _AtFirst:
-    """A trigger: before the first step alone; later reorders are asked for."""
+    """Trigger before the first step only; later reorders are explicit."""
 
     def __call__(self, step: int) -> bool:
         return step == 0
@@ -221,7 +223,7 @@ def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -
 
 
 def _reference(case: Config) -> tuple[np.ndarray, float]:
-    """Forces by id after one step, and the temperature after the warm-up, by another search."""
+    """Compute forces by id after one step, and the temperature after the warm-up, by another search."""
     other = "linked" if _sorts(case) else "coherent"
     sim = _simulation(replace(case, fused=False), other, "lattice")
     sim.run(1)
@@ -231,7 +233,7 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Gains beside the prediction; time per phase; time per particle over size; the numbers as a table."""
+    """Draw gains and the prediction, time per phase, time per particle over size; write the summary."""
     table = statistics.with_rounds(table, [*_GROUP, "ordering", "phase"])
     for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
         name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
@@ -246,7 +248,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each phase of each case: its time, and its gain over each baseline; over runs.
+    """Average over runs each phase of each case: its time, and its gain over each baseline.
 
     Args:
         table: with columns `run` and `round`.
@@ -267,17 +269,17 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     baselines = _baselines(rows)
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
     figure, panels = figures.panels_in_a_row([""] * (len(baselines) + 1), 3.3, 3.5, 1)
-    whole, told, band = rows[rows["phase"] == "step with reorder"], "", ""
+    whole, caption, band = rows[rows["phase"] == "step with reorder"], "", ""
     for panel, baseline in zip(panels, baselines, strict=False):
         found = statistics.gains(whole, ["filling_fraction"], "ordering", baseline)
-        told = statistics.caption(found)
+        caption = statistics.caption(found)
         if found["noise_floor"].notna().any():
             band = "; grey: noise (one case measured twice)"
         shown = [one for one in names if one != baseline]
         figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
         figures.noise_band(panel, found)
         figures.gain_axis(panel, found)
-        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_told(whole, baseline)}")
+        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_with_age(whole, baseline)}")
         panel.set_xticks(sorted(found["filling_fraction"].unique()))
     predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
     few = [one for one in names if one != "random" or len(names) <= _MOST_LINES]
@@ -289,18 +291,18 @@ def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     figures.legend_outside(panels[-1], "memory order", [panels[-1], *panels[:-1]])
     ages = _ages(whole, [one for one in names if one not in BASELINES])
     title += f"; orders: {fresh(round(ages.max()))}" if len(ages) else ""
-    figures.titled(figure, f"{title}\n{told}{band}", out, name)
+    figures.titled(figure, f"{title}\n{caption}{band}", out, name)
 
 
 def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
-    """How old some memory orders were, where a table tells it."""
+    """Return the ages of some memory orders, if the table has ages."""
     if "age_steps" not in rows:
         return pd.Series(dtype=float)
     return pd.to_numeric(rows.loc[rows["ordering"].isin(names), "age_steps"]).dropna()
 
 
-def _told(rows: pd.DataFrame, baseline: str) -> str:
-    """A baseline and how old its memory was, where a table tells it."""
+def _with_age(rows: pd.DataFrame, baseline: str) -> str:
+    """Name a baseline, with the age of its memory if the table has ages."""
     ages = _ages(rows, [baseline])
     return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 

@@ -1,16 +1,16 @@
-"""What a memory order is compared with: the words for it, in columns, legends and text.
+"""Names of the memory orders that others are compared with, for columns, legends and text.
 
-- shuffled: memory in a random permutation, a worst case that no running program has.
-- lattice: memory in the order of the lattice from which the gas was made.
+- shuffled: memory in a random permutation; the worst case, which no running program has.
+- lattice: memory in the order of the lattice sites of the initial state.
 - aged (s steps): memory that was in an order s steps ago and was not reordered since; or aged (0.1 d), by how
   far the particles have moved since.
 - fresh (s steps): memory that was reordered along a curve s steps ago, fewer than lie between two reorders.
 - reordered every k: memory that is reordered every k steps, the cost of the reorders included.
 
-Where a case is sampled more than once, s is the largest age that its memory came to.
+If a case is sampled more than once, s is the largest age of its memory.
 
-Every gain names the one that it is over. A second case of the same name and ` again` after it is the same
-case measured twice: what the two differ by is noise.
+Every gain names its baseline. A case whose name ends in ` again` is a second measurement of the case of the
+same name: the difference of the two is noise.
 """
 
 import pandas as pd
@@ -23,7 +23,7 @@ _AGAIN = " again"
 
 
 def aged(steps: int) -> str:
-    """The name of memory that was in an order some steps ago and was not reordered since.
+    """Name memory that was in an order some steps ago and was not reordered since.
 
     Raises:
         TypeError: a number of steps that is no integer.
@@ -33,7 +33,7 @@ def aged(steps: int) -> str:
 
 
 def aged_by(distance: float) -> str:
-    """The name of memory that was in an order before the particles moved so far, in d.
+    """Name memory that was in an order before the particles moved by a distance in d.
 
     Raises:
         TypeError: a distance that is no number.
@@ -43,7 +43,7 @@ def aged_by(distance: float) -> str:
 
 
 def fresh(steps: int) -> str:
-    """The name of memory that was reordered some steps ago.
+    """Name memory that was reordered some steps ago.
 
     Raises:
         TypeError: a number of steps that is no integer.
@@ -53,7 +53,7 @@ def fresh(steps: int) -> str:
 
 
 def reordered_every(steps: int) -> str:
-    """The name of memory that is reordered every so many steps.
+    """Name memory that is reordered at an interval of steps.
 
     Raises:
         TypeError: a number of steps that is no integer.
@@ -63,15 +63,16 @@ def reordered_every(steps: int) -> str:
 
 
 def memory_of(ordering: str, age: float | None, every: float | None = None) -> str:
-    """What memory was when it was timed, in the words above.
+    """Name the state of memory when it was timed.
 
     Args:
         ordering: a baseline or the name of an order.
-        age: steps since memory was in that order, at most; None or NaN where it is not told.
-        every: steps between reorders; None where there is one alone.
+        age: largest number of steps since memory was in that order; None or NaN if unknown.
+        every: steps between reorders; None for a single reorder.
 
     Returns:
-        Such as "fresh (5 steps)"; empty where the age is not told, but of shuffled memory, which has none.
+        A name such as "fresh (5 steps)"; empty if the age is unknown, except for shuffled memory, which has
+        no age.
     """
     if ordering == SHUFFLED:
         return SHUFFLED
@@ -83,42 +84,42 @@ def memory_of(ordering: str, age: float | None, every: float | None = None) -> s
 
 
 def with_ages(summary: pd.DataFrame, table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The rows of a summary with what their memory was when it was timed.
+    """Add the age and the name of the memory to the rows of a summary.
 
     Args:
         summary: a row for each case.
-        table: a row for each sample; with `age_steps`, and `reorder_every` where orders are kept up.
-        by: columns that tell cases apart, `ordering` among them.
+        table: a row for each sample; with `age_steps`, and with `reorder_every` if memory is reordered.
+        by: columns that identify a case, `ordering` among them.
 
     Returns:
-        Besides `age_steps`, the largest of the samples, and `memory`, of `memory_of`; the summary as it is if
-        the table does not tell ages.
+        The summary with `age_steps`, the largest of the samples, and `memory`, from `memory_of`; the summary
+        itself if the table has no ages.
     """
     if "age_steps" not in table:
         return summary
-    told = table.assign(age_steps=pd.to_numeric(table["age_steps"]))
+    samples = table.assign(age_steps=pd.to_numeric(table["age_steps"]))
     every = [name for name in ("reorder_every",) if name in table]
-    oldest = told.groupby(by, sort=False)[["age_steps", *every]].max().reset_index()
+    oldest = samples.groupby(by, sort=False)[["age_steps", *every]].max().reset_index()
     columns = (oldest[name] for name in ("ordering", "age_steps", *every))
     oldest["memory"] = [memory_of(*row) for row in zip(*columns, strict=True)]
     return summary.merge(oldest.drop(columns=every), on=by, how="left")
 
 
 def again(name: str) -> str:
-    """The name of the same case, measured a second time beside the first."""
+    """Name the second measurement of a case."""
     return checks.text("name", name) + _AGAIN
 
 
 def is_again(name: object) -> bool:
-    """Whether a name is that of a case measured a second time."""
+    """Return whether a name is that of a second measurement."""
     return isinstance(name, str) and name.endswith(_AGAIN)
 
 
 def original(name: str) -> str:
-    """The name of the case that one is the second measurement of, or the name itself."""
+    """Return the name of the case without the mark of a second measurement."""
     return checks.text("name", name).removesuffix(_AGAIN)
 
 
 def gain_over(baseline: str) -> str:
-    """The name of the column that holds gains over a baseline."""
+    """Name the column that holds gains over a baseline."""
     return f"gain_over_{checks.text('baseline', baseline)}"

@@ -1,4 +1,4 @@
-"""Whether times can be believed: warnings from the columns that were recorded with them.
+"""Warnings about unreliable times, from the columns that were recorded with them.
 
 Contract. `warned(table, quick)` adds a column `warning` to a table of times: the warnings of a row's case and
 run, separated by "; ", empty where there are none. The terminal and the footer of every figure show them.
@@ -24,23 +24,23 @@ MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
 MOST_APART = 0.15  # phases from whole steps
 MOST_SLOWER = 0.05  # of a GPU's clock
-LONG_MS = 100.0  # of a sample whose load is told by itself
+LONG_MS = 100.0  # of a sample that is long enough for a load of its own
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
 _NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases compared
-_FEWEST = 3  # cases, of which ticks can be told
+_FEWEST = 3  # cases that are needed to detect ticks
 SEPARATOR = "; "
 
 
 def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
-    """The table with its column `warning`.
+    """Add the column `warning` to a table.
 
     Args:
-        table: rows of times; the columns that `experiments.measurement.rounds` gives, as far as there are.
-        quick: whether the run was asked to be quick.
+        table: rows of times, with any of the columns of `experiments.measurement.rounds`.
+        quick: whether the run was made with `--quick`.
 
     Raises:
-        TypeError: no table, or a flag that is none.
+        TypeError: no table, or no bool.
     """
     quick = checks.flag("quick", quick)
     if table_of("table", table).empty:
@@ -57,7 +57,7 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
 
 
 def lines(table: pd.DataFrame) -> list[str]:
-    """Each warning of a table with the cases that have it, for the terminal."""
+    """List each warning of a table with its cases, for the terminal."""
     if "warning" not in table_of("table", table) or "case" not in table:
         return []
     cases: dict[str, set[int]] = {}
@@ -72,16 +72,16 @@ def lines(table: pd.DataFrame) -> list[str]:
 
 
 def footer(table: pd.DataFrame) -> str:
-    """All warnings of a table in one line, each with the number of runs that have it; empty for none."""
-    told = []
+    """Join all warnings of a table in one line, each with its number of runs; empty for none."""
+    parts = []
     for text, runs in _runs_of(table_of("table", table)).items():
         every = table["run"].nunique() if "run" in table else 1
-        told.append(text if every < 2 or runs == every else f"{text} (in {runs} of {every} runs)")
-    return "Warning: " + SEPARATOR.join(told) if told else ""
+        parts.append(text if every < 2 or runs == every else f"{text} (in {runs} of {every} runs)")
+    return "Warning: " + SEPARATOR.join(parts) if parts else ""
 
 
 def _runs_of(table: pd.DataFrame) -> dict[str, int]:
-    """Warning -> number of runs that have it."""
+    """Count the runs of each warning."""
     if "warning" not in table:
         return {}
     runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
@@ -93,15 +93,15 @@ def _runs_of(table: pd.DataFrame) -> dict[str, int]:
 
 
 def is_busy(rows: pd.DataFrame) -> bool:
-    """Whether other work took cores that the run needed, or its threads waited for a core.
+    """Return whether other work took cores that the run needed, or its threads waited for a core.
 
     The system's counters tick every 10 ms, so the load of short samples counts as the mean over all of them.
     """
     weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
     lacking = _column(rows, "other_load_cores") - _column(rows, "spare_cores")
-    told = lacking.notna() & weights.notna()
-    lacking, weights = lacking[told], weights[told]
-    alone = pd.Series(range(len(rows)), index=rows.index)[told]
+    known = lacking.notna() & weights.notna()
+    lacking, weights = lacking[known], weights[known]
+    alone = pd.Series(range(len(rows)), index=rows.index)[known]
     sums = (lacking * weights).groupby(alone.where(weights >= LONG_MS, -1)).sum().clip(lower=0)
     share = sums.sum() / weights.sum() if weights.sum() > 0 else 0.0
     waited = _mean(_column(rows, "waited_share"), rows.get("sample_ms", weights))
@@ -109,7 +109,7 @@ def is_busy(rows: pd.DataFrame) -> bool:
 
 
 def sits_on_ticks(rows: pd.DataFrame) -> bool:
-    """Whether nearly all cases' whole samples last a whole number of ticks of the scheduler.
+    """Return whether the samples of nearly all cases last a whole number of ticks of the scheduler.
 
     Of the samples of a case in a round the longest counts, for the phases of a step are parts of it and end
     between two ticks. A case lies near a multiple by chance in one of twelve; three or more that all do, each
@@ -130,28 +130,28 @@ def sits_on_ticks(rows: pd.DataFrame) -> bool:
 
 
 def disagrees(rows: pd.DataFrame) -> bool:
-    """Whether the phases of some case and its whole steps, in the median over rounds, are 15 % apart."""
+    """Return whether phases and whole steps of a case differ by over 15 % in the median over rounds."""
     if "phases_over_step" not in rows:
         return False
     names = [name for name in _NAMES if name in rows]
-    told = rows.dropna(subset="phases_over_step")
-    medians = told.groupby(names or (lambda _: 0))["phases_over_step"].median()
+    known = rows.dropna(subset="phases_over_step")
+    medians = known.groupby(names or (lambda _: 0))["phases_over_step"].median()
     return bool((np.abs(medians - 1) > MOST_APART).any())
 
 
 def slowed_down(rows: pd.DataFrame) -> bool:
-    """Whether the lowest clock of a GPU in a sample is more than 5 % below the highest."""
+    """Return whether the lowest clock of a GPU in a sample is more than 5 % below the highest."""
     clocks = _column(rows, "clock_MHz").dropna()
     return bool(len(clocks) and clocks.min() < (1 - MOST_SLOWER) * clocks.max())
 
 
 def holds_recording(rows: pd.DataFrame) -> bool:
-    """Whether something was compiled or recorded in a sample, though it was taken again."""
+    """Return whether a sample holds compiling or recording although it was repeated."""
     return "recorded" in rows and bool(rows["recorded"].fillna(False).astype(bool).any())
 
 
 def _fits_cache(rows: pd.DataFrame) -> bool:
-    """Whether what a step reads and writes fits the last cache."""
+    """Return whether the working set of a step fits the last cache."""
     return bool((_column(rows, "working_set_MB") <= _column(rows, "cache_MB")).any())
 
 
@@ -160,8 +160,8 @@ def _column(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def _mean(values: pd.Series, weights: pd.Series) -> float:
-    told = values.notna() & weights.notna()
-    return float(np.average(values[told], weights=weights[told])) if told.any() else 0.0
+    known = values.notna() & weights.notna()
+    return float(np.average(values[known], weights=weights[known])) if known.any() else 0.0
 
 
 CHECKS: dict[str, Callable[[pd.DataFrame], bool]] = {

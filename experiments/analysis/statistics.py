@@ -1,10 +1,10 @@
-"""Gains and times over rounds and runs, with the interval that they deserve.
+"""Gains and times over rounds and runs, with their confidence intervals.
 
-Contract. A table of times has the columns `run` and `round` beside what tells its cases apart. All cases
-that are compared are sampled in every round. A gain is the ratio of two samples of one round; the gain of a
-run is the median over its rounds, for rounds of one process are not independent. Runs have a process and a
-gas of their own: over them a gain is the mean of the logarithms, with Student's t interval (95 %). With one
-run there is no interval: what is told then is the median and the range of its rounds, and no verdict.
+Contract. A table of times has the columns `run` and `round` beside the columns that identify its cases. All
+cases that are compared are sampled in every round. A gain is the ratio of two samples of one round. The gain
+of a run is the median over its rounds, because rounds of one process are not independent. Each run has its
+own process and its own gas: over runs a gain is the mean of the logarithms, with Student's t interval (95 %).
+One run has no interval and no verdict, only the median and the range of its rounds.
 """
 
 import numpy as np
@@ -16,20 +16,20 @@ from experiments.analysis.tables import names_of, table_of
 from sfc import checks
 
 CONFIDENCE = 0.95
-ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # told of one run, in place of an interval
+ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # columns of one run, in place of an interval
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 
 
 def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> pd.DataFrame:
-    """The table with columns `run` and `round`, which tables of before 2026-11-23 lack.
+    """Add the columns `run` and `round`, which tables of before 2026-11-23 lack.
 
-    Their samples were taken one after the other in one process, so that the number of a sample stands for its
-    round, and all of them are one run: their times deserve no interval and no verdict.
+    Their samples were taken one after the other in one process: the number of a sample is taken as its round,
+    and all samples as one run, so that their times get no interval and no verdict.
 
     Args:
         table: one row is one sample.
-        by: columns that tell cases and parts apart.
-        runs: column of such a table whose values stand for runs, where rows are no times; None for one run.
+        by: columns that identify cases and parts.
+        runs: column of an old table that numbers its runs, if its rows are not times; None for one run.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -45,7 +45,7 @@ def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> 
 def ratios(
     table: pd.DataFrame, by: list[str], label: str, baseline: str, value: str = "time_ms"
 ) -> pd.DataFrame:
-    """The gain over a baseline in every round: the time of the baseline over that of each other case.
+    """Compute the gain over a baseline in every round: time of the baseline over time of each other case.
 
     Args:
         table: columns `by`, `label`, `run`, `round` and `value`; of several rows of a case in a round, the
@@ -71,17 +71,17 @@ def ratios(
 
 
 def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
-    """One row a case: the mean over runs with its interval, or the median and range of one run's rounds.
+    """Average each case: the mean over runs with its interval, or median and range of one run's rounds.
 
     Args:
         table: columns `by`, `run`, `round` and `value`, which is above 0.
-        by: columns that tell cases apart.
-        value: what is averaged, by its logarithm.
+        by: columns that identify a case.
+        value: column to be averaged, by its logarithm.
 
     Returns:
-        Columns `by`, `runs`, `rounds` (of a run, the fewest), and `<value>`, `<value>_low`, `<value>_high`;
-        where no case has more than one run, `<value>_median_of_rounds`, `<value>_lowest_round` and
-        `<value>_highest_round` in their place. A case of one run among others of several has no bounds.
+        Columns `by`, `runs`, `rounds` (the fewest of a run), and `<value>`, `<value>_low`, `<value>_high`; if
+        no case has more than one run, `<value>_median_of_rounds`, `<value>_lowest_round` and
+        `<value>_highest_round` instead. A case of one run beside cases of several has no bounds.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -100,22 +100,22 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
                 zip((value, f"{value}_low", f"{value}_high"), interval(medians.to_numpy()), strict=True)
             )
         else:
-            told = rows.groupby("round")[value].median()
+            rounds = rows.groupby("round")[value].median()
             names = (f"{value}_{name}" for name in ONE_RUN)
-            row |= dict(zip(names, (medians.iloc[0], told.min(), told.max()), strict=True))
+            row |= dict(zip(names, (medians.iloc[0], rounds.min(), rounds.max()), strict=True))
         found.append(row)
     return pd.DataFrame(found)
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Geometric mean of independent values, and the ends of Student's t interval of its logarithm (95 %).
+    """Compute a geometric mean and the ends of Student's t interval of its logarithm (95 %).
 
     Args:
         values: (runs,) above 0; of one value the ends are NaN.
 
     Raises:
-        TypeError: values that make no array.
-        ValueError: another shape, no values, values that are no numbers, or one below 0.
+        TypeError: values that form no array.
+        ValueError: another shape, no values, values that are no numbers, or a value below 0.
     """
     values = checks.array("values", values, "fiu", "numbers", ("runs",)).astype(float)
     if not len(values) or (values < 0).any():
@@ -131,11 +131,11 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 def gains(
     table: pd.DataFrame, by: list[str], label: str, baseline: str, value: str = "time_ms"
 ) -> pd.DataFrame:
-    """Gains of all cases over one, with what noise allows to be said of them.
+    """Compute the gains of all cases over a baseline, and compare them with noise.
 
     Args:
-        table: of `ratios`. Where a case is measured twice, under its name and `<name> again`, what the two
-            differ by is the noise floor of all.
+        table: of `ratios`. If a case is measured twice, under its name and `<name> again`, the difference of
+            the two is the noise floor of all.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         baseline: the case in the numerator.
@@ -143,11 +143,10 @@ def gains(
 
     Returns:
         A row for each case but the baseline and the second measurements: the columns of `over_runs` for
-        `gain`; `over`, the baseline; `noise_floor`, the factor by which a case measured twice differs from
-        itself in the worst of the runs (NaN if none was); with several runs
-        `difference`, one of "faster", "slower", "no difference": none where the interval holds 1 or the gain
-        is within the noise floor. Without a row, and without the columns of `gain`, where the baseline or
-        anything beside it was not measured.
+        `gain`; `over`, the baseline; `noise_floor`, the factor between the two measurements of a case, in the
+        worst of the runs (NaN if no case was measured twice); with several runs `difference`, one of
+        "faster", "slower", "no difference": the last if the interval holds 1 or the gain is within the noise
+        floor. No rows, and no columns of `gain`, if the baseline or every other case is missing.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -170,11 +169,11 @@ def gains(
 
 
 def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Rows of `gains` with columns that name the baseline, to stand beside gains over others.
+    """Rename the columns of gains after their baseline, so that gains over others fit beside them.
 
     Args:
         found: rows of `gains`.
-        baseline: what they are over.
+        baseline: of these gains.
 
     Returns:
         Columns such as `gain_over_shuffled`, `gain_over_shuffled_low`, `difference_from_shuffled`,
@@ -185,13 +184,13 @@ def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
         ValueError: a column that is missing.
     """
     table_of("found", found, ["over", "runs", "rounds"])
-    told = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
-    told |= {name: name.replace("gain", gain_over(baseline), 1) for name in found if name.startswith("gain")}
-    return found.drop(columns=["over", "runs", "rounds"]).rename(columns=told)
+    names = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
+    names |= {name: name.replace("gain", gain_over(baseline), 1) for name in found if name.startswith("gain")}
+    return found.drop(columns=["over", "runs", "rounds"]).rename(columns=names)
 
 
 def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms") -> pd.DataFrame:
-    """The noise floor of each group: the factor, at least 1, by which one case differs from itself.
+    """Compute the noise floor of each group: the factor, at least 1, between a case and its repetition.
 
     Args:
         table: of `ratios`.
@@ -223,7 +222,7 @@ def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "t
 
 
 def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:
-    """What may be said of a gain: "faster", "slower", "no difference", or "" without an interval.
+    """Judge a gain: "faster", "slower", "no difference", or "" without an interval.
 
     Args:
         gain: mean over runs.
@@ -239,7 +238,7 @@ def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:
 
 
 def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Centre, lower and upper end of each row, whichever of the two sets of columns it has; for drawing.
+    """Return centre, lower and upper end of each row, from either set of columns, for drawing.
 
     Returns:
         Columns `centre`, `low`, `high`; the index of the summary.
@@ -257,7 +256,7 @@ def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def caption(summary: pd.DataFrame) -> str:
-    """What centre and ends of `bounds` are, for a figure."""
+    """Describe the centre and the ends of `bounds`, for a figure."""
     if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
         return "median and range over the rounds of one run"
     return f"mean over {int(summary['runs'].max())} runs and its 95 % interval"

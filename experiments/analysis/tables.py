@@ -1,4 +1,4 @@
-"""The check of a table: that it is one, and has the columns that are to be read."""
+"""Check that a table is one, and that it has the columns to be read."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,16 +9,16 @@ from sfc import checks
 
 
 def table_of(name: str, table: Any, columns: Iterable[str] = ()) -> pd.DataFrame:
-    """The table itself, which must have some columns.
+    """Return a table after checking its columns.
 
     Args:
         name: of the argument, for the message.
         table: what was given.
-        columns: that are read.
+        columns: to be read.
 
     Raises:
         TypeError: no `pandas.DataFrame`, or a name of a column that is no str.
-        ValueError: a column is missing; names those that are.
+        ValueError: columns are missing; the error names them.
     """
     checks.instance(name, table, pd.DataFrame, "a pandas.DataFrame")
     columns = [checks.text("column", column) for column in columns]
@@ -32,7 +32,7 @@ def table_of(name: str, table: Any, columns: Iterable[str] = ()) -> pd.DataFrame
 
 
 def names_of(name: str, given: Any) -> list[str]:
-    """Names of columns as a list.
+    """Return names of columns as a list.
 
     Args:
         name: of the argument, for the message.

@@ -1,8 +1,8 @@
-"""What every experiment is given: command line, sweep, executors, record, provenance, plot style, films.
+"""Settings, command line, sweep, executors, record and provenance of every experiment.
 
-An experiment is a Config (a frozen dataclass that extends `Settings`), `measure(case)` that yields the
-rows of one case, `draw(table, out)` that makes figures of the table, and `main(Config, measure, draw,
-quick=...)`, with `spreads=True` where rows are no times.
+An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
+the rows of one case, a function `draw(table, out)` that draws figures of the table, and `main(Config,
+measure, draw, quick=...)`, with `spreads=True` if rows are not times.
 """
 
 from experiments.analysis import statistics

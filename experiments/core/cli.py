@@ -1,4 +1,4 @@
-"""The command line of an experiment, made from its Config."""
+"""Build and run the command line of an experiment from its Config."""
 
 import argparse
 import contextlib
@@ -40,24 +40,24 @@ class Options:
     """Options of every experiment."""
 
     quick: bool = False
-    """A small sweep that ends within a minute on two cores; flags given beside it still hold."""
+    """Run a small sweep that ends within a minute on two cores. Other flags replace its settings."""
     results: Path = Path("results")
-    """Folder for results; the run makes <experiment>/<utc>-<hash> inside."""
+    """Folder for results. The run creates <experiment>/<utc>-<hash> in it."""
     replot: Path | None = None
-    """Draw the figures of an earlier run again, from its folder, and measure nothing."""
+    """Draw the figures of an earlier run again, given its folder. Nothing is measured."""
     resume: Path | None = None
-    """Go on with a run that was interrupted, killed or failed, in its folder: only what is missing is
-    measured, with the settings it was begun with."""
+    """Resume a run that was interrupted, killed or failed, given its folder. Only missing cases and rounds
+    are measured, with the settings of the run."""
     from_run: Annotated[Path | None, tyro.conf.arg(name="from")] = None
-    """Do a run again, from its folder, in a new one; flags given beside it still hold."""
+    """Repeat a run, given its folder, in a new folder. Other flags replace its settings."""
     executor: str = SERIAL
-    """Where cases are measured: serial, processes, or on a Dask cluster by the address of its scheduler
-    (tcp://host:8786; the extra `cluster`). Not where rows are times."""
+    """Where cases are measured: serial, processes, or the address of a Dask scheduler (tcp://host:8786; needs
+    the extra `cluster`). Experiments that measure times take serial only."""
     workers: int = 0
-    """Processes of `--executor processes`; 0 for one a core."""
+    """Number of processes of `--executor processes`; 0 for one per core."""
     curve_file: tuple[Path, ...] = ()
-    """Curves of your own: files with a grammar each (TOML, see the README); their names then stand beside the
-    built-in ones in every flag that takes an ordering or a curve."""
+    """Files with the grammar of a curve (TOML, see the README). Every flag that takes an ordering or a curve
+    accepts the names of these curves."""
 
 
 def main(
@@ -70,8 +70,8 @@ def main(
 ) -> None:
     """Run an experiment from its command line, and exit.
 
-    The exit status is 0 after a complete run, 1 after a failure, 2 for a mistake of the user's, 130 after
-    Ctrl-C, 143 after SIGTERM.
+    The exit status is 0 after a complete run, 1 after a failure, 2 after wrong input, 130 after Ctrl-C and
+    143 after SIGTERM.
 
     Args:
         config_type: the experiment's Config; its fields become flags, their docstrings the help.
@@ -79,8 +79,7 @@ def main(
         draw: figures of a table, into a folder.
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
-        spreads: whether rows are the same wherever, and beside whatever, they are measured; rows of times are
-            not.
+        spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -96,20 +95,20 @@ def main(
         with terminable():
             _run(config_type, measure, draw, quick, arguments, spreads, progress)
     except KeyboardInterrupt:
-        _fail(f"interrupted; {progress.left}", 130)
+        _fail(f"interrupted; {progress.message}", 130)
     except Terminated as ended:
-        _fail(f"terminated; {progress.left}", ended.code)
+        _fail(f"terminated; {progress.message}", ended.code)
 
 
 @dataclass
 class _Progress:
-    """What is left where a run is interrupted, for a message."""
+    """Message about the results that exist when a run is interrupted."""
 
-    left: str = "nothing was measured"
+    message: str = "nothing was measured"
 
 
 def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progress) -> None:
-    """What `main` does; Ctrl-C may end it anywhere, and within the sweep it ends the sweep alone."""
+    """Run an experiment; Ctrl-C within the sweep ends only the sweep."""
     module = sys.modules[config_type.__module__]
     experiment = Path(module.__file__).stem
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -118,41 +117,41 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
-            progress.left = f"--replot {options.replot} draws again"
-            _draw_again(draw, options.replot, config.CHANCE == "run")
+            progress.message = f"--replot {options.replot} draws the figures again"
+            _replot(draw, options.replot, config.CHANCE == "run")
             sys.exit(0)
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
-        cases(config)  # refuse a bad value before anything is measured or written
+        cases(config)  # raises for a bad value before anything is measured or written
         executor = Executor(options.executor, options.workers, grammars)
         if executor.where != SERIAL and not spreads:
             raise UsageError(
-                f"--executor {executor.where}: rows of {experiment} are times, which cases measured side by "
-                f"side would spoil; allowed: {SERIAL}"
+                f"--executor {executor.where}: {experiment} measures times, which cases measured in "
+                f"parallel would disturb; allowed: {SERIAL}"
             )
         executor.check(measure, config)
         origin = provenance(experiment, config, arguments) | {"grammars": grammars}
         origin |= {"executor": options.executor}
         if options.resume is None:
-            record = Record.begun(options.results, experiment, origin | {"status": "running"})
+            record = Record.create(options.results, experiment, origin | {"status": "running"})
         else:
-            record, origin = Record.taken_up(options.resume), taken_up(options.resume, origin, spreads)
+            record, origin = Record.reopen(options.resume), taken_up(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick="--quick" in origin["command"])
     print(f"{experiment} on {origin['backend']['device']}; results in {record.folder}", flush=True)
-    go_on = f"the finished cases are in {record.folder}; --resume {record.folder} goes on"
+    summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
-    progress.left = go_on
+    progress.message = summary
     try:
         complete = sweep(config, measure, record, origin, executor)
     except FAILURES as error:
         failure = error
-        record.failed(error.trace if isinstance(error, RunFailed) else traceback.format_exc())
+        record.write_error(error.trace if isinstance(error, RunFailed) else traceback.format_exc())
     if complete:
-        go_on = f"the table is in {record.folder}; --replot {record.folder} draws its figures"
-        progress.left = go_on
+        summary = f"the table is in {record.folder}; --replot {record.folder} draws its figures"
+        progress.message = summary
     try:
         if len(table := record.table):
             for line in reliability.lines(table):
@@ -163,20 +162,21 @@ def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progr
     except OSError as error:
         failure = failure or error
     if failure is not None:
-        _fail(f"{failure}\n({go_on})", 1)
+        _fail(f"{failure}\n({summary})", 1)
     if not complete:
-        _fail(f"interrupted; {go_on}", 130)
+        _fail(f"interrupted; {summary}", 130)
 
 
 def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
-    """Make the curves of `--curve-file` and of a run that is named known before the Config is checked.
+    """Register the curves of `--curve-file` and of a given run, before the Config is checked.
 
     Returns:
-        Name -> text of each file; of a name in a second dimension, name-<dim>d.
+        Name -> text of each file; name-<dim>d for a second dimension of the same name.
 
     Raises:
-        UsageError: a file that cannot be read, one that exhausts its reader, or the name of another ordering.
-        ValueError: a grammar that is no curve.
+        UsageError: a file that cannot be read, a grammar that exhausts its reader, or the name of another
+            ordering.
+        ValueError: a grammar that describes no curve.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--curve-file", "--curve_file", nargs="+", action="extend", type=Path, default=[])
@@ -185,19 +185,19 @@ def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
     given, _ = parser.parse_known_args(list(arguments))
     found = []
     for path in given.curve_file:
-        with _named(f"curve file {path}"):
+        with _naming(f"curve file {path}"):
             found.append((sfc.read_curve(path), path.read_text(encoding="utf-8-sig"), f"curve file {path}"))
     for run in given.runs:
         for name, text in read_provenance(run).get("grammars", {}).items():
             where = f"grammar {name!r} of {run}"
-            with _named(where):
+            with _naming(where):
                 found.append((sfc.parse_curve(text, where), text, where))
     grammars = {}
     for curve, text, where in found:
         if curve.name in (*BASELINES, *CURVES, *ORDERINGS):
             taken = ", ".join((*BASELINES, *sorted({*CURVES, *ORDERINGS})))
             raise UsageError(
-                f"{where}: curve {curve.name!r} has the name of an ordering that is there already, in some "
+                f"{where}: curve {curve.name!r} has the name of an ordering that exists in some "
                 f"dimension; allowed: any name but {taken}; choose another name in the file"
             )
         sfc.register(curve)
@@ -207,24 +207,24 @@ def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _named(where: str) -> Iterator[None]:
-    """Names the text of a grammar that exhausts, or breaks, what reads it."""
+def _naming(where: str) -> Iterator[None]:
+    """Name the grammar in the error if it exhausts or breaks its reader."""
     try:
         yield
     except (RecursionError, MemoryError, KeyError, OSError, UnicodeDecodeError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{where} cannot be read: {told:.200}; allowed: a file {_CURVE}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where} cannot be read: {reason:.200}; allowed: a file {_CURVE}") from error
 
 
 def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:
-    """The command line; the defaults of its settings are those of a run that is named, if one is."""
+    """Parse the command line; its defaults are the settings of a given run, if there is one."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--from", "--resume"):
         parser.add_argument(flag, type=Path)
     named = {flag: run for flag, run in vars(parser.parse_known_args(arguments)[0]).items() if run}
     alone = [*(f"--{flag}" for flag in named), *(["--quick"] if "--quick" in arguments else [])]
     if len(alone) > 1:
-        raise UsageError(f"{' and '.join(alone)}; allowed: one of them, for each says what is measured")
+        raise UsageError(f"{' and '.join(alone)}; allowed: one of them, because each sets what is measured")
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)
@@ -240,16 +240,16 @@ def _parse(config_type, quick, arguments, experiment, description) -> tuple[Sett
         command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
     )
     config = replace(command.config)
-    if "resume" in named and (config != default or _elsewhere(command.options)):
+    if "resume" in named and (config != default or _has_second_folder(command.options)):
         raise UsageError(
-            f"--resume {named['resume']} beside other settings or folders; allowed: alone, for it goes on "
-            "with those it was begun with, in its folder; --from takes others"
+            f"--resume {named['resume']} beside other settings or folders; allowed: alone, because it "
+            "continues in its folder with its own settings; --from takes others"
         )
     return config, command.options
 
 
-def _elsewhere(options: Options) -> bool:
-    """Whether another folder is named too."""
+def _has_second_folder(options: Options) -> bool:
+    """Return whether a second folder is given."""
     return options.replot is not None or options.results != Options().results
 
 
@@ -260,8 +260,8 @@ def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
         print(path)
 
 
-def _draw_again(draw: Draw, run: Path, timed: bool) -> None:
-    """Draw the figures of an earlier run.
+def _replot(draw: Draw, run: Path, timed: bool) -> None:
+    """Draw the figures of an earlier run again.
 
     Args:
         draw: of the experiment.
@@ -269,26 +269,27 @@ def _draw_again(draw: Draw, run: Path, timed: bool) -> None:
         timed: whether its rows are times.
 
     Raises:
-        UsageError: its table cannot be read or drawn, or its folder cannot be written; names the file.
+        UsageError: its table cannot be read or drawn, or its folder cannot be written; the error names the
+            file.
     """
     table = read_table(run)
-    if timed and "warning" not in table:  # of a run that has not come to its end, or of older code
+    if timed and "warning" not in table:  # of an incomplete run, or of older code
         table = reliability.warned(table, "--quick" in read_provenance(run).get("command", ()))
     try:
         _draw(draw, table, run)
     except OSError as error:
         raise UsageError(
-            f"{error}; allowed: a run's folder that you may write to, with room; make room, or copy {run} "
-            "elsewhere and --replot the copy"
+            f"{error}; allowed: a run's folder with permission to write and with room; make room, or copy "
+            f"{run} and --replot the copy"
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         at = traceback.extract_tb(error.__traceback__)[2:3]
-        told = f"{type(error).__name__}: {error}" + "".join(
+        reason = f"{type(error).__name__}: {error}" + "".join(
             f" ({Path(f.filename).name}:{f.lineno})" for f in at
         )
         raise UsageError(
-            f"the table of {run} cannot be drawn: {told}; it is damaged, or of older code: see the commit in "
-            "its provenance.json"
+            f"the table of {run} cannot be drawn: {reason}; it is damaged, or of older code: see the commit "
+            "in its provenance.json"
         ) from error
 
 

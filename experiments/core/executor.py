@@ -1,7 +1,7 @@
-"""Where the cases of a sweep are measured: here one after the other, in processes, or on a Dask cluster.
+"""Measure the cases of a sweep: in this process one after the other, in workers, or on a Dask cluster.
 
-A case goes to another process as words and numbers, and the experiment is imported there, so that nothing
-depends on what this process has in memory. The rows are the same wherever they were measured.
+A case is sent to another process as words and numbers, and the experiment is imported there, so that nothing
+depends on the memory of this process. The rows are the same wherever they are measured.
 """
 
 import importlib
@@ -21,23 +21,30 @@ import psutil
 
 import sfc
 from experiments.core.settings import Case, Settings, UsageError
-from experiments.processes.lifetime import begin_worker, without_interrupts
-from experiments.processes.separate_run import Piece, Round, RunFailed, WorkerDied, measured_apart, rounds_of
+from experiments.processes.lifetime import prepare_worker, without_interrupts
+from experiments.processes.separate_run import (
+    CaseMessage,
+    Round,
+    RunFailed,
+    WorkerDied,
+    measure_in_process,
+    rounds_with_numbers,
+)
 from sfc import checks
 
 Measure = Callable[[Settings], Iterable[dict]]
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
 MOST_WORKERS = 1024
-_ONE_RUN = "--runs 1, which needs no process of its own"
+_ONE_RUN = "--runs 1, which needs no other process"
 
 
-_one_at_a_time = threading.Lock()  # threads of one process would share Numba's
+_one_case_at_a_time = threading.Lock()  # threads of one process would share Numba's threads
 
 
 @dataclass(frozen=True)
 class Executor:
-    """Who measures.
+    """Place where cases are measured.
 
     Args:
         where: "serial", "processes", or the address of a Dask scheduler, such as "tcp://host:8786".
@@ -47,7 +54,7 @@ class Executor:
     Raises:
         TypeError: an argument of a wrong class.
         ValueError: a number of workers that is not allowed.
-        UsageError: another place, or Dask without its package.
+        UsageError: an unknown place, or Dask without its package.
     """
 
     where: str = SERIAL
@@ -75,85 +82,94 @@ class Executor:
                 ) from error
 
     def check(self, measure: Measure, config: Settings) -> None:
-        """Look whether the experiment can be measured there, before anything is.
+        """Check that the experiment can be measured there, before the first case.
 
         Args:
             measure: of the experiment.
             config: the sweep.
 
         Raises:
-            UsageError: it cannot be imported elsewhere.
+            UsageError: workers cannot import it.
         """
         if self.where != SERIAL:
-            _module_of(measure, f"--executor {SERIAL}")
-        elif runs_apart(config):
-            _module_of(measure, _ONE_RUN)
+            _importable_module(measure, f"--executor {SERIAL}")
+        elif has_process_per_run(config):
+            _importable_module(measure, _ONE_RUN)
 
-    def measured(
-        self, measure: Measure, todo: list[Case], begins: list[int] | None = None, apart: bool = False
+    def measure(
+        self,
+        measure: Measure,
+        todo: list[Case],
+        begins: list[int] | None = None,
+        process_per_run: bool = False,
     ) -> Iterator[tuple[Case, Round]]:
-        """The rows of each case as they are finished, of a timed one round by round.
+        """Measure cases, and yield their rows as they are finished; of a timed case round by round.
 
         Args:
-            measure: of the experiment, at the top of its module.
+            measure: function of the experiment, at the top level of its module.
             todo: the cases.
-            begins: of each, the first round that is wanted; None for 0. For those that are timed.
-            apart: whether each run of a timed experiment has a process of its own.
+            begins: first missing round of each timed case; None for 0.
+            process_per_run: whether each run of a timed experiment gets its own process.
 
         Returns:
-            A case, with rows and the number of their round; None for the last rows of the case.
+            A case with rows and the number of their round; None for the last rows of the case.
 
         Raises:
-            UsageError: an experiment that cannot be imported elsewhere, no scheduler at the address, or one
+            UsageError: an experiment that workers cannot import, no scheduler at the address, or one
                 without workers.
-            WorkerDied: one was killed.
+            WorkerDied: a worker was killed.
             RunFailed: `measure` raised an error in another process.
             Exception: what `measure` raised in this one.
         """
         begins = begins or [0] * len(todo)
-        if apart:
-            yield from self._in_a_process_each(measure, todo, begins)
+        if process_per_run:
+            yield from self._measure_run_by_run(measure, todo, begins)
             return
         if self.where == SERIAL:
             for case, begin in zip(todo, begins, strict=True):
                 if case.config.CHANCE == "run":
-                    yield from ((case, one) for one in rounds_of(measure(case.config, begin)))
+                    yield from ((case, one) for one in rounds_with_numbers(measure(case.config, begin)))
                 else:
                     yield case, (list(measure(case.config)), None)
             return
         work = partial(
-            _measured_elsewhere,
-            _module_of(measure, f"--executor {SERIAL}"),
+            _measure_in_worker,
+            _importable_module(measure, f"--executor {SERIAL}"),
             measure.__qualname__,
             dict(self.grammars or {}),
         )
-        elsewhere = self._in_processes if self.where == PROCESSES else self._on_a_cluster
-        with closing(elsewhere(work, todo)) as results:
+        measure_elsewhere = (
+            self._measure_in_processes if self.where == PROCESSES else self._measure_on_cluster
+        )
+        with closing(measure_elsewhere(work, todo)) as results:
             for case, rows in results:
                 yield case, (rows, None)
 
-    def _in_a_process_each(
+    def _measure_run_by_run(
         self, measure: Measure, todo: list[Case], begins: list[int]
     ) -> Iterator[tuple[Case, Round]]:
-        """Cases of one run in one new process, one run after the other."""
+        """Measure the cases of each run in a new process, one run after the other."""
         by_number = {case.number: case for case in todo}
-        pieces = [Piece(case.number, *_told(case), begin) for case, begin in zip(todo, begins, strict=True)]
-        for _, run in itertools.groupby(pieces, key=lambda piece: by_number[piece.number].place["run"]):
-            where = _module_of(measure, _ONE_RUN), measure.__qualname__, dict(self.grammars or {})
-            with closing(measured_apart(*where, list(run))) as results:
+        messages = [
+            CaseMessage(case.number, *_as_plain(case), begin)
+            for case, begin in zip(todo, begins, strict=True)
+        ]
+        for _, run in itertools.groupby(messages, key=lambda message: by_number[message.number].place["run"]):
+            where = _importable_module(measure, _ONE_RUN), measure.__qualname__, dict(self.grammars or {})
+            with closing(measure_in_process(*where, list(run))) as results:
                 for number, one in results:
                     yield by_number[number], one
 
-    def _in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+    def _measure_in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
         cores = psutil.cpu_count(logical=False) or 1
         workers = min(self.workers or cores, max(1, len(todo)))
         others = set(multiprocessing.active_children())
         with futures.ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), _begin_process, (max(1, cores // workers),)
+            workers, multiprocessing.get_context("spawn"), _prepare_process, (max(1, cores // workers),)
         ) as pool:
             try:
                 with without_interrupts():
-                    given = {pool.submit(work, _told(case)): case for case in todo}
+                    given = {pool.submit(work, _as_plain(case)): case for case in todo}
                 for done in futures.as_completed(given):
                     yield given[done], done.result()
             except BaseException as error:
@@ -164,7 +180,7 @@ class Executor:
                     raise WorkerDied(f"{error}; fewer --workers take less memory") from error
                 raise
 
-    def _on_a_cluster(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+    def _measure_on_cluster(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
         from distributed import Client, KilledWorker, as_completed
 
         try:
@@ -182,7 +198,7 @@ class Executor:
                     f"--executor {self.where}: no worker came within {WAIT} s; allowed: a scheduler with "
                     f"workers; start one with `dask worker {self.where}`"
                 ) from error
-            given = {client.submit(work, _told(case), pure=False): case for case in todo}
+            given = {client.submit(work, _as_plain(case), pure=False): case for case in todo}
             try:
                 for done in as_completed(given):
                     yield given[done], done.result()
@@ -193,8 +209,8 @@ class Executor:
                 raise
 
 
-def runs_apart(config: Settings) -> bool:
-    """Whether each run of a sweep has a process of its own.
+def has_process_per_run(config: Settings) -> bool:
+    """Return whether each run of a sweep gets its own process.
 
     Args:
         config: the sweep.
@@ -202,15 +218,15 @@ def runs_apart(config: Settings) -> bool:
     return config.CHANCE == "run" and config.runs > 1
 
 
-def _module_of(measure: Measure, remedy: str) -> str:
-    """The name under which a worker can import the experiment.
+def _importable_module(measure: Measure, remedy: str) -> str:
+    """Return the name under which a worker can import the experiment.
 
     Args:
         measure: of the experiment.
         remedy: a flag that needs no worker.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it has no such name.
     """
     name = measure.__module__
     if name == "__main__":
@@ -224,24 +240,24 @@ def _module_of(measure: Measure, remedy: str) -> str:
     return name
 
 
-def _told(case: Case) -> tuple[str, dict[str, Any]]:
-    """A case's Config by the name of its class and its fields."""
+def _as_plain(case: Case) -> tuple[str, dict[str, Any]]:
+    """Convert a case's Config to the name of its class and its fields."""
     config = case.config
     return type(config).__qualname__, {f.name: getattr(config, f.name) for f in fields(config)}
 
 
-def _begin_process(threads: int) -> None:
-    begin_worker()
+def _prepare_process(threads: int) -> None:
+    prepare_worker()
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
 
 
-def _measured_elsewhere(module: str, name: str, grammars: dict[str, str], told) -> list[dict]:
-    """The rows of a case, in a worker.
+def _measure_in_worker(module: str, name: str, grammars: dict[str, str], told) -> list[dict]:
+    """Measure a case in a worker, and return its rows.
 
     Raises:
         RunFailed: `measure` raised an error.
     """
-    with _one_at_a_time:
+    with _one_case_at_a_time:
         try:
             for curve, text in grammars.items():
                 sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
@@ -249,4 +265,4 @@ def _measured_elsewhere(module: str, name: str, grammars: dict[str, str], told) 
             kind, settings = told
             return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
         except Exception as error:
-            raise RunFailed.of(error) from None
+            raise RunFailed.from_error(error) from None

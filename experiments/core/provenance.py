@@ -1,4 +1,4 @@
-"""Where a table comes from: configuration, code, packages, machine."""
+"""Collect the origin of a table: configuration, code, packages, machine."""
 
 import hashlib
 import platform
@@ -35,19 +35,19 @@ SOURCES = (".py", ".cu", ".cuh")
 
 
 def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> dict:
-    """What is needed to understand a run and to repeat it.
+    """Collect what is needed to understand a run and to repeat it.
 
     Args:
         experiment: name of the experiment.
-        config: what it was asked for.
-        arguments: its command line; where the results went is left out.
+        config: its settings.
+        arguments: its command line; the folder of results is left out.
 
     Returns:
         A dictionary that JSON can hold.
 
     Raises:
         TypeError: a config that is no `Settings`.
-        BackendUnavailableError: the backend asked for cannot run here.
+        BackendUnavailableError: its backend cannot run on this machine.
     """
     checks.instance("config", config, Settings, "a Config that extends Settings")
     backend = backends.get(config.backend)
@@ -79,7 +79,7 @@ def _without_results(arguments: Sequence[str]) -> list[str]:
 
 
 def cpu_name() -> str:
-    """The processor's name as the system tells it."""
+    """Return the processor's name as the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -88,17 +88,18 @@ def cpu_name() -> str:
 
 
 def code_of(root: Path) -> dict:
-    """The code that runs: a hash of its sources, and what git knows of them.
+    """Identify the running code by a hash of its sources, and by git.
 
-    The hash is over the paths and contents of the `SOURCES` of the packages alone, so that a log or a
-    notebook beside them changes nothing. Two checkouts of the same sources have the same.
+    The hash covers only the paths and contents of the packages' `SOURCES`, so that logs and notebooks do not
+    change it. Two checkouts of the same sources have the same hash.
 
     Args:
         root: the folder that holds the packages.
 
     Returns:
-        sources: 64 hexadecimal digits of SHA-256; commit: of the checkout; dirty: whether a source is not as
-        in that commit. The last two are None where the code is not in a checkout.
+        sources: 64 hexadecimal digits of SHA-256; commit: of the checkout; dirty: whether a source differs
+            from
+        that commit. The last two are None if the code is not in a checkout.
 
     Raises:
         TypeError: a root that is no path.
@@ -112,7 +113,7 @@ def code_of(root: Path) -> dict:
 
 
 def sources_of(root: Path) -> list[Path]:
-    """The files that make the code, sorted: those of `SOURCES`, and pyproject.toml where there is one."""
+    """List the source files, sorted: those of `SOURCES`, and pyproject.toml if there is one."""
     found = [path for package in CODE for path in (root / package).rglob("*") if path.suffix in SOURCES]
     if (root / "pyproject.toml").is_file():
         found.append(root / "pyproject.toml")
@@ -120,7 +121,7 @@ def sources_of(root: Path) -> list[Path]:
 
 
 def _commit(root: Path) -> dict:
-    """Commit of the checkout, and whether a source is not as in it; None where the code is not in one."""
+    """Return the commit of the checkout, and whether a source differs from it; None without a checkout."""
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
@@ -129,7 +130,7 @@ def _commit(root: Path) -> dict:
     places = [f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES]
     try:
         commit = git("rev-parse", "HEAD")
-        if not git("ls-files", "--", *places):  # installed within some other project's checkout
+        if not git("ls-files", "--", *places):  # installed inside the checkout of another project
             return {"commit": None, "dirty": None}
         changed = git("status", "--porcelain", "--untracked-files=all", "--", *places, "pyproject.toml")
     except (OSError, subprocess.CalledProcessError, ValueError):

@@ -1,10 +1,11 @@
-"""A run's folder: the table and the provenance, written so that a killed run loses at most a case or a round.
+"""Write and read the folder of a run, so that a killed run loses at most a case or a round.
 
-What a folder holds. While cases are measured, `rows.jsonl` has a line for each that is finished, or for each
-round of one that is timed, whole or not there, with a CRC-32 of its own; the tables are made of it every few
-seconds, and at the end, when it goes. `provenance.json` says where the table comes from, how far the run has
-got, and the CRC-32 of `table.parquet`. `error.txt` is the traceback of an attempt that failed, until one
-completes the run. Lines and tables without a CRC-32 are of older code, and are read as they are.
+Contents of a folder. While cases are measured, the journal `rows.jsonl` has a line for each finished case, or
+for each round of a timed case. A line is complete or absent, and has its own CRC-32. The tables are made from
+the journal every few seconds, and at the end, when the journal is deleted. `provenance.json` holds the origin
+of the table, the progress of the run, and the CRC-32 of `table.parquet`. `error.txt` is the traceback of a
+failed attempt, until the run is complete. Lines and tables without a CRC-32 are of older code, and are read
+as they are.
 """
 
 import contextlib
@@ -37,8 +38,8 @@ PROVENANCE = "provenance.json"
 TABLE = "table.parquet"
 TABLE_CRC = "table_crc32"  # key of the provenance
 ERROR = "error.txt"
-SECONDS = 5.0  # from one writing of the tables to the next
-SHAPES = {  # of what is read of a provenance; the rest is for people
+SECONDS = 5.0  # between two writings of the tables
+SHAPES = {  # of the entries of a provenance that the code reads
     "experiment": (str, "a word"),
     "config": (dict, "an object"),
     "grammars": (dict, "an object"),
@@ -51,27 +52,27 @@ SHAPES = {  # of what is read of a provenance; the rest is for people
 
 
 class Record:
-    """The folder of one run; `begun` makes one, `taken_up` goes on with one.
+    """Folder of one run: `create` makes a new one, `reopen` resumes an old one.
 
-    A record locks its journal until `release`, or as long as it lives: no other process can go on meanwhile.
+    A record locks its journal until `release` or its deletion, so that no other process resumes the run.
 
     Args:
         folder: the run's own folder, with a journal.
 
     Attributes:
         folder: the run's own folder.
-        finished: numbers of the cases that are.
-        finish: adds columns that are found from all rows of a case; nothing unless it is set.
-        release: let others go on with the run.
+        finished: numbers of the finished cases.
+        finish: function that adds columns computed from all rows; the identity unless it is set.
+        release: releases the lock.
 
     Raises:
-        UsageError: another process has it, it cannot be written, or its journal is damaged.
+        UsageError: another process holds the lock, the folder cannot be written, or the journal is damaged.
     """
 
     def __init__(self, folder: Path):
         self.folder = as_path("folder", folder)
         journal = self.folder / JOURNAL
-        self.release = weakref.finalize(self, os.close, _held(journal))
+        self.release = weakref.finalize(self, os.close, _lock_journal(journal))
         try:
             self._cases, whole = _read_journal(journal)
             os.truncate(journal, whole)  # a line cut short is of a case that is measured again
@@ -81,20 +82,20 @@ class Record:
         except UsageError:
             self.release()
             raise
-        self.finish: Callable[[pd.DataFrame], pd.DataFrame] = _as_it_is
+        self.finish: Callable[[pd.DataFrame], pd.DataFrame] = _unchanged
         self._table_crc: int | None = None
         self._written = time.monotonic()
 
     @classmethod
-    def begun(cls, results: Path, experiment: str, provenance: dict) -> "Record":
-        """A new folder `results/<experiment>/<utc>-<hash>/`, made at once, from which a run can go on.
+    def create(cls, results: Path, experiment: str, provenance: dict) -> "Record":
+        """Create a folder `results/<experiment>/<utc>-<hash>/` from which a run can be resumed.
 
-        Ctrl-C is held back until its provenance is written, without which `--resume` takes no folder up.
+        Ctrl-C is deferred until the provenance is written, which `--resume` needs.
 
         Args:
             results: the results folder.
             experiment: name of the experiment.
-            provenance: of the run, as far as it is known.
+            provenance: of the run, so far.
 
         Raises:
             UsageError: a results folder that cannot be made or written.
@@ -122,15 +123,15 @@ class Record:
             return record
 
     @classmethod
-    def taken_up(cls, run: Path) -> "Record":
-        """The folder of a run that did not come to its end.
+    def reopen(cls, run: Path) -> "Record":
+        """Open the folder of a run that did not complete.
 
         Args:
             run: the folder.
 
         Raises:
-            UsageError: a folder without a journal, which is none, or of a run that is complete; or one that
-                another process has, that cannot be written, or whose journal is damaged.
+            UsageError: a folder without a journal: of no run, or of a complete one; a folder that another
+                process has locked or that cannot be written; or a damaged journal.
         """
         if not (as_path("run", run) / JOURNAL).is_file():
             raise UsageError(
@@ -140,11 +141,11 @@ class Record:
 
     @property
     def finished(self) -> set[int]:
-        """Numbers of the cases that are."""
+        """Return the numbers of the finished cases."""
         return {number for number, case in self._cases.items() if case.finished}
 
-    def begin(self, number: int) -> int:
-        """The first round of a case that is not kept: 0 of one that has not been begun.
+    def first_missing_round(self, number: int) -> int:
+        """Return the first round of a case that is not recorded; 0 for a case that was not started.
 
         Args:
             number: of the case.
@@ -152,13 +153,13 @@ class Record:
         return len(self._cases[number].rounds) if number in self._cases else 0
 
     def check(self, places: dict[int, dict]) -> None:
-        """Look whether the finished cases are those of a sweep.
+        """Check that the recorded cases are those of a sweep.
 
         Args:
-            places: number of each case -> what tells it from the others; column -> value.
+            places: number of each case -> the columns of its axes; column -> value.
 
         Raises:
-            UsageError: one is another.
+            UsageError: a case differs.
         """
         for number, case in self._cases.items():
             wanted = {name: _plain(name, value) for name, value in places.get(number, {}).items()}
@@ -166,24 +167,23 @@ class Record:
                 found = {name: row.get(name) for name in wanted}
                 if not wanted or found != wanted:
                     raise UsageError(
-                        f"case {number} of {self.folder} is of {found}, and by the settings of {wanted}: the "
+                        f"case {number} of {self.folder} has {found}, but its settings give {wanted}: the "
                         "experiment has changed since; take --from to measure all of it again"
                     )
 
     def add(self, number: int, rows: list[dict], round_number: int | None = None) -> None:
-        """Keep the rows of a finished case, or of one of its rounds.
+        """Record the rows of a finished case, or of one of its rounds.
 
         Args:
             number: of the case.
-            rows: column -> number, word, truth or None.
-            round_number: of the round whose rows they are; None for the last rows of the case, which then is
-                finished.
+            rows: column -> number, str, bool or None.
+            round_number: round of these rows; None for the last rows of the case, which finish it.
 
         Raises:
-            TypeError: a value that is none of these; a table has one in each of its cells.
+            TypeError: a value of another class; a cell of a table holds one value.
             ValueError: an integer of more than 64 bits.
-            OSError: the disk is full, or something of the kind; tells the file, and all cases before are
-                kept.
+            OSError: the file cannot be written, for example on a full disk; the error names the file, and the
+                cases before are kept.
         """
         number = checks.integer("number of a case", number, 0)
         if round_number is not None:
@@ -193,7 +193,7 @@ class Record:
         before = journal.stat().st_size
         try:
             with open(journal, "ab") as file:
-                file.write(_line(number, rows, round_number, self.begin(number)))
+                file.write(_line(number, rows, round_number, self.first_missing_round(number)))
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException as error:
@@ -207,10 +207,10 @@ class Record:
             self.write_tables()
 
     def write_tables(self) -> None:
-        """Write the table of what is finished, as Parquet and as CSV.
+        """Write the table of all recorded rows, as Parquet and as CSV.
 
         Raises:
-            OSError: they cannot be written; tells the file, and those there are stay as they were.
+            OSError: they cannot be written; the error names the file, and the old files are unchanged.
         """
         table, parquet = self.table, io.BytesIO()
         table.to_parquet(parquet, index=False, write_page_checksum=True)
@@ -219,21 +219,21 @@ class Record:
         save_table(table, self.folder, "table")
         self._written = time.monotonic()
 
-    def failed(self, error: str) -> None:
-        """Keep the traceback of an attempt that failed, as far as the disk has room."""
+    def write_error(self, error: str) -> None:
+        """Write the traceback of a failed attempt, if the disk has room."""
         with contextlib.suppress(OSError):
             (self.folder / ERROR).write_text(error, encoding="utf-8")
 
     def close(self) -> None:
-        """End a run that is complete, and whose provenance says so: its journal and error.txt go."""
+        """Delete the journal and error.txt of a run whose provenance says that it is complete."""
         (self.folder / ERROR).unlink(missing_ok=True)
         (self.folder / JOURNAL).unlink()
 
     @property
     def table(self) -> pd.DataFrame:
-        """The rows so far, in the order of the cases; one row is one observation.
+        """Return the rows so far, in the order of the cases; one row is one observation.
 
-        Of an experiment that times, with the column `warning`.
+        In an experiment that times, with the column `warning`.
         """
         return self.finish(_table(self._cases))
 
@@ -241,7 +241,7 @@ class Record:
         """Write the provenance as JSON, with the CRC-32 of the table if there is one.
 
         Raises:
-            OSError: it cannot be written; tells the file, and the one there is stays as it was.
+            OSError: it cannot be written; the error names the file, and the old file is unchanged.
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
         text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
@@ -253,14 +253,14 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
 
     Args:
         table: one row is one observation; the index is left out.
-        folder: where it goes.
+        folder: of the file.
         name: of the file, without .csv.
 
     Returns:
         The path.
 
     Raises:
-        OSError: it cannot be written; tells the file.
+        OSError: it cannot be written; the error names the file.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
     path = as_path("folder", folder) / f"{checks.text('name', name)}.csv"
@@ -269,7 +269,7 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
 
 
 def read_table(run: Path) -> pd.DataFrame:
-    """The table of a run, or of as much of it as is finished.
+    """Read the table of a run, or of its finished part.
 
     Args:
         run: a run's folder.
@@ -289,23 +289,23 @@ def read_table(run: Path) -> pd.DataFrame:
             f"no {TABLE} in {run}; allowed: the folder of a run, results/<experiment>/<utc>-<hash>"
         )
     wanted = read_provenance(run).get(TABLE_CRC)
-    remedy = f"put a copy of it there, or do the run again with --from {run}"
+    remedy = f"restore a copy of it, or repeat the run with --from {run}"
     try:
         data = path.read_bytes()
         if wanted is not None and zlib.crc32(data) != wanted:
             raise UsageError(
-                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, and by {PROVENANCE} {wanted}; "
+                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, but {PROVENANCE} says {wanted}; "
                 f"{remedy}; if it was changed on purpose, delete {TABLE_CRC!r} from {PROVENANCE}"
             )
         return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)
     except UsageError:
         raise
-    except Exception as error:  # what pyarrow and pandas raise of a damaged file is of many classes
-        raise UsageError(f"{path} cannot be read: {_told(error)}; {remedy}") from error
+    except Exception as error:  # pyarrow and pandas raise errors of many classes for a damaged file
+        raise UsageError(f"{path} cannot be read: {_describe_error(error)}; {remedy}") from error
 
 
 def read_provenance(run: Path) -> dict:
-    """The provenance of a run; empty where it has none.
+    """Read the provenance of a run; empty if there is none.
 
     Args:
         run: a run's folder.
@@ -321,9 +321,9 @@ def read_provenance(run: Path) -> dict:
     except OSError as error:
         raise _no_access(path, error) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _damaged(path, _told(error)) from error
+        raise _damaged(path, _describe_error(error)) from error
     if not isinstance(found, dict):
-        raise _damaged(path, f"{checks.shown(found)}, and no object")
+        raise _damaged(path, f"{checks.shown(found)}, not an object")
     for name, (kind, allowed) in SHAPES.items():
         value = found.get(name)
         if name in found and (not isinstance(value, kind) or isinstance(value, bool)):
@@ -336,20 +336,20 @@ def read_provenance(run: Path) -> dict:
 
 def _damaged(path: Path, why: str) -> UsageError:
     return UsageError(
-        f"{path} is damaged: {why}; put a copy of it there, or move it away: --replot draws without it, but "
-        "for curves of --curve-file; --resume and --from need it"
+        f"{path} is damaged: {why}; restore a copy of it, or move it away: --replot draws without it, except "
+        "curves of --curve-file; --resume and --from need it"
     )
 
 
 def _no_access(path: Path, error: OSError) -> UsageError:
     return UsageError(
-        f"{path}: {error.strerror or error}; allowed: a run's folder that you may read, and write to for "
-        "--resume; take a copy of the folder that you may"
+        f"{path}: {error.strerror or error}; allowed: a run's folder with permission to read, and to write "
+        "for --resume; take a copy of the folder with these permissions"
     )
 
 
-def _told(error: BaseException) -> str:
-    """An error in words; of those without, its class."""
+def _describe_error(error: BaseException) -> str:
+    """Describe an error by its class and its message."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -357,12 +357,12 @@ def _table(kept: dict[int, "_Case"]) -> pd.DataFrame:
     return pd.DataFrame([row for number in sorted(kept) for row in kept[number].rows])
 
 
-def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
+def _unchanged(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
 class _Case:
-    """What is kept of a case: its rounds in turn, one alone where it is not timed in rounds."""
+    """Rows of a case by round; all in one round if the case is not timed in rounds."""
 
     def __init__(self):
         self.rounds: list[list[dict]] = []
@@ -370,31 +370,31 @@ class _Case:
 
     @property
     def rows(self) -> list[dict]:
-        """The rows of all rounds."""
+        """Return the rows of all rounds."""
         return [row for rows in self.rounds for row in rows]
 
     def add(self, rows: list[dict], number: int | None) -> None:
-        """Keep the next round, or the last rows, which finish the case."""
+        """Add the next round, or the last rows, which finish the case."""
         if rows:
             self.rounds.append(rows)
         self.finished = number is None
 
 
 def _line(number: int, rows: list[dict], round_number: int | None, before: int = 0) -> bytes:
-    """A line of the journal: a JSON list of a case's number, rows, their round, and the CRC-32 of all.
+    """Write a line of the journal: a JSON list of case number, rows, round, and the CRC-32 of all.
 
-    In the place of the round the last line of a case has -1 - `before`, the rounds before it: a reader sees
-    when one of them is gone.
+    The last line of a case has -1 - `before` in place of the round, the number of rounds before it, so that a
+    reader detects a missing one.
     """
     text = json.dumps([number, rows, ~before if round_number is None else round_number])[:-1].encode()
     return b"%b, %d]\n" % (text, zlib.crc32(text))
 
 
 def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
-    """What is kept of each case by number, and the length of the lines that are whole.
+    """Read a journal: each case by its number, and the length of the complete lines.
 
     Raises:
-        UsageError: a damaged line before the last; tells which.
+        UsageError: a damaged line before the last; the error names the line.
     """
     lines: dict[int, dict[int, list[dict]]] = {}
     whole = 0
@@ -406,8 +406,9 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
                 number, rows, round_number = _read_line(line)
             except (ValueError, TypeError, RecursionError, MemoryError) as error:
                 raise UsageError(
-                    f"{path}, line {count}, is damaged: {_told(error)}; put a copy of the file there, or "
-                    "delete that line: --resume measures its case, or its round and those after it, again"
+                    f"{path}, line {count}, is damaged: {_describe_error(error)}; restore a copy of "
+                    "the file, or delete that line: --resume measures its case again, or its round and those "
+                    "after it"
                 ) from error
             lines.setdefault(number, {})[round_number] = rows
             whole += len(line)
@@ -415,7 +416,7 @@ def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
 
 
 def _case_of(parts: dict[int, list[dict]]) -> _Case:
-    """A case from its lines by round; of rounds, those before the first that is missing."""
+    """Assemble a case from its lines, up to the first missing round."""
     case, number = _Case(), 0
     while number in parts:
         case.add(parts[number], number)
@@ -426,29 +427,29 @@ def _case_of(parts: dict[int, list[dict]]) -> _Case:
 
 
 def _read_line(line: bytes) -> tuple[int, list[dict], int]:
-    """Number, rows and round of a line of the journal; of the last of a case -1 - the rounds before it.
+    """Parse a line of the journal: number, rows and round; in a case's last line -1 - the rounds before it.
 
     Raises:
         ValueError: no JSON, another shape, or another CRC-32.
-        TypeError: a cell that is no number or word.
+        TypeError: a cell that is no number or str.
     """
     found = json.loads(line)
-    if not isinstance(found, list) or len(found) not in (2, 4):  # two: of older code
-        raise ValueError("no list of a case's number, its rows, their round and their CRC-32")
+    if not isinstance(found, list) or len(found) not in (2, 4):  # two, from older code
+        raise ValueError("not a list of case number, rows, round and CRC-32")
     if len(found) == 4 and found[3] != (crc := zlib.crc32(line.rpartition(b", ")[0])):
-        raise ValueError(f"its CRC-32 is {crc}, and the line says {checks.shown(found[3])}")
+        raise ValueError(f"its CRC-32 is {crc}, but the line says {checks.shown(found[3])}")
     number, rows, round_number = (*found, -1)[:3] if len(found) == 2 else found[:3]
     whole = checks.is_integer(number) and checks.is_integer(round_number)
     if not (whole and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
-        raise ValueError("no number of a case with a list of its rows")
+        raise ValueError("not the number of a case with a list of its rows")
     return number, [{name: _plain(name, value) for name, value in row.items()} for row in rows], round_number
 
 
-def _held(journal: Path) -> int:
-    """The journal opened, and locked until it is closed, where the file system has locks.
+def _lock_journal(journal: Path) -> int:
+    """Open the journal, and lock it until it is closed, where the file system has locks.
 
     Raises:
-        UsageError: another process holds it, or it cannot be opened.
+        UsageError: another process holds the lock, or the journal cannot be opened.
     """
     try:
         opened = os.open(journal, os.O_RDWR)
@@ -460,7 +461,7 @@ def _held(journal: Path) -> int:
         os.close(opened)
         raise UsageError(
             f"{journal.parent} is being measured by another process; allowed: a run that no process "
-            "measures; wait for it, or end it first"
+            "measures; wait for that process, or end it first"
         ) from error
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
@@ -470,18 +471,18 @@ def _held(journal: Path) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value as JSON has it.
+    """Convert a value to one that JSON holds.
 
     Raises:
-        TypeError: one that no cell of a table holds.
-        ValueError: an integer of more than 64 bits, for which a table has no column.
+        TypeError: a value that no cell of a table holds.
+        ValueError: an integer of more than 64 bits, which no column holds.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise checks.refuse_value(f"column {name!r}", value, "an integer of 64 bits", "give it as a word")
+        raise checks.refuse_value(f"column {name!r}", value, "an integer of 64 bits", "give it as text")
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     raise TypeError(
-        f"column {name!r} has {value!r:.80} of type {type(value).__name__}; allowed: a number, a word, a "
-        "truth or None; give each number a column"
+        f"column {name!r} has {value!r:.80} of type {type(value).__name__}; allowed: a number, a str, a "
+        "bool or None; give each number a column"
     )

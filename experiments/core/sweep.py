@@ -1,11 +1,11 @@
-"""Measure the cases of a sweep, keeping what is finished whatever happens."""
+"""Measure the cases of a sweep, and keep every finished case and round whatever happens."""
 
 import contextlib
 from datetime import UTC, datetime
 
 from tqdm import tqdm
 
-from experiments.core.executor import Executor, Measure, runs_apart
+from experiments.core.executor import Executor, Measure, has_process_per_run
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
 from experiments.processes.lifetime import Terminated
@@ -15,27 +15,27 @@ from md.simulation.interrupt import defer_sigint
 def sweep(
     config: Settings, measure: Measure, record: Record, provenance: dict, executor: Executor | None = None
 ) -> bool:
-    """Measure every case that is not in the record, and record its rows.
+    """Measure every case that is not yet recorded, and record its rows.
 
-    Every row begins with what tells its case: its number, the repeat, and the case's value on each axis. The
-    provenance is kept up to date with the number of finished cases and with how the run ended.
+    Every row starts with the columns of its case: number, repeat or run, and value on each axis. The
+    provenance is kept up to date: the number of finished cases, and how the run ended.
 
     Args:
         config: the sweep.
         measure: rows of one case.
-        record: where they go.
+        record: folder of the rows.
         provenance: of this run; completed here.
-        executor: who measures; None for this process.
+        executor: place where cases are measured; None for this process.
 
     Returns:
         True when every case was measured, False when Ctrl-C ended the run early.
 
     Raises:
         UsageError: the record is of other cases.
-        Exception: what `measure` raised, as `RunFailed` where it was in another process; the finished cases
-            are on disk.
+        Exception: the error of `measure`, as `RunFailed` where it was raised in another process; the finished
+            cases are on disk.
         Terminated: SIGTERM ended the run early.
-        OSError: the rows of a case, or the end of the run, could not be kept; the cases before are.
+        OSError: rows, or the end of the run, could not be written; the cases before are kept.
     """
     every = cases(config)
     record.check({case.number: case.place for case in every})
@@ -44,8 +44,8 @@ def sweep(
     record.describe(outcome)
     try:
         with tqdm(total=len(every), initial=len(record.finished), unit="case", dynamic_ncols=True) as bar:
-            begins = [record.begin(case.number) for case in todo]
-            measured = (executor or Executor()).measured(measure, todo, begins, runs_apart(config))
+            begins = [record.first_missing_round(case.number) for case in todo]
+            measured = (executor or Executor()).measure(measure, todo, begins, has_process_per_run(config))
             with contextlib.closing(measured) as results:
                 for case, (rows, number) in results:
                     place = ", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case")
@@ -73,7 +73,9 @@ def sweep(
         raise
     finally:
         if outcome["status"] != "complete":
-            with contextlib.suppress(OSError):  # of a full disk, say: the journal says what is finished
+            with contextlib.suppress(
+                OSError
+            ):  # a full disk, for example: the journal holds the finished cases
                 record.describe(outcome | {"ended": _now()})
                 record.write_tables()
         record.release()

@@ -10,7 +10,7 @@ MAP = "viridis"
 
 
 class Discs:
-    """Discs in axes of their own, to be moved from picture to picture.
+    """Discs in their own axes, which move from picture to picture.
 
     Args:
         panel: axes to draw in.
@@ -38,7 +38,7 @@ class Discs:
         self._walls = [panel.axhline(z, color="black", linewidth=1.5) for z in (0, height)]
 
     def show(self, x: np.ndarray, z: np.ndarray, radius: np.ndarray, speed: np.ndarray, lift: float = 0.0):
-        """Put other discs in the place of those that are there.
+        """Replace the discs by others.
 
         Args:
             x: (p,) centres along the container, in d. A disc that reaches over a side is drawn at both.

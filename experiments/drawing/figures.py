@@ -15,9 +15,15 @@ from experiments.drawing import style
 from sfc import checks
 
 MEDIAN_AND_RANGE = {"estimator": "median", "errorbar": ("pi", 100)}  # of `seaborn.lineplot`
-LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of what tells lines apart
+LOOK = (
+    "hue",
+    "hue_order",
+    "palette",
+    "markers",
+    "dashes",
+)  # keys of a look, which sets the lines of names apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
-_BEYOND = 1.6  # factor that intervals may reach beyond all centres within the frame
+_BEYOND = 1.6  # largest factor between centres and the ends of intervals within the frame
 _MARGIN = 0.06  # of a logarithmic axis, at each end
 _FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis of gains up to which ticks lie close
 
@@ -120,17 +126,17 @@ def lines(
     scale: pd.Series | float = 1.0,
     log: bool = False,
 ) -> None:
-    """A line for each name, with the interval over runs (or the range over one run's rounds) as bars.
+    """Draw a line for each name, with the interval over runs (or the range of one run's rounds) as bars.
 
     Args:
         panel: where.
-        summary: rows of `statistics.over_runs` or `gains`, with a column `x`, and that which `look` names.
+        summary: rows of `statistics.over_runs` or `gains`, with the column `x` and the one that `look` names.
         x: column of the horizontal axis.
-        value: what was averaged.
+        value: the averaged column.
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
-        scale: by which values are multiplied, of each row or of all.
-        log: whether the horizontal axis is logarithmic; names stand a little apart, so that bars are told
-            apart.
+        scale: factor of the values, for each row or for all.
+        log: whether the horizontal axis is logarithmic. Points of different names are drawn a little apart,
+            so that their bars can be distinguished.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -169,12 +175,12 @@ def _dash(look: dict, name: str):
 
 
 def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) -> None:
-    """A legend to the right of a panel, of its names, or of those of several panels.
+    """Draw a legend to the right of a panel, with its names or those of several panels.
 
     Args:
         panel: where.
         title: of the legend.
-        panels: whose names are told, each once; none for those of the panel.
+        panels: panels of the names, each listed once; empty for this panel alone.
     """
     look = {"title": title, "fontsize": 7, "bbox_to_anchor": (1.02, 1), "loc": "upper left"}
     found = {}
@@ -185,13 +191,14 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
 
 
 def whole_centres(panel: Axes, summary: pd.DataFrame, value: str, from_zero: bool = True) -> None:
-    """Let a vertical axis hold all centres; wide intervals may leave the frame.
+    """Limit a vertical axis to all centres; wide intervals may leave the frame.
 
     Args:
         panel: where.
         summary: rows of `statistics.over_runs` or `gains`, of all panels that share the axis.
-        value: what was averaged.
-        from_zero: whether the axis begins at 0; else it ends at intervals, up to a factor beyond all centres.
+        value: the averaged column.
+        from_zero: whether the axis starts at 0; else it holds the intervals, up to a factor beyond all
+            centres.
     """
     ends = statistics.bounds(summary, value)
     if from_zero:
@@ -207,40 +214,40 @@ def whole_centres_on_log(
     summary: pd.DataFrame,
     value: str,
     scale: pd.Series | float = 1.0,
-    beside: Sequence[float] = (),
+    others: Sequence[float] = (),
 ) -> None:
-    """Let a logarithmic vertical axis hold all centres, and intervals up to a factor beyond.
+    """Limit a logarithmic vertical axis to all centres, and to intervals up to a factor beyond.
 
     Wider intervals leave the frame.
 
     Args:
         panel: where.
         summary: rows of `statistics.over_runs` or `gains`, of all panels that share the axis.
-        value: what was averaged.
-        scale: by which values are multiplied, of each row or of all.
-        beside: other values that the axis must hold.
+        value: the averaged column.
+        scale: factor of the values, for each row or for all.
+        others: other values that the axis must hold.
     """
-    _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), False, beside)
+    _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), False, others)
 
 
 def gain_axis(
-    panel: Axes, summary: pd.DataFrame, beside: Sequence[float] = (), horizontal: bool = False
+    panel: Axes, summary: pd.DataFrame, others: Sequence[float] = (), horizontal: bool = False
 ) -> None:
-    """A logarithmic axis of gains with plain numbers, which holds 1, the noise and all centres.
+    """Make an axis one of gains: logarithmic, with plain numbers, over 1, the noise and all centres.
 
     Intervals that reach beyond all centres by more than a factor leave the frame.
 
     Args:
         panel: where.
         summary: rows of `statistics.gains`, of all panels that share the axis.
-        beside: other gains that the axis must hold.
+        others: other gains that the axis must hold.
         horizontal: whether it is the horizontal axis.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator  # here, as in style
 
     floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
     ends = statistics.bounds(summary, "gain")
-    _log_frame(panel, ends, horizontal, [1.0, floor, 1 / floor, *beside])
+    _log_frame(panel, ends, horizontal, [1.0, floor, 1 / floor, *others])
     axis = panel.xaxis if horizontal else panel.yaxis
     low, high = panel.get_xlim() if horizontal else panel.get_ylim()
     if high / low < _FEW_TICKS:
@@ -252,19 +259,19 @@ def gain_axis(
     axis.set_minor_locator(NullLocator())
 
 
-def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, beside: Sequence[float]) -> None:
-    """A logarithmic axis over centres and, up to a factor beyond, over ends."""
+def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, others: Sequence[float]) -> None:
+    """Limit a logarithmic axis to centres and, up to a factor beyond, to ends."""
     (panel.set_xscale if horizontal else panel.set_yscale)("log")
-    told = [one for one in (*_within(ends), *beside) if np.isfinite(one)]
-    if not told:
+    values = [one for one in (*_within(ends), *others) if np.isfinite(one)]
+    if not values:
         return
-    low, high = min(told), max(told)
+    low, high = min(values), max(values)
     margin = (high / low) ** _MARGIN * 1.01
     (panel.set_xlim if horizontal else panel.set_ylim)(low / margin, high * margin)
 
 
 def _within(ends: pd.DataFrame) -> tuple[float, float]:
-    """The lowest and highest end of intervals, or a factor beyond all centres if that is nearer."""
+    """Return the lowest and highest end of intervals, or a factor beyond all centres if that is nearer."""
     centres = ends["centre"]
     return max(ends["low"].min(), centres.min() / _BEYOND), min(ends["high"].max(), centres.max() * _BEYOND)
 

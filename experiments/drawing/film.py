@@ -1,6 +1,6 @@
-"""Films: figures that change, written as MP4 (H.264), which browsers and slides play.
+"""Write figures that change as films (MP4, H.264), which browsers and slides play.
 
-The encoder comes with imageio-ffmpeg, the extra `video`. Without it there is no film, and a word why.
+The encoder is part of imageio-ffmpeg, the extra `video`. Without it a message replaces the film.
 """
 
 import errno
@@ -18,11 +18,11 @@ from md.checks import path as as_path
 from sfc import checks
 
 WITHOUT = "no film without imageio-ffmpeg; in the checkout: pip install -e '.[video]', then --replot this run"
-_QUALITY = ["-crf", "20"]  # of the encoder's own scale: hardly to be told from the figure
+_QUALITY = ["-crf", "20"]  # on the encoder's scale: no visible loss
 
 
 def can_film() -> bool:
-    """Whether the encoder is there."""
+    """Return whether the encoder is installed."""
     try:
         import imageio_ffmpeg  # noqa: F401
     except ImportError:
@@ -31,12 +31,12 @@ def can_film() -> bool:
 
 
 def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0) -> Path:
-    """Write a figure as a film and close it.
+    """Write a film of a figure, and close the figure.
 
     Args:
-        figure: what is filmed. Its size in pixels is made even.
-        pictures: whatever, one for each picture; the figure is taken once it has been asked for.
-        path: of the film, ending in .mp4; it stands there once it is whole.
+        figure: the one to be filmed. Its size in pixels is made even.
+        pictures: iterator that changes the figure; after each item a picture is taken.
+        path: of the film, ending in .mp4; the file appears when it is complete.
         rate: pictures a second.
 
     Returns:
@@ -46,7 +46,7 @@ def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0)
         TypeError: a rate that is no number.
         ValueError: there are no pictures, or a rate that is not above 0.
         ImportError: the extra `video` is not installed.
-        OSError: the film cannot be written; tells the file.
+        OSError: the film cannot be written; the error names the file.
     """
     import imageio_ffmpeg
 
@@ -68,7 +68,7 @@ def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0)
             os.replace(partial, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    except subprocess.CalledProcessError as error:  # the encoder found no room, say
+    except subprocess.CalledProcessError as error:  # for example on a full disk
         raise OSError(errno.EIO, f"the encoder ended with status {error.returncode}", str(path)) from error
     finally:
         plt.close(figure)

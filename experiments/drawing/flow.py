@@ -1,4 +1,4 @@
-"""A field round a body: colours of cells in a tunnel, and the outline of what stands in it."""
+"""A field around a body: colours of cells in a tunnel, and the outline of the body."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +9,7 @@ MAP = "inferno"
 
 
 class Flow:
-    """A picture in axes of its own, to be changed from moment to moment.
+    """Picture of a field in its own axes, which changes with time.
 
     Args:
         panel: axes to draw in.
@@ -36,7 +36,7 @@ class Flow:
         panel.fill(*outline.T, facecolor="white", edgecolor="black", linewidth=0.8, zorder=2)
 
     def show(self, field: np.ndarray) -> None:
-        """Put another moment in the place of the one that is there.
+        """Replace the field by another.
 
         Args:
             field: (cells along y, cells along x) values, which give the colours.

@@ -1,4 +1,4 @@
-"""A table of numbers as a heat map: each column against its best, the number itself in each cell."""
+"""Heat map of a table: colours relative to the best of each column, numbers in the cells."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ WORST = 30.0  # times the best; what is worse still has the same colour
 
 
 def against_best(table: pd.DataFrame) -> pd.DataFrame:
-    """Each number over the least of its column, which is the best: 1 for that, more for all others.
+    """Divide each number by the least of its column, which is the best: 1 for that, more for all others.
 
     NaN where there is no number, and where the least is not positive and so nothing is a multiple of it.
 
@@ -29,7 +29,7 @@ def against_best(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def from_best_to_worst(table: pd.DataFrame) -> list:
-    """Rows by the geometric mean of their numbers over the best of each column."""
+    """Sort rows by the geometric mean of their numbers over the best of each column."""
     return list(np.log(against_best(table)).mean(axis=1).sort_values(kind="stable").index)
 
 
@@ -66,7 +66,7 @@ def draw_heat(
 
 
 def heat_bar(figure: plt.Figure, panels: list[plt.Axes]) -> None:
-    """The scale of the colours."""
+    """Draw the scale of the colours."""
     scale = plt.cm.ScalarMappable(LogNorm(1, WORST), MAP)
     bar = figure.colorbar(scale, ax=panels, ticks=[1, 2, 5, 10, WORST], shrink=0.45, aspect=25)
     bar.set_ticklabels(["best", "2", "5", "10", f"{WORST:g} or more"])
@@ -77,7 +77,7 @@ def heat_bar(figure: plt.Figure, panels: list[plt.Axes]) -> None:
 
 
 def short(value: float) -> str:
-    """Three digits, and no more: 0.123, 12.3, 1,230."""
+    """Format a number with three digits: 0.123, 12.3, 1,230."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
     digits = 2 - int(np.floor(np.log10(abs(value))))

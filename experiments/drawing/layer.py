@@ -1,4 +1,4 @@
-"""A path through a layer of cubes, whole and pulled apart; after Fig. 4.6 of the granular-gas thesis."""
+"""Path through a layer of cubes, whole and with gaps between the cubes; after Fig. 4.6 of [thesis]."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,7 +8,7 @@ from sfc import checks
 
 
 def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
-    """A path through a layer of cubes with a gap between one cube and the next.
+    """Shift a path through a layer of cubes, so that there is a gap between one cube and the next.
 
     Args:
         path: (n, 3) points in cells.
@@ -27,7 +27,7 @@ def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
 
 
 def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.Figure:
-    """Draw the path through a shallow box, and the same with its cubes pulled apart.
+    """Draw the path through a shallow box, and the same path with gaps between the cubes.
 
     Args:
         name: of the ordering.

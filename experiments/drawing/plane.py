@@ -1,4 +1,4 @@
-"""An order of the cells of a rectangle, as the path through their centres."""
+"""Order of the cells of a rectangle, drawn as the path through their centres."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,7 +56,7 @@ def _subdivided(points: np.ndarray, parts: int) -> np.ndarray:
 
 
 def frame_cells(panel: plt.Axes, shape: tuple[int, int]) -> None:
-    """Axes in cells: square cells, few ticks, a full frame, x and y named."""
+    """Set axes in cells: square cells, few ticks, a full frame, names of x and y."""
     panel.set(xlim=(0, shape[0]), ylim=(0, shape[1]), aspect="equal", xlabel="x (cells)", ylabel="y (cells)")
     for axis, side in zip((panel.xaxis, panel.yaxis), shape, strict=True):
         fitting = [s for s in _TICK_STEPS if side % s == 0 and side / s <= 5]
@@ -69,7 +69,7 @@ def frame_cells(panel: plt.Axes, shape: tuple[int, int]) -> None:
 
 
 def position_bar(figure: plt.Figure, panels: list[plt.Axes], marks: bool = True) -> None:
-    """The scale of the colours along a path, beside the panels, with the marks of its ends if it has any."""
+    """Draw the scale of the colours along a path beside the panels, with the marks of its ends if wanted."""
     scale = plt.cm.ScalarMappable(plt.Normalize(0, 1), MAP)
     height = figure.get_figheight()
     bar = figure.colorbar(

@@ -1,7 +1,7 @@
-"""Surfaces in a box of cells, drawn by depth: what is nearer hides what lies behind, exactly.
+"""Surfaces in a box of cells, with hidden surfaces removed for each pixel.
 
-Matplotlib sorts whole polygons, which fails where tubes interlock. Here every pixel keeps what is nearest
-(a z-buffer; Catmull, 1974), and matplotlib gets the picture, the box around it and its axes.
+Matplotlib sorts whole polygons, which fails for interlocking tubes. Here a z-buffer (Catmull, 1974) keeps the
+nearest surface of every pixel, and matplotlib draws the picture, the box around it and its axes.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ PIXELS = 200  # an inch
 
 
 class View(NamedTuple):
-    """Where a picture is seen from, without perspective.
+    """Direction of view of a picture, without perspective.
 
     Attributes:
         azimuth: degrees around z, 0 from the side of large x.
@@ -31,7 +31,7 @@ class View(NamedTuple):
     elevation: float = 24
 
     def project(self, points: np.ndarray) -> np.ndarray:
-        """(n, 3) points -> (n, 3): to the right, upwards, and towards the eye."""
+        """Project (n, 3) points to (n, 3) coordinates: right, up, and towards the eye."""
         a, e = np.radians(self)
         right = [-np.sin(a), np.cos(a), 0]
         eye = [np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)]
@@ -44,10 +44,10 @@ def draw_mesh(
     """Draw a mesh in its box, coloured by the position along the path, with the box's axes in cells.
 
     Args:
-        panel: axes to draw in; its own frame is put away.
+        panel: axes to draw in; their frame is hidden.
         mesh: points in cells, cell centres at whole numbers and a half.
         shape: sides of the box.
-        view: where it is seen from, above the horizon.
+        view: direction of view, above the horizon.
         inches: width of the panel, from which the number of pixels follows.
         axes: whether to draw the box and name its axes.
     """
@@ -67,7 +67,7 @@ def draw_mesh(
 
 
 def render(points, normals, mesh: Mesh, low, high, scale: float) -> np.ndarray:
-    """The picture of a mesh.
+    """Render a mesh.
 
     Args:
         points: (v, 3) projected vertices.
@@ -98,7 +98,7 @@ def render(points, normals, mesh: Mesh, low, high, scale: float) -> np.ndarray:
 
 
 def _outline(depth: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Darker where something nearer stands beside: it sets crossing tubes apart, and darkens gaps."""
+    """Compute darker shades beside nearer surfaces, which separate crossing tubes and darken gaps."""
     far = np.where(seen, depth, np.nanmin(depth[seen]) if seen.any() else 0.0)
     around = np.pad(far, 2, mode="edge")
     nearest = far.copy()
@@ -110,7 +110,7 @@ def _outline(depth: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 @kernel
 def _rasterise(corners, light, position, triangles, depth, shade, place):
-    """Fill the buffers with what is nearest at the middle of each pixel."""
+    """Fill the buffers with the nearest triangle at the middle of each pixel."""
     rows, columns = depth.shape
     for t in range(len(triangles)):
         a, b, c = triangles[t]
@@ -133,7 +133,7 @@ def _rasterise(corners, light, position, triangles, depth, shade, place):
 
 
 def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
-    """The edges behind the picture, and three near axes with their names and sides."""
+    """Draw the edges behind the picture, and three near axes with their names and sides."""
     towards = view.project(np.eye(3))[:, 2] > 0  # axes whose far end is nearer to the eye
     far, near = np.where(towards, 0, shape), np.where(towards, shape, 0)
     for axis in range(3):
@@ -150,14 +150,14 @@ def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
 
 
 def _edge(view: View, start, axis: int, shape) -> np.ndarray:
-    """Both ends of an edge of the box, projected: (2, 2)."""
+    """Project both ends of an edge of the box: (2, 2)."""
     ends = np.array([start, start], dtype=float)
     ends[:, axis] = 0, shape[axis]
     return view.project(ends)[:, :2]
 
 
 def _label(panel: plt.Axes, edge: np.ndarray, view: View, shape, name: str) -> None:
-    """The name of an axis and the numbers at its ends, outside the picture."""
+    """Write the name of an axis and the numbers at its ends outside the picture."""
     along = edge[1] - edge[0]
     middle = view.project(np.array([shape]) / 2)[0, :2]
     outwards = np.array([along[1], -along[0]]) / np.linalg.norm(along)

@@ -1,4 +1,4 @@
-"""How figures look: fit for a thesis, safe for the colour-blind, the same name always in the same colour."""
+"""Style of all figures: fit for print, safe for the colour-blind, one colour for each name."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _footer = ""
 
 
 def use(footer: str = "") -> None:
-    """Set the style; the core calls it before every `draw`.
+    """Set the style; `main` calls it before every `draw`.
 
     Args:
         footer: a line under every figure from now on, such as warnings; empty for none.
     """
-    import matplotlib as mpl  # here, as both take a second, which --help and workers do without
+    import matplotlib as mpl  # here, because the imports take a second, which --help and workers save
     import seaborn as sns
 
     global _footer
@@ -52,27 +52,27 @@ def use(footer: str = "") -> None:
 
 
 def colour(name: str) -> str:
-    """The colour of an ordering, the same in every figure."""
+    """Return the colour of an ordering, the same in every figure."""
     return _COLOURS[_place(checks.instance("name", name, str, "the name of an ordering")) % len(_COLOURS)]
 
 
 def marker(name: str) -> str:
-    """The marker of an ordering, the same in every figure, so that colour is never the only sign."""
+    """Return the marker of an ordering, the same in every figure, so that colour is never the only sign."""
     return _MARKERS[_place(checks.instance("name", name, str, "the name of an ordering")) % len(_MARKERS)]
 
 
 def lines(names: list[str], column: str = "ordering") -> dict:
-    """What `seaborn.lineplot` needs to give each of these orderings its own line, the same in every panel."""
+    """Return the options of `seaborn.lineplot` for a line for each ordering, the same in every panel."""
     return _lines(names, column, [_place(name) for name in names])
 
 
 def lines_in_turn(names: list[str], column: str) -> dict:
-    """As `lines`, for names that are no orderings: each looks as its place in the list says."""
+    """Return options as `lines` does for names that are no orderings, by their place in the list."""
     return _lines(names, column, range(len(names)))
 
 
 def peers_in_turn(names: list[str], column: str) -> dict:
-    """As `lines_in_turn`, for other codes than ours: black and dashed, by marker told apart."""
+    """Return options as `lines_in_turn` does for other codes: black and dashed, with different markers."""
     look = _lines(names, column, range(len(_MARKERS) - 1, len(_MARKERS) - 1 - len(names), -1))
     return look | {
         "palette": dict.fromkeys(names, "black"),
@@ -95,7 +95,7 @@ def _lines(names: list[str], column: str, places) -> dict:
 
 
 def _place(name: str) -> int:
-    """A number below `_PAIRS`; one's own curve never has that of a known name."""
+    """Return a number below `_PAIRS`; a user's curve never gets that of a known name."""
     if name in _KNOWN:
         return _KNOWN.index(name)
     return len(_KNOWN) + sum(map(ord, name)) % (_PAIRS - len(_KNOWN))
@@ -108,7 +108,7 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
         The two paths.
 
     Raises:
-        OSError: one cannot be written; tells the file.
+        OSError: a file cannot be written; the error names the file.
     """
     import matplotlib.pyplot as plt
 
@@ -116,8 +116,8 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     if _footer:
         wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
-        told = "\n".join(textwrap.wrap(_footer, wide))
-        figure.supxlabel(told, x=0.01, ha="left", fontsize=_FOOTER_SIZE, color="#A00000")
+        text = "\n".join(textwrap.wrap(_footer, wide))
+        figure.supxlabel(text, x=0.01, ha="left", fontsize=_FOOTER_SIZE, color="#A00000")
     try:
         for path in paths:
             write_figure(figure, path)
@@ -128,14 +128,14 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
 
 
 def write_figure(figure: plt.Figure, path: Path) -> None:
-    """Write a figure to a file, whole or not at all.
+    """Write a figure to a file atomically.
 
     Args:
-        figure: stays open.
-        path: of the file; its ending says the format.
+        figure: remains open.
+        path: of the file; its ending sets the format.
 
     Raises:
-        OSError: it cannot be written; tells the file.
+        OSError: it cannot be written; the error names the file.
     """
     path = as_path("path", path)
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

@@ -1,4 +1,4 @@
-"""A system of boxes in space, with a sphere in some of them."""
+"""Picture of a system of boxes in space, with a sphere in some of them."""
 
 import itertools
 

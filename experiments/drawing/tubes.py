@@ -1,4 +1,4 @@
-"""A path through cells as the surface of a round tube: corners rounded, ends closed by half balls."""
+"""Mesh of a path through cells: a round tube with rounded corners, closed by half balls."""
 
 import math
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Mesh(NamedTuple):
 
 
 def points_of(name: str, points: np.ndarray) -> np.ndarray:
-    """Points in space, one at least, as (n, 3) float64 without gaps.
+    """Return one or more points in space as contiguous (n, 3) float64.
 
     Args:
         name: of the argument, for the message.
@@ -49,7 +49,7 @@ def path_mesh(
     jumps: float = 0.05,
     longest: float = 1,
 ) -> Mesh:
-    """Tubes along the steps of a path, and thin ones along its jumps.
+    """Build tubes along the steps of a path, and thin tubes along its jumps.
 
     Args:
         path: (n, 3) points.
@@ -85,7 +85,7 @@ def path_mesh(
 
 
 def rounded(path: np.ndarray, pieces: int, bend: float = 0.42) -> tuple[np.ndarray, np.ndarray]:
-    """A path with quarter circles for corners.
+    """Round the corners of a path by quarter circles.
 
     Args:
         path: (n, 3) points, each step along one axis and at least 2 * bend long.
@@ -115,7 +115,7 @@ def rounded(path: np.ndarray, pieces: int, bend: float = 0.42) -> tuple[np.ndarr
 
 
 def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps: int = 3) -> Mesh:
-    """The surface at a distance from a line.
+    """Build the surface at a distance from a line.
 
     Args:
         line: (m, 3) points, no two in succession equal; a single one gives a ball.
@@ -152,7 +152,7 @@ def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps
 
 
 def joined(meshes: list[Mesh]) -> Mesh:
-    """Several meshes as one."""
+    """Join several meshes to one."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
     triangles = [mesh.triangles + start for mesh, start in zip(meshes, starts, strict=True)]
     parts = [np.concatenate(part) for part in zip(*(mesh[:3] for mesh in meshes), strict=True)]
@@ -160,7 +160,7 @@ def joined(meshes: list[Mesh]) -> Mesh:
 
 
 def _triangles(rings: int, sides: int) -> np.ndarray:
-    """Of `rings` rings of vertices, closed by a pole at each end: the two vertices after the rings."""
+    """Build the triangles of `rings` rings of vertices with a pole at each end, stored after the rings."""
     a = (np.arange(rings - 1)[:, None] * sides + np.arange(sides)).ravel()
     b = (np.arange(rings - 1)[:, None] * sides + (np.arange(sides) + 1) % sides).ravel()
     around = np.arange(sides)

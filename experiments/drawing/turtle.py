@@ -1,7 +1,7 @@
-"""How a grammar of the plane replaces its symbols: boxes with letters, turned as the turtle stands.
+"""Pictures of a 2D grammar's replacement of symbols: boxes with letters, rotated with the turtle.
 
-A rule is read as the turtle reads it: a box where it meets a symbol, a stroke where it steps, a bent arrow
-where it turns. After Fig. 4.4 of the granular-gas thesis.
+Along the turtle's path a symbol is drawn as a box, a step as a stroke and a turn as a bent arrow. After
+Fig. 4.4 of [thesis].
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _TURN = "#B3123F"
 
 
 class Box(NamedTuple):
-    """Where the turtle meets a symbol.
+    """Place of a symbol on the turtle's path.
 
     Attributes:
         symbol: the letter.
@@ -34,12 +34,12 @@ class Box(NamedTuple):
 
     @property
     def degrees(self) -> float:
-        """Angle of the heading from the x axis, 0, 90, 180 or 270."""
+        """Return the angle of the heading from the x axis: 0, 90, 180 or 270 degrees."""
         return float(np.degrees(np.arctan2(self.heading[1], self.heading[0])) % 360)
 
 
 class Turn(NamedTuple):
-    """Where the turtle turns.
+    """Place of a turn on the turtle's path.
 
     Attributes:
         place: (2,) cell.
@@ -55,7 +55,7 @@ class Turn(NamedTuple):
 
 
 def read(text: str, symbols) -> tuple[list[Box], list[Turn]]:
-    """Walk a pattern.
+    """Follow the turtle along a pattern.
 
     Args:
         text: symbols and turtle commands of the plane.
@@ -87,12 +87,12 @@ def read(text: str, symbols) -> tuple[list[Box], list[Turn]]:
 
 
 def replaced(text: str, rules: Mapping[str, str]) -> str:
-    """A pattern with every symbol rewritten once."""
+    """Rewrite every symbol of a pattern once."""
     return "".join(rules.get(character, character) for character in text)
 
 
 def draw_grammar(name: str, axiom: str, rules: Mapping[str, str]) -> plt.Figure:
-    """Draw each rule with its boxes, the rule once more refined, and what is left without the boxes.
+    """Draw each rule with its boxes, the rule refined once more, and the path without the boxes.
 
     Args:
         name: of the curve.
@@ -172,7 +172,7 @@ def _draw_boxes(panel: plt.Axes, boxes: list[Box], inks: dict[str, int], half: f
 
 
 def _draw_turn(panel: plt.Axes, turn: Turn) -> None:
-    """A bent arrow from the old heading to the new one, beside the step that it belongs to."""
+    """Draw a bent arrow from the old heading to the new one, beside its step."""
     centre = turn.place + 0.5 + 0.37 * turn.towards
     beside = np.array([turn.towards[1], -turn.towards[0]])
     centre = centre + 0.13 * (-beside if np.dot(beside, turn.after) > 0 else beside)

@@ -1,4 +1,4 @@
-"""A GPU's clock, power and throttle reasons while samples are taken, as nvidia-smi tells them."""
+"""Read a GPU's clock, power and throttle reasons from nvidia-smi while samples are taken."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 from experiments.processes.lifetime import program
 from sfc import checks
 
-EVERY_MS = 50  # from one reading to the next
+EVERY_MS = 50  # between two readings
 WANTED = "clocks.sm,power.draw,clocks_event_reasons.active"
-_OLDER = "clocks.sm,power.draw,clocks_throttle_reasons.active"  # as drivers before 535 call it
+_OLDER = "clocks.sm,power.draw,clocks_throttle_reasons.active"  # the name in drivers before 535
 _KEPT = 20_000  # readings: a quarter of an hour
 # Bits that hold a clock down. NVIDIA, NVML API reference, nvmlClocksEventReasons.
 REASONS = {
@@ -29,7 +29,7 @@ REASONS = {
 
 
 class Clock(NamedTuple):
-    """Of the readings in a stretch of time.
+    """Summary of the readings in an interval of time.
 
     Attributes:
         clock_MHz: lowest clock of the multiprocessors.
@@ -43,7 +43,7 @@ class Clock(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What nvidia-smi told at a moment.
+    """One line of nvidia-smi.
 
     Attributes:
         at: `time.perf_counter` when it was read.
@@ -59,7 +59,7 @@ class Reading(NamedTuple):
 
 
 class GpuClock:
-    """Reads a GPU's clock in the background as long as it is open.
+    """Context in which a thread reads a GPU's clock.
 
     Args:
         bus: PCI bus id of the device.
@@ -104,18 +104,18 @@ class GpuClock:
                 self._readings.append(reading)
 
     def between(self, begin: float, end: float) -> Clock:
-        """What was read from a moment to another; where nothing was, the nearest reading a little off.
+        """Return the readings between two times, or the nearest reading if there is none between them.
 
         Args:
-            begin: `time.perf_counter` of the first.
-            end: of the second.
+            begin: start of the interval, of `time.perf_counter`.
+            end: end of the interval.
 
         Returns:
-            None in each place where nothing is told.
+            The summary, with None for values that are unknown.
 
         Raises:
-            TypeError: a moment that is no number.
-            ValueError: one that is not finite.
+            TypeError: a time that is no number.
+            ValueError: a time that is not finite.
         """
         begin, end = checks.number("begin", begin, unit="s"), checks.number("end", end, unit="s")
         near = 2e-3 * EVERY_MS
@@ -123,7 +123,7 @@ class GpuClock:
         if inside or self._process is None:
             return summed(inside)
         if not self._readings or self._readings[-1].at < end:
-            time.sleep(near)  # the reading of a short sample comes after it
+            time.sleep(near)  # the reading of a short sample arrives after the sample
         around = self._read_between(begin - near, end + near)
         return summed(sorted(around, key=lambda reading: max(begin - reading.at, reading.at - end))[:1])
 
@@ -132,7 +132,7 @@ class GpuClock:
 
 
 def read_line(line: str) -> Reading | None:
-    """A line of nvidia-smi; None if it tells no clock.
+    """Parse a line of nvidia-smi; None if it has no clock.
 
     Args:
         line: as "1980, 412.33, 0x0000000000000004".
@@ -150,7 +150,7 @@ def read_line(line: str) -> Reading | None:
 
 
 def summed(readings: list[Reading]) -> Clock:
-    """The lowest clock, the highest power and all reasons of some readings."""
+    """Reduce readings to the lowest clock, the highest power and all throttle reasons."""
     if not readings:
         return Clock(None, None, None)
     bits = int(np.bitwise_or.reduce([r.reasons for r in readings]))

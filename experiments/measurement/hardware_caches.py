@@ -1,4 +1,4 @@
-"""The caches of the chip at hand, as its maker or its system tells them."""
+"""Sizes of the caches of the CPU or GPU in use, from its vendor's tables or the operating system."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from md.backend import Backend
 from sfc import checks
 
 # Bytes of the L1 of a multiprocessor by compute capability, shared memory included, of which our searches
-# take next to none. NVIDIA, CUDA C++ Programming Guide, technical specifications per compute capability.
+# use almost none. NVIDIA, CUDA C++ Programming Guide, technical specifications per compute capability.
 _L1 = {(7, 0): 128, (7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256}
 _L1 |= {(10, 0): 256, (12, 0): 128}
-SECTOR = 32  # bytes that a miss of a GPU's cache brings
+SECTOR = 32  # bytes that a miss of a GPU's cache loads
 _WAYS = 16  # of a GPU's caches, assumed: it is not published
 _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 class Cache(NamedTuple):
-    """A level.
+    """One level of cache.
 
     Attributes:
         name: "L1", "L2" or "L3".
-        bytes: that it holds.
-        line: bytes that a miss brings.
+        bytes: capacity.
+        line: bytes that a miss loads.
         ways: lines of a set.
     """
 
@@ -36,19 +36,19 @@ class Cache(NamedTuple):
 
     @property
     def usable(self) -> int:
-        """Bytes, as many as make whole sets."""
+        """Return the bytes of all complete sets."""
         return self.bytes - self.bytes % (self.line * self.ways)
 
 
 def caches(backend: Backend) -> tuple[Cache, ...]:
-    """The first and the last level of data cache where a backend runs; of a GPU L1 and L2.
+    """Return the first and the last level of data cache of a backend's device; L1 and L2 of a GPU.
 
     Raises:
-        ValueError: a device of a kind that is not known, or a system that does not tell.
+        ValueError: an unknown kind of device, or a system that lists no caches.
     """
     if backend.name == "cuda":
-        told = backend.describe()
-        kind = tuple(int(number) for number in told["compute_capability"].split("."))
+        device = backend.describe()
+        kind = tuple(int(number) for number in device["compute_capability"].split("."))
         if kind not in _L1:
             raise ValueError(
                 f"the L1 of a device of compute capability {kind[0]}.{kind[1]} is not known; known: "
@@ -56,53 +56,53 @@ def caches(backend: Backend) -> tuple[Cache, ...]:
                 + "; add its line to experiments/measurement/hardware_caches.py, from the CUDA C++ "
                 "Programming Guide"
             )
-        last = round(told["l2_MiB"] * 2**20)
+        last = round(device["l2_MiB"] * 2**20)
         return Cache("L1", _L1[kind] * 2**10, SECTOR, _WAYS), Cache("L2", last, SECTOR, _WAYS)
     found = system_caches(_SYSTEM)
     return found[0], found[-1]
 
 
 def system_caches(folder: Path) -> list[Cache]:
-    """The data caches of a core, from the smallest level on, as Linux tells them.
+    """Read the data caches of a core from Linux, the smallest level first.
 
     Args:
         folder: of the core's caches, /sys/devices/system/cpu/cpu0/cache.
 
     Raises:
         TypeError: a folder that is no path.
-        ValueError: it tells of none.
+        ValueError: the folder lists no cache.
     """
     folder, found = checks.path("folder", folder), []
     for index in sorted(folder.glob("index*")):
-        told = {
+        entries = {
             name: (index / name).read_text().strip()
             for name in ("level", "type", "size", "ways_of_associativity", "coherency_line_size")
             if (index / name).is_file()
         }
-        complete = {"size", "ways_of_associativity", "coherency_line_size"} <= set(told)
-        if told.get("type") in ("Data", "Unified") and complete:
-            size = int(told["size"].removesuffix("K")) * 2**10
-            ways = int(told["ways_of_associativity"])
+        complete = {"size", "ways_of_associativity", "coherency_line_size"} <= set(entries)
+        if entries.get("type") in ("Data", "Unified") and complete:
+            size = int(entries["size"].removesuffix("K")) * 2**10
+            ways = int(entries["ways_of_associativity"])
             if ways < 1:
-                continue  # not told
-            found.append(Cache("L" + told["level"], size, int(told["coherency_line_size"]), ways))
+                continue  # unknown
+            found.append(Cache("L" + entries["level"], size, int(entries["coherency_line_size"]), ways))
     if not found:
-        raise ValueError(f"no data cache is told of in {folder}; allowed: a Linux that lists them")
+        raise ValueError(f"{folder} lists no data cache; allowed: a Linux that lists them")
     return sorted(found)
 
 
 def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str, float | None]:
-    """Bytes that a step reads and writes of particles, and of the last cache, as columns.
+    """Compute the working set of a step and the size of the last cache, as columns.
 
     Args:
-        n: particles.
-        dim: axes.
+        n: number of particles.
+        dim: number of axes.
         precision: "float32" or "float64".
-        backend: where they are.
+        backend: of the particles.
 
     Returns:
-        `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None where it is
-        not told.
+        `working_set_MB`: positions, velocities and forces; `cache_MB`: of the last level, None if it is
+        unknown.
 
     Raises:
         TypeError: an argument of a wrong class.

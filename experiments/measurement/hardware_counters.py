@@ -1,7 +1,7 @@
-"""What the hardware counts while forces are found: by Nsight Compute, by perf, or simulated by cachegrind.
+"""Count cache accesses while forces are computed: by Nsight Compute, perf, or cachegrind's simulation.
 
-On a CPU the counters are of the whole process: a run that finds the forces more often, less one that finds
-them once, leaves those of the search's build and its forces.
+On a CPU the counters cover the whole process. The counts of a run that computes the forces several times,
+minus the counts of a run that computes them once, are those of the search's build and its forces.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.measurement.profiler_target import Job
-from experiments.processes.lifetime import ran
+from experiments.processes.lifetime import run_program
 from sfc import checks
 
 COUNTERS = ("nsight", "perf", "cachegrind")
-MORE = 4  # findings that the second run has more
-NOISE = 0.01  # of the loads, by which two runs of one process may differ
-SEEN = 3  # by Nsight Compute, of each order; it does each again for every counter, caches as it left them
+MORE = 4  # additional computations of the forces in the second run
+NOISE = 0.01  # share of the loads by which two runs of one program may differ
+PROFILED = 3  # force kernels of each order under Nsight Compute, which replays each for every counter
 MOST = 2**17  # particles under cachegrind
 _LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
 _READS = "lts__t_sectors_srcunit_tex_op_read"
@@ -46,15 +46,15 @@ _UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "sector": 1, "ns"
 
 
 class CannotCountError(RuntimeError):
-    """The counter is not here or does not work; the message says why."""
+    """Raised if a counter is not installed or does not work."""
 
 
 def counter_for(backend: str, n: int) -> str | None:
-    """The counter to be taken, or None: Nsight Compute on a device; perf where it counts, else cachegrind.
+    """Choose a counter: Nsight Compute on a device; on a CPU perf if it counts, else cachegrind; or None.
 
     Args:
         backend: "cpu" or "cuda".
-        n: particles; cachegrind takes few.
+        n: number of particles; cachegrind takes few.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -70,14 +70,14 @@ def counter_for(backend: str, n: int) -> str | None:
 
 
 def counted(counter: str, job: Job) -> Iterator[dict]:
-    """For each ordering of the job what was counted; nothing is asked of the caller's own process.
+    """Count the accesses of each ordering of a job, in other processes.
 
     Args:
         counter: one of `COUNTERS`.
-        job: what is found.
+        job: forces to be computed.
 
     Returns:
-        A dict or some for each ordering: its name as `ordering`, `l1_loads` and `l1_hits` (sectors of 32
+        One or more dicts for each ordering: its name as `ordering`, `l1_loads` and `l1_hits` (sectors of 32
         bytes on a device, loads on a CPU), `on_chip` (the share of them that needs no memory outside the
         chip), and on a device `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_ns`,
         of the kernel alone.
@@ -85,7 +85,7 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
     Raises:
         TypeError: an argument of a wrong class.
         ValueError: a counter that is not known.
-        CannotCountError: the program is missing, fails, or tells something else than it should.
+        CannotCountError: the program is missing, fails, or prints unexpected counters.
     """
     counter = checks.word("counter", counter, COUNTERS)
     return _counted(
@@ -115,30 +115,30 @@ def _counted(counter: str, job: Job) -> Iterator[dict]:
 
 
 def _by_nsight(job: Job) -> Iterator[dict]:
-    told = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
-    told += ["--csv", "--page", "raw"]
-    told += ["--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
-    rows = list(read_nsight(_told("ncu", told, job._replace(times=SEEN)).stdout))
-    orderings = [ordering for ordering in job.orderings for _ in range(SEEN)]
+    flags = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
+    flags += ["--csv", "--page", "raw"]
+    flags += ["--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
+    rows = list(read_nsight(_run_under("ncu", flags, job._replace(times=PROFILED)).stdout))
+    orderings = [ordering for ordering in job.orderings for _ in range(PROFILED)]
     if len(rows) != len(orderings):
-        raise CannotCountError(f"ncu told of {len(rows)} force kernels; allowed: {len(orderings)}")
+        raise CannotCountError(f"ncu profiled {len(rows)} force kernels; allowed: {len(orderings)}")
     for ordering, row in zip(orderings, rows, strict=True):
         missed = row["l2_reads"] - row["l2_hits"]
         yield {"ordering": ordering, **row, "on_chip": 1 - missed / row["l1_loads"]}
 
 
 def read_nsight(text: str) -> Iterator[dict[str, float]]:
-    """What Nsight Compute tells of each kernel, by our names, in sectors, bytes and ns.
+    """Parse Nsight Compute's counters of each kernel, in sectors, bytes and ns.
 
     Args:
-        text: its raw page as CSV, whatever else stands around it.
+        text: its raw page as CSV, with any other lines around it.
 
     Raises:
-        CannotCountError: it has no such page, or a metric is missing.
+        CannotCountError: no such page, or a metric is missing.
     """
     table = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     if len(table) < 2 or not set(_METRICS.values()) <= set(table[0]):
-        raise CannotCountError(f"ncu told no such counters: {text.strip()[-300:]!r}")
+        raise CannotCountError(f"ncu printed none of these counters: {text.strip()[-300:]!r}")
     units = dict(zip(table[0], table[1], strict=True))
     for line in table[2:]:
         row = dict(zip(table[0], line, strict=True))
@@ -149,14 +149,14 @@ def read_nsight(text: str) -> Iterator[dict[str, float]]:
 
 
 def _by_perf(job: Job) -> tuple[float, float, float]:
-    return read_perf(_told("perf", ["stat", "-x,", "-e", ",".join(_EVENTS)], job).stderr)
+    return read_perf(_run_under("perf", ["stat", "-x,", "-e", ",".join(_EVENTS)], job).stderr)
 
 
 def read_perf(text: str) -> tuple[float, float, float]:
-    """Loads, misses of the first and of the last level, as `perf stat -x,` tells them.
+    """Parse loads, misses of the first and of the last level from `perf stat -x,`.
 
     Raises:
-        CannotCountError: one is not counted.
+        CannotCountError: an event is not counted.
     """
     found = {}
     for line in text.splitlines():
@@ -169,7 +169,7 @@ def read_perf(text: str) -> tuple[float, float, float]:
 
 
 def _perf_counts() -> bool:
-    done = ran(["perf", "stat", "-x,", "-e", ",".join(_EVENTS), "true"])
+    done = run_program(["perf", "stat", "-x,", "-e", ",".join(_EVENTS), "true"])
     try:
         read_perf(done.stderr)
     except CannotCountError:
@@ -181,26 +181,26 @@ def _by_cachegrind(job: Job) -> tuple[float, float, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"
         flags = ["--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={path}"]
-        _told("valgrind", flags, job)
+        _run_under("valgrind", flags, job)
         return read_cachegrind(path.read_text())
 
 
 def read_cachegrind(text: str) -> tuple[float, float, float]:
-    """Loads, misses of the first and of the last level, from the file that cachegrind leaves.
+    """Parse loads, misses of the first and of the last level from cachegrind's file.
 
     Raises:
-        CannotCountError: it has no such sums.
+        CannotCountError: the file has no such sums.
     """
     lines = {line.split(":")[0]: line.split(":")[1].split() for line in text.splitlines() if ":" in line}
     try:
         sums = dict(zip(lines["events"], map(float, lines["summary"]), strict=True))
         return sums["Dr"], sums["D1mr"], sums["DLmr"]
     except (KeyError, ValueError) as error:
-        raise CannotCountError(f"cachegrind left no sums of loads: {text[-200:]!r}") from error
+        raise CannotCountError(f"cachegrind wrote no sums of loads: {text[-200:]!r}") from error
 
 
-def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProcess:
-    """Run the probe under a program."""
+def _run_under(program: str, flags: list[str], job: Job) -> subprocess.CompletedProcess:
+    """Run the profiler target under a program."""
     if shutil.which(program) is None:
         raise CannotCountError(f"{program} is not installed")
     command = [
@@ -212,9 +212,9 @@ def _told(program: str, flags: list[str], job: Job) -> subprocess.CompletedProce
         json.dumps(job._asdict()),
     ]
     env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
-    if program != "ncu":  # what is compiled is kept, so that the run that counts compiles nothing
-        ran(command[len(flags) + 1 :], env=env)
-    done = ran(command, env=env)
+    if program != "ncu":  # fills the kernel cache, so that the counted run compiles nothing
+        run_program(command[len(flags) + 1 :], env=env)
+    done = run_program(command, env=env)
     if done.returncode:
         raise CannotCountError(
             f"{program} ended with {done.returncode}: {(done.stderr or done.stdout)[-500:]}"

@@ -1,6 +1,6 @@
-"""What else the machine did while a sample was taken: other processes' work, waiting for a core.
+"""Measure other work on the machine while a sample is taken: load of other processes, waiting for cores.
 
-Read from Linux's counters before and after; None where the system has no such counter.
+The load is the difference of Linux's counters; None if the system has no such counter.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _THREADS = Path("/proc/self/task")
 
 
 class Load(NamedTuple):
-    """Between two moments.
+    """Load of the host between two times.
 
     Attributes:
-        other_load_cores: cores that other processes kept busy, on average, of those this process may use; of
-            a short sample it may be below 0, for the system's counters tick every 10 ms.
-        waited_share: the time that threads of this process were ready and had no core, over the wall time of
-            all of them that ran.
-        involuntary_switches: how often a thread of this process was made to give its core to another.
+        other_load_cores: average number of cores that other processes used, of those this process may use. It
+            may be below 0 for a short sample, because the system's counters tick every 10 ms.
+        waited_share: time that ready threads of this process waited for a core, over the wall time of all
+            threads that ran.
+        involuntary_switches: number of times that a thread of this process lost its core to another.
     """
 
     other_load_cores: float | None
@@ -45,10 +45,10 @@ class _Counters(NamedTuple):
 
 
 class HostLoad:
-    """What the host did since `start`.
+    """Counters of the host since `start`.
 
-    Counters of the system tick every 10 ms, so a sample of less than some 0.1 s tells little by itself, and
-    the mean over many tells much.
+    The system's counters tick every 10 ms: the load of one sample below 0.1 s is inaccurate, the mean over
+    many samples is not.
     """
 
     def __init__(self):
@@ -57,15 +57,15 @@ class HostLoad:
 
     @property
     def cores(self) -> int:
-        """Cores that this process may use."""
+        """Return the number of cores that this process may use."""
         return len(self._cores)
 
     def start(self) -> None:
-        """Begin a sample."""
+        """Start a sample."""
         self._before = self._counters()
 
     def stop(self) -> Load:
-        """What happened since the sample began."""
+        """Return the load since the start of the sample."""
         first, last = self._before, self._counters()
         wall = max(last.wall - first.wall, 1e-9)
         own = last.own - first.own
@@ -94,13 +94,13 @@ def _own_cores() -> tuple[int, ...]:
 
 
 def _own_seconds() -> float:
-    """CPU time of this process and of its children that have ended."""
-    told = os.times()
-    return time.process_time() + told.children_user + told.children_system
+    """Return the CPU time of this process and of its ended children, in s."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
 
 
 def _waited_seconds() -> float | None:
-    """Time that threads of this process were ready and waited for a core; None without such a counter."""
+    """Return the time that ready threads of this process waited for a core, in s; None without a counter."""
     try:
         parts = [(thread / "schedstat").read_text().split() for thread in _THREADS.iterdir()]
     except OSError:  # no such system, or a thread that has ended meanwhile

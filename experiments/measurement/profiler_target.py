@@ -1,4 +1,4 @@
-"""A program for profilers: the forces of a gas are found in one memory order after the other.
+"""Program for profilers, which computes the forces of a gas in one memory order after the other.
 
 `python -m experiments.measurement.profiler_target JOB`, the job as JSON. On a device, a profiler started with
 profiling off records the forces alone.
@@ -18,17 +18,17 @@ WARM_UP = 3  # steps before the reorder
 
 
 class Job(NamedTuple):
-    """What is to be found.
+    """Forces to be computed.
 
     Attributes:
-        n: particles.
+        n: number of particles.
         filling_fraction: of the gas.
         search: name of the search.
         precision: "float32" or "float64".
         backend: "cpu" or "cuda".
         seed: of the gas.
         orderings: memory orders.
-        times: how often the forces are found, 1 or more.
+        times: how often the forces are computed, 1 or more.
     """
 
     n: int
@@ -42,7 +42,7 @@ class Job(NamedTuple):
 
 
 def gas(job: Job) -> md.State:
-    """The gas, in shuffled memory."""
+    """Create the gas, in shuffled memory."""
     box = md.scenes.box_for(job.n, job.filling_fraction)
     return md.scenes.granular_gas(
         job.filling_fraction, box, seed=job.seed, memory_order="shuffled", backend=job.backend
@@ -50,10 +50,10 @@ def gas(job: Job) -> md.State:
 
 
 def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
-    """The gas after some steps, just reordered or in a memory order that is none.
+    """Create the gas after some steps, just reordered, or in shuffled or lattice memory.
 
     Args:
-        job: what is to be found.
+        job: forces to be computed.
         state: of `gas`.
         ordering: "shuffled", "lattice", or a 3D ordering of `sfc`.
     """
@@ -68,7 +68,7 @@ def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
         precision=job.precision,
     )
     if reorder is not None:
-        simulation.reorder()  # here of memory in no order, below of memory in order
+        simulation.reorder()  # first from shuffled memory, below from memory in order
     simulation.run(WARM_UP)
     if reorder is not None:
         simulation.reorder()
@@ -76,7 +76,7 @@ def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
 
 
 def main() -> None:
-    """Do the job that the command line tells."""
+    """Run the job of the command line."""
     job = Job(**json.loads(sys.argv[1]))
     state = gas(job)
     for ordering in job.orderings:

@@ -1,8 +1,8 @@
-"""Samples of all cases that are compared, taken in turns.
+"""Sample all compared cases in turns.
 
-A round samples every case once, in random order, so that what else the machine does falls on all of them
-alike. Compiling and recording come before the first round. Each row tells its round and what the machine did
-meanwhile.
+A round samples every case once, in random order, so that other work on the machine affects all cases alike.
+Kernels are compiled and graphs recorded before the first round. Each row holds its round and the load of the
+machine during the sample.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from md.backend import Backend
 from sfc import checks
 from sfc.compile import kernel_cache
 
-SETTLE_AT_MOST = 12  # untimed rounds before the first, until nothing is compiled or recorded any more
-TRIES = 3  # of a sample in which something was compiled or recorded after all
+SETTLE_AT_MOST = 12  # untimed rounds, until nothing is compiled or recorded
+TRIES = 3  # of a sample that compiles or records
 
 
 class Entry(NamedTuple):
-    """A case that is compared with others.
+    """Case that is compared with others.
 
     Attributes:
-        columns: what tells it from the others; column -> value.
-        sample: takes the steps of one round and yields a row, or some, with `time_ms` and `sample_ms` (what
-            the clock measured, before it was divided by steps).
-        at_end: columns of the rows of the last round alone; found when they have been timed.
-        threads: threads of the host that the steps keep busy; None for as many as Numba has, or for 1 where
-            the steps are a device's work.
-        on_device: whether the steps are a device's work, of which its clock tells; None for all of those on a
-            backend with a device.
+        columns: that identify the case; column -> value.
+        sample: runs the steps of one round and yields one or more rows with `time_ms` and `sample_ms` (the
+            measured time, before it is divided by steps).
+        at_end: computes columns that only the rows of the last round get, after their times.
+        threads: host threads that the steps use; None for all of Numba's, or for 1 if the steps run on a
+            device.
+        on_device: whether the steps run on a device with a clock to be read; None for all steps on a backend
+            with a device.
     """
 
     columns: dict[str, Any]
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     on_device: bool | None = None
 
     def is_on_device(self, backend: Backend) -> bool:
-        """Whether the steps are a device's work.
+        """Return whether the steps run on a device.
 
         Args:
             backend: of the rounds.
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
         return backend.name == "cuda" if self.on_device is None else self.on_device
 
     def threads_on(self, backend: Backend) -> int:
-        """Threads of the host that the steps keep busy.
+        """Return the number of host threads that the steps use.
 
         Args:
             backend: of the rounds.
@@ -67,22 +67,21 @@ class Entry(NamedTuple):
 def take_rounds(
     entries: Sequence[Entry], rounds: int, backend: Backend, *, seed: int, begin: int = 0, settle: int = 1
 ) -> Iterator[list[dict]]:
-    """The rows of each round, in which all entries are sampled in random order.
+    """Yield the rows of each round, in which all entries are sampled in random order.
 
     Args:
-        entries: what is compared.
-        rounds: how many.
-        backend: where they run.
+        entries: cases that are compared.
+        rounds: number of rounds.
+        backend: of the simulations.
         seed: of the order within rounds.
-        begin: the first round wanted: those before it were taken earlier.
-        settle: untimed rounds at least before the first.
+        begin: first round that is missing: the rounds before it are already recorded.
+        settle: smallest number of untimed rounds before the first.
 
     Returns:
-        For each round the rows of the entries in turn, with their columns, and besides: `round`; `turn`, the
-        place of the sample in the round; `other_load_cores`,
-        `spare_cores` (those that the steps leave free), `waited_share`, `involuntary_switches` of the host;
-        of steps on a GPU `clock_MHz`, `power_W`, `throttle`; `recorded`, whether something was compiled or
-        recorded in the sample for all that.
+        For each round the rows of the entries in turn, with their columns, and: `round`; `turn`, the position
+        of the sample in the round; `other_load_cores`, `spare_cores` (cores that the steps do not use),
+        `waited_share`, `involuntary_switches` of the host; of steps on a GPU `clock_MHz`, `power_W`,
+        `throttle`; `recorded`, whether the sample compiled or recorded after all tries.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -138,5 +137,5 @@ def _rounds(
 
 
 def _made(backend: Backend) -> tuple[int, int]:
-    """How many kernels were compiled or loaded, and graphs recorded, so far."""
+    """Count the kernels compiled or loaded, and the graphs recorded, so far."""
     return len(kernel_cache.counts.compiled) + len(kernel_cache.counts.found), backend.recorded

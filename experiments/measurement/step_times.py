@@ -1,23 +1,23 @@
-"""Times of the phases of some steps, of a device's work alone."""
+"""Time steps: as a whole, or phase by phase."""
 
 from __future__ import annotations
 
 import md
 from sfc import checks
 
-STEPS_AHEAD = 25  # that a host gives a device before it begins
-HEAD_START = 0.01  # seconds in which it does; launching them takes half of that
+STEPS_AHEAD = 25  # steps that the host launches before the device starts
+HEAD_START = 0.01  # s for these launches, which take half of it
 
 
 def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
-    """Times of the phases of the next steps: on a device, of its work alone, for it never waits for the host.
+    """Time the phases of the next steps; on a device without waiting times for the host.
 
     Args:
-        simulation: takes them; its times are cleared before.
-        steps: how many.
+        simulation: runs the steps; its earlier times are cleared.
+        steps: number of steps.
 
     Returns:
-        Phase -> ms of each time that it ran.
+        Phase -> ms of each of its executions.
 
     Raises:
         TypeError: no simulation, or a number of steps that is no integer.
@@ -33,7 +33,7 @@ def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
 
 
 def whole_steps(simulation: md.Simulation, steps: int) -> float:
-    """Milliseconds of some steps in one run, without phases: the whole loop, the host's work included.
+    """Time steps of one run without phases, in ms: the whole loop, with the host's work.
 
     Raises:
         TypeError: no simulation, or a number of steps that is no integer.

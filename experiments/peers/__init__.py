@@ -1,4 +1,4 @@
-"""Other codes, measured beside ours in the same run. A new peer is its own file and one line here."""
+"""Other codes, timed beside ours in the same run. A new peer is a file and one line here."""
 
 from experiments.peers.lammps import Lammps
 from experiments.peers.peer import Peer, PeerError, Sample

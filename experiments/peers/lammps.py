@@ -1,9 +1,9 @@
-"""LAMMPS: the granular pair style without friction is our law, and MPI ranks stand for our threads.
+"""Run LAMMPS with the granular pair style that equals our law, on as many MPI ranks as we use threads.
 
 `gran/hooke` with K_n = K / d and gamma_n = mu / m_eff is the spring-dashpot of `md.laws`, and `fix nve` is
 velocity Verlet with the damping of the half-step velocity, as ours: both take the same steps, up to
-rounding. Neighbour lists are half lists with a skin of 0.3 d, made anew when a particle has moved half of
-it; LAMMPS sorts its atoms in space itself.
+rounding. Neighbour lists are half lists with a skin of 0.3 d, rebuilt when a particle has moved by half of
+the skin. LAMMPS sorts its atoms in space itself.
 
 Thompson et al., Comp. Phys. Comm. 271 (2022) 108171.
 """
@@ -23,7 +23,7 @@ from pyarrow import csv
 import md
 from experiments.core.settings import UsageError
 from experiments.peers.peer import Peer, PeerError, Sample
-from experiments.processes.lifetime import ran
+from experiments.processes.lifetime import run_program
 from sfc import checks
 
 SKIN = 0.3  # in d
@@ -40,14 +40,14 @@ _RUN = re.compile(
 
 
 class Run(NamedTuple):
-    """A `run` command as the log reports it.
+    """Entry of a `run` command in the log.
 
     Attributes:
         steps: how many were taken.
         loop_s: seconds that the loop over them took.
         energy_start, energy_end: kinetic energy per particle.
         neighbours: partners in the neighbour lists per particle, at the end.
-        builds: how often the lists were made since the process started.
+        builds: number of list builds since the process started.
     """
 
     steps: int
@@ -66,14 +66,14 @@ class Lammps(Peer):
 
     @classmethod
     def require(cls) -> None:
-        """Refuse where there is no `lmp` with its `mpirun`."""
+        """Raise if there is no `lmp` with its `mpirun`."""
         programs()
 
     def _prepare(self) -> None:
         write_data(self._state, self._folder / "data")
 
     def after(self, steps: int) -> md.State:
-        """The gas some steps after the start."""
+        """Return the gas some steps after the start."""
         steps = checks.integer("steps", steps, unit="steps")
         columns = "x y z vx vy vz"
         dump = f"write_dump all custom dump id {columns} modify sort id format float %.17g"
@@ -83,12 +83,12 @@ class Lammps(Peer):
         return md.State(box.wrap(rows[:, 1:4]), rows[:, 4:7], box, self._state.id)
 
     def sample(self, before: int, steps: int) -> Sample:
-        """Time some steps by LAMMPS' own clock, without making the first lists of the process."""
+        """Time some steps by LAMMPS' own clock, without the first neighbour lists of the process."""
         before, steps = checks.integer("before", before), checks.integer("steps", steps)
         text = self._run(f"run {before}", f"run {steps} pre no")
         runs = read_log(text)
         if [run.steps for run in runs] != [before, steps]:
-            raise PeerError(f"LAMMPS' log does not tell of {before} and {steps} steps:\n{_end(text)}")
+            raise PeerError(f"LAMMPS' log has no runs of {before} and {steps} steps:\n{_end(text)}")
         warm, timed = runs
         return Sample(
             time_ms=1e3 * timed.loop_s,
@@ -100,13 +100,13 @@ class Lammps(Peer):
         )
 
     def _run(self, *commands: str) -> str:
-        """The log of a run of these commands from the start."""
+        """Run commands from the start, and return the log."""
         lmp, mpirun = programs()
         script, log = self._folder / "in.gas", self._folder / "log"
         script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n")
         log.unlink(missing_ok=True)
         ranks = [mpirun, "-np", str(self._workers), lmp]
-        done = ran(
+        done = run_program(
             [*ranks, "-in", script.name, "-log", log.name, "-screen", "none"],
             cwd=self._folder,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -121,10 +121,10 @@ class Lammps(Peer):
 
 
 def programs() -> tuple[str, str]:
-    """Paths of `lmp`, beside this Python or on the PATH, and of the `mpirun` beside it.
+    """Find `lmp`, beside this Python or on the PATH, and the `mpirun` beside it.
 
     Raises:
-        UsageError: where they are not.
+        UsageError: one is missing.
     """
     lmp = shutil.which("lmp", path=sysconfig.get_path("scripts")) or shutil.which("lmp")
     mpirun = shutil.which("mpirun", path=str(Path(lmp).parent)) if lmp else None
@@ -135,7 +135,7 @@ def programs() -> tuple[str, str]:
 
 
 def input_script(law: md.laws.SpringDashpot, dt: float) -> str:
-    """The commands up to the first `run`, for a start in a file `data`.
+    """Write the commands before the first `run`, for a start in a file `data`.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -163,7 +163,7 @@ thermo 0
 
 
 def write_data(state: md.State, path: Path) -> None:
-    """Write a start as LAMMPS reads it, exactly; atoms are numbered from 1 in memory order.
+    """Write a start in LAMMPS' format without rounding; atoms are numbered from 1 in memory order.
 
     Args:
         state: in 3D, periodic along every axis.
@@ -190,14 +190,14 @@ def write_data(state: md.State, path: Path) -> None:
 
 
 def _write_rows(file, *columns: np.ndarray) -> None:
-    """Numbers in columns, with as many digits as name each exactly."""
+    """Write numbers in columns, with the digits that represent each exactly."""
     names = [str(k) for k in range(len(columns))]
     bare = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     csv.write_csv(pa.table([np.ascontiguousarray(column) for column in columns], names=names), file, bare)
 
 
 def read_log(text: str) -> list[Run]:
-    """What a log says of each `run` command that came to its end.
+    """Read each completed `run` command from a log.
 
     Raises:
         TypeError: a text that is no str.

@@ -1,8 +1,8 @@
-"""What a peer is: another code that runs the same gas from the same start and tells how long it took.
+"""Interface of a peer: another code that runs the same gas from the same start and reports its time.
 
-Contract. A peer is made of a start, and used as a context manager: what it writes lies in a temporary
-folder that is gone afterwards. Every run begins at the start, so runs can be asked for in any order, and
-ours and theirs can take turns. Only its steps are timed, by the peer's own clock.
+Contract. A peer is created with a start and used as a context manager: its files are in a temporary folder
+that is deleted at the end. Every run starts at the start, so that runs can be made in any order, in turns
+with ours. Only the steps are timed, by the peer's own clock.
 """
 
 from abc import ABC, abstractmethod
@@ -16,19 +16,19 @@ from sfc import checks
 
 
 class PeerError(ValueError):
-    """A peer could not be run, or does not compute what we compute; nothing of it is recorded."""
+    """Raised if a peer cannot be run, or differs from our result; no time of it is recorded."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Steps of a peer that were timed.
+    """Timed steps of a peer.
 
     Attributes:
         time_ms: of all of them.
         temperature_start, temperature_end: m <v^2> / dim in d^2 / time^2, before and after them.
-        builds: how often the neighbour structure was made during them.
-        partners_read: slots that the force kernel reads, a particle.
-        version: what the peer calls itself.
+        builds: number of builds of the neighbour structure during them.
+        partners_read: slots that the force kernel reads per particle.
+        version: name and version that the peer prints.
     """
 
     time_ms: float
@@ -40,22 +40,22 @@ class Sample:
 
 
 class Peer(ABC):
-    """A start that another code runs.
+    """Another code that runs a start.
 
     Args:
         state: the start, in a box that is periodic along every axis.
         law: the pair law.
         dt: time step in time units.
-        workers: cores to run on.
+        workers: number of cores.
 
     Attributes:
-        name: of the code and its method, as it stands in tables and figures.
+        name: of the code and its method, in tables and figures.
         precision: of its positions and forces.
 
     Raises:
         TypeError: an argument of a wrong class.
         ValueError: a step that is not positive and finite, or no workers.
-        UsageError: a code that is not installed here; with the remedy.
+        UsageError: the code is not installed; the message has the remedy.
     """
 
     name: ClassVar[str]
@@ -80,10 +80,10 @@ class Peer(ABC):
     @classmethod
     @abstractmethod
     def require(cls) -> None:
-        """Refuse a code that is not installed here.
+        """Raise if the code is not installed.
 
         Raises:
-            UsageError: with the remedy.
+            UsageError: it is not; the message has the remedy.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Peer(ABC):
 
     @abstractmethod
     def after(self, steps: int) -> md.State:
-        """The gas some steps, 1 or more, after the start, in its memory order and with its ids.
+        """Return the gas 1 or more steps after the start, in the memory order and with the ids of the start.
 
         Raises:
             PeerError: a run that failed.
@@ -100,7 +100,7 @@ class Peer(ABC):
 
     @abstractmethod
     def sample(self, before: int, steps: int) -> Sample:
-        """Time some steps, 1 or more, that follow `before` steps, 1 or more, from the start.
+        """Time some steps, 1 or more, after `before` steps, 1 or more, from the start.
 
         Raises:
             PeerError: a run that failed.

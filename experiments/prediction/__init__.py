@@ -1,1 +1,1 @@
-"""What predictions share: the systems whose reads are predicted, and the models that predict them."""
+"""Predictions: systems, and models of the caches that serve their reads."""

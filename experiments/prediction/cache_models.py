@@ -1,8 +1,8 @@
-"""The hit ratios that the models of `sfc.cache` predict of a stream, at many capacities.
+"""Predict the hit ratios of an access stream by the models of `sfc.cache`, at many capacities.
 
-A capacity is in particles. `block` is the thesis's model. `lru` is a fully associative cache with a particle
-a line. `set_associative` is hardware's: positions of 16 bytes (four float32) in lines of 128 bytes, 16 ways,
-so that it has capacities that are multiples of 128 particles only.
+Capacities are numbers of particles. `block` is the model of [thesis]. `lru` is a fully associative cache with
+one particle per line. `set_associative` models hardware: positions of 16 bytes (four float32) in lines of 128
+bytes, 16 ways, so that its capacities are multiples of 128 particles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SET = LINE * WAYS // BYTES  # particles
 def predicted(
     stream: cache.AccessStream, models: Sequence[str], capacities: Sequence[int], miss_cost: float = 100.0
 ) -> Iterator[dict]:
-    """A row for each model and capacity: the hit ratio, and the speed-up over a cache without a hit.
+    """Yield a row for each model and capacity: hit ratio, and speed-up over a cache without hits.
 
     Args:
         stream: the reads.
@@ -53,7 +53,7 @@ def predicted(
 
 
 def check_models(models: Sequence[str], capacities: Sequence[int]) -> None:
-    """Look at what is asked for.
+    """Check models and capacities.
 
     Raises:
         TypeError: no sequences of words and of integers.

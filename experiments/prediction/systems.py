@@ -1,9 +1,9 @@
-"""The systems of the thesis's chapter 5, and their particles in the memory order of an ordering.
+"""Systems of chapter 5 of [thesis], with their particles in a memory order.
 
-Our reading. Boxes have a base of 1 d x 1 d, and partners are the particles of the same and of adjacent boxes.
-`squares` are N x N boxes 1 d high, in which spheres stand in a plane: discs. `cuboids` are N x N boxes of a
-height, whose gas is three-dimensional and whose boxes are ordered by a curve in the plane. `cubes` are
-N x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
+As read here, boxes have a base of 1 d x 1 d, and partners are the particles of the same and of adjacent
+boxes. `squares` are N x N boxes 1 d high, in which spheres stand in a plane: discs. `cuboids` are N x N boxes
+of a height, whose gas is three-dimensional and whose boxes are ordered by a curve in the plane. `cubes` are N
+x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ UNORDERED = BASELINES
 
 @dataclass(frozen=True)
 class Geometry:
-    """A kind of system.
+    """Kind of system.
 
     Attributes:
-        name: of it.
+        name: in columns and flags.
         dim: of the gas.
         ordered: axes along which the boxes are ordered.
-        densest: filling fraction of volume beyond which a granular gas cannot be made.
+        densest: largest filling fraction of volume at which a granular gas can be made.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Geometry:
     densest: float
 
     def box(self, side: int, height: int) -> md.Box:
-        """The box of `side` boxes a side; `height` is that of the cuboids."""
+        """Create the box of `side` boxes a side; `height` is used for cuboids."""
         if self.dim == 2:
             return md.Box((side, side))
         return md.Box((side, side, height if self.ordered == 2 else side))
 
     def own_fraction(self, filling_fraction: float) -> float:
-        """The filling fraction of volume as the gas has it: in 2D of area."""
+        """Convert a filling fraction of volume to the gas's own: in 2D to that of area."""
         return filling_fraction * sphere_volume(self.dim) / sphere_volume(3)
 
     def particles(self, side: int, height: int, filling_fraction: float) -> float:
-        """How many a gas has, before it is made; sides of any size may be asked for.
+        """Return the number of particles of a gas that is not made yet, for sides of any size.
 
         Args:
             side: boxes a side.
@@ -63,16 +63,16 @@ class Geometry:
         self, side: int, height: int, filling_fraction: float, kind: str, temperature: float, seed: int,
         backend: str,
     ) -> md.State:  # fmt: skip
-        """The gas, in shuffled memory.
+        """Create the gas, in shuffled memory.
 
         Args:
             side: boxes a side.
             height: of the cuboids, in d.
             filling_fraction: of volume.
-            kind: "granular", without overlaps, or "ideal", anywhere.
+            kind: "granular", without overlaps, or "ideal", at random positions.
             temperature: m <v^2> / dim.
-            seed: of all that is random.
-            backend: where a granular gas is made.
+            seed: of all random numbers.
+            backend: that makes a granular gas.
 
         Raises:
             ValueError: a filling fraction that cannot be packed.
@@ -88,11 +88,11 @@ class Geometry:
         return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
 
     def boxes(self, state: md.State) -> tuple[int, ...]:
-        """Boxes along each ordered axis."""
+        """Return the number of boxes along each ordered axis."""
         return tuple(int(length) for length in state.box.lengths[: self.ordered])
 
     def in_order(self, state: md.State, order: str, seed: int) -> md.State:
-        """The particles in the memory order of an ordering of their boxes, or in none.
+        """Sort the particles by an ordering of their boxes, or leave them shuffled.
 
         Args:
             state: shuffled.
@@ -112,12 +112,12 @@ class Geometry:
         return state.take(np.argsort(ranks, kind="stable"))
 
     def cells(self, state: md.State) -> np.ndarray:
-        """The box of each particle: (n, ordered) int64."""
+        """Return the box of each particle: (n, ordered) int64."""
         cells = state.pos[:, : self.ordered].astype(np.int64)
         return np.minimum(cells, np.array(self.boxes(state)) - 1)
 
     def seen(self, state: md.State) -> md.State:
-        """The state as its search sees it: of cuboids from above, for they are boxes of the plane."""
+        """Return the state that the search uses: for cuboids the projection on the plane of their boxes."""
         if self.dim == self.ordered:
             return state
         flat = md.Box(state.box.lengths[: self.ordered])
@@ -132,7 +132,7 @@ GEOMETRIES = {
 
 
 def own_side(order: str, side: int, dim: int) -> int:
-    """The power of a curve's base nearest to a side, by their ratio; the side itself for a scan."""
+    """Return the power of a curve's base nearest to a side, by their ratio; the side itself for a scan."""
     if order not in sfc.curves(dim):
         return side
     base = sfc.curve(order, dim).base

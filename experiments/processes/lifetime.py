@@ -1,7 +1,7 @@
-"""How worker processes and programs end: with the process that started them, however that ends.
+"""End worker processes and programs with the process that started them, in whatever way that process ends.
 
-A worker is a process of `multiprocessing`, a program any other one, such as `mpirun`. Ctrl-C and SIGTERM
-are handled by the main process alone: it ends its workers, and a worker ends its programs.
+A worker is a process of `multiprocessing`; a program is any other process, such as `mpirun`. Only the main
+process handles Ctrl-C and SIGTERM: it ends its workers, and a worker ends its programs.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _WATCH = f"trap '' HUP INT TERM; read -r _; kill -TERM 0; sleep {PROGRAM_GRACE};
 
 
 class Terminated(SystemExit):
-    """SIGTERM arrived."""
+    """Raised in the main thread when SIGTERM arrives."""
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ def terminable() -> Iterator[None]:
 
 
 def _terminate(*_) -> None:
-    signal.signal(signal.SIGTERM, _do_nothing)  # a second one would interrupt what the first has begun
+    signal.signal(signal.SIGTERM, _do_nothing)  # a second one would interrupt the clean-up after the first
     raise Terminated(128 + signal.SIGTERM)
 
 
@@ -63,9 +63,9 @@ def _do_nothing(*_) -> None:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Start workers in the block: Ctrl-C does not reach them before `begin_worker`, nor this process within.
+    """Block SIGINT while workers start: it reaches no worker before `prepare_worker`, and not this process.
 
-    SIGINT is blocked, which workers inherit, until Python and the imports of a worker are ready.
+    Workers inherit the blocked SIGINT until their Python and their imports are ready.
     """
     resource_tracker.ensure_running()  # the first worker would start it, and that unblocks SIGINT
     with defer_sigint():  # SIGINT can arrive in another thread, too
@@ -76,49 +76,51 @@ def without_interrupts() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def begin_worker(grace: float = 0.0) -> None:
-    """Prepare a worker process, before its work: Ctrl-C does nothing, and it ends with its parent.
+def prepare_worker(grace: float = 0.0) -> None:
+    """Prepare a worker process before its work: it ignores Ctrl-C and ends with its parent.
 
     Args:
         grace: as for `end_with_parent`.
 
     Raises:
-        RuntimeError: this process was not begun by `multiprocessing`.
+        RuntimeError: `multiprocessing` did not start this process.
     """
     end_with_parent(grace)
     # The default lock of tqdm is a named semaphore, which a worker that is killed leaves behind.
     tqdm.set_lock(threading.RLock())
-    signal.signal(signal.SIGINT, _do_nothing)  # ignored by a function, for programs would inherit SIG_IGN
+    signal.signal(signal.SIGINT, _do_nothing)  # by a function, because programs would inherit SIG_IGN
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def end_with_parent(grace: float = 0.0) -> None:
-    """Have this worker process end as soon as the process that began it is over, also by SIGKILL.
+    """End this worker process as soon as its parent has ended, also by SIGKILL.
 
-    Called once by a process that `multiprocessing` began, before its work. Without grace Linux kills it, in
-    the midst of a compiled loop too; there "over" is the thread that began the worker, so begin workers from
-    a thread that outlives them. With grace, and elsewhere, a thread of the worker waits, and acts between two
-    calls of compiled code. The resource tracker of `multiprocessing` ends by itself once all of its processes
-    have.
+    Call it once in a process that `multiprocessing` started, before its work. Without grace Linux kills the
+    worker, even within a compiled loop. Linux takes the end of the thread that started the worker for the end
+    of the parent, so start workers from a thread that outlives them. With grace, and on other systems, a
+    thread of the worker waits, and acts between two calls of compiled code. The resource tracker of
+    `multiprocessing` ends by itself after its last process.
 
     Args:
         grace: s, from a SIGTERM to the end; 0 for no SIGTERM.
 
     Raises:
-        RuntimeError: this process was not begun by `multiprocessing`.
+        RuntimeError: `multiprocessing` did not start this process.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
-        raise RuntimeError("no worker process; allowed: processes that multiprocessing began; call it there")
+        raise RuntimeError(
+            "no worker process; allowed: processes that multiprocessing started; call it there"
+        )
     if not grace and sys.platform == "linux" and _killed_by_the_kernel():
-        if not parent.is_alive():  # over already, before the kernel was asked
+        if not parent.is_alive():  # it ended before the call of prctl
             os._exit(1)
         return
     threading.Thread(target=_wait_for, args=(parent, grace), name="end_with_parent", daemon=True).start()
 
 
 def _killed_by_the_kernel() -> bool:
-    """Ask Linux for SIGKILL at the end of the parent; whether it will send it."""
+    """Ask Linux for SIGKILL at the end of the parent, and return whether it agreed."""
     try:
         return ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
     except (OSError, AttributeError):  # another C library
@@ -135,10 +137,10 @@ def _wait_for(parent: BaseProcess, grace: float) -> None:
 
 @contextlib.contextmanager
 def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen]:
-    """Start a program that ends with the block, and with this process, however that ends.
+    """Start a program that ends with the block and with this process.
 
-    It has a process group of its own, which does not hear Ctrl-C; all processes of the group end. A shell in
-    the group waits for the end of this process.
+    The program gets its own process group, which Ctrl-C does not reach; all processes of the group end. A
+    shell in the group waits for the end of this process.
 
     Args:
         command: of the program.
@@ -169,8 +171,8 @@ def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
                     pipe.close()
 
 
-def ran(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:
-    """Run a program to its end; it ends with this process, however that ends.
+def run_program(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:
+    """Run a program to its end, or to the end of this process.
 
     Args:
         command: of the program.

@@ -1,4 +1,4 @@
-"""Runs of a timed experiment, each in a new process: no run inherits what another left in memory."""
+"""Measure each run of a timed experiment in a new process, so that no run inherits memory from another."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import sfc
-from experiments.processes.lifetime import GRACE, Terminated, begin_worker, terminable, without_interrupts
+from experiments.processes.lifetime import GRACE, Terminated, prepare_worker, terminable, without_interrupts
 from md import BackendUnavailableError, SimulationFault
 from md.simulation.interrupt import defer_sigint
 
 Round = tuple[list[dict], int | None]
-# Errors of `measure` that the terminal tells by their message alone.
+# Errors of `measure` of which the terminal shows only the message.
 EXPECTED = (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError)
 
 
-class Piece(NamedTuple):
-    """A case for another process, as words and numbers.
+class CaseMessage(NamedTuple):
+    """A case as words and numbers, to be sent to another process.
 
     Attributes:
         number: of the case.
         kind: name of the class of its Config.
         settings: the Config's fields.
-        begin: the first round wanted.
+        begin: the first round that is missing.
     """
 
     number: int
@@ -37,11 +37,11 @@ class Piece(NamedTuple):
 
 
 class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
-    """A process was killed, for want of memory perhaps, with the case it was at."""
+    """Raised when a worker process was killed, perhaps for lack of memory."""
 
 
 class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
-    """What `measure` raised in another process, as text: not every error can be pickled and read back.
+    """Error that `measure` raised in another process, as text, since not every error can be pickled.
 
     Args:
         message: for the terminal.
@@ -57,61 +57,61 @@ class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
         return self.args[0]
 
     @classmethod
-    def of(cls, error: BaseException) -> RunFailed:
-        """The text of an error.
+    def from_error(cls, error: BaseException) -> RunFailed:
+        """Convert an error to text.
 
         Args:
-            error: that was raised.
+            error: the one raised.
         """
         message = str(error)
         if not isinstance(error, EXPECTED):
-            told = "".join(traceback.format_exception_only(error)).strip()
-            message = f"{told}; its traceback is in error.txt"
+            text = "".join(traceback.format_exception_only(error)).strip()
+            message = f"{text}; its traceback is in error.txt"
         return cls(message, type(error).__name__, "".join(traceback.format_exception(error)))
 
 
-def rounds_of(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
-    """The rounds of a timed case as they come, and last its rows of no round, which may be none.
+def rounds_with_numbers(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
+    """Yield the rounds of a timed case as they come, and last the rows that belong to no round.
 
     Args:
         measured: what `measure` yields: a list of rows for each round, with the column `round`, and rows
             alone that are no samples.
     """
-    alone = []
+    no_round = []
     for one in measured:
         if isinstance(one, list):
             if one:
                 yield one, one[0]["round"]
         else:
-            alone.append(one)
-    yield alone, None
+            no_round.append(one)
+    yield no_round, None
 
 
-def rows_of(measured: Iterable[list[dict] | dict]) -> list[dict]:
-    """All rows of a timed case, as one list.
+def all_rows(measured: Iterable[list[dict] | dict]) -> list[dict]:
+    """Collect all rows of a timed case in one list.
 
     Args:
         measured: what `measure` yields.
     """
-    return [row for rows, _ in rounds_of(measured) for row in rows]
+    return [row for rows, _ in rounds_with_numbers(measured) for row in rows]
 
 
-def measured_apart(
-    module: str, measure: str, grammars: Mapping[str, str], pieces: list[Piece]
+def measure_in_process(
+    module: str, measure: str, grammars: Mapping[str, str], pieces: list[CaseMessage]
 ) -> Iterator[tuple[int, Round]]:
     """Measure the cases of one run in a new process.
 
     Args:
-        module: that can be imported, of the experiment.
-        measure: name of the function in it.
+        module: importable name of the experiment.
+        measure: name of its function.
         grammars: name -> text of curves to register.
         pieces: the cases.
 
     Returns:
-        Number of a case with the rows of one round, as they come.
+        Number of a case with the rows of one of its rounds, as they come.
 
     Raises:
-        WorkerDied: it was killed.
+        WorkerDied: the process was killed.
         RunFailed: `measure` raised an error.
     """
     context = multiprocessing.get_context("spawn")
@@ -124,19 +124,19 @@ def measured_apart(
         sending.close()
         while True:
             try:
-                told = receiving.recv()
+                message = receiving.recv()
             except (EOFError, OSError) as error:  # before a message, or within one
                 process.join()
                 raise WorkerDied(
                     f"the process of a run ended with {process.exitcode}; fewer particles, or fewer cases "
                     "that are compared, take less memory"
                 ) from error
-            if told is None:
+            if message is None:
                 process.join(GRACE)
                 return
-            if isinstance(told, RunFailed):
-                raise told
-            yield told
+            if isinstance(message, RunFailed):
+                raise message
+            yield message
     finally:
         with defer_sigint():
             _end(process)
@@ -145,7 +145,7 @@ def measured_apart(
 
 
 def _end(process: BaseProcess) -> None:
-    """End a process that may be over, or may not have begun."""
+    """End a process, whether it runs, has ended or was never started."""
     if process.pid is not None:
         process.terminate()
         process.join(GRACE)
@@ -154,9 +154,9 @@ def _end(process: BaseProcess) -> None:
     process.close()
 
 
-def _measure(sending, module: str, measure: str, grammars: dict[str, str], pieces: list[Piece]) -> None:
-    """Of a new process: measure, and send what comes of it."""
-    begin_worker(GRACE)
+def _measure(sending, module: str, measure: str, grammars: dict[str, str], pieces: list[CaseMessage]) -> None:
+    """Measure in a new process, and send rounds, the end or an error."""
+    prepare_worker(GRACE)
     with terminable():
         try:
             for name, text in grammars.items():
@@ -164,11 +164,11 @@ def _measure(sending, module: str, measure: str, grammars: dict[str, str], piece
             experiment = importlib.import_module(module)
             for piece in pieces:
                 config = getattr(experiment, piece.kind)(**piece.settings)
-                for one in rounds_of(getattr(experiment, measure)(config, piece.begin)):
+                for one in rounds_with_numbers(getattr(experiment, measure)(config, piece.begin)):
                     sending.send((piece.number, one))
             sending.send(None)
         except Terminated:
             raise
         except BaseException as error:
             with contextlib.suppress(OSError):  # of a main process that is over
-                sending.send(RunFailed.of(error))
+                sending.send(RunFailed.from_error(error))

@@ -13,7 +13,7 @@ import pytest
 from experiments.analysis import reliability
 from experiments.core import main
 from experiments.core.record import JOURNAL, Record, read_table
-from experiments.processes.separate_run import RunFailed, rounds_of, rows_of
+from experiments.processes.separate_run import RunFailed, all_rows, rounds_with_numbers
 from tests.experiments import toy_timed
 from tests.experiments.test_executor import ROOT
 from tests.processes import started
@@ -57,9 +57,9 @@ def test_rows_carry_run_and_round(whole):
 
 def test_rounds_end_with_the_rows_of_none():
     measured = [[{"round": 0, "a": 1}, {"round": 0, "a": 2}], [{"round": 1}], {"a": 3}]
-    assert list(rounds_of(measured)) == [(measured[0], 0), (measured[1], 1), ([{"a": 3}], None)]
-    assert list(rounds_of(measured[:2])) == [(measured[0], 0), (measured[1], 1), ([], None)]
-    assert rows_of(measured) == [*measured[0], *measured[1], {"a": 3}]
+    assert list(rounds_with_numbers(measured)) == [(measured[0], 0), (measured[1], 1), ([{"a": 3}], None)]
+    assert list(rounds_with_numbers(measured[:2])) == [(measured[0], 0), (measured[1], 1), ([], None)]
+    assert all_rows(measured) == [*measured[0], *measured[1], {"a": 3}]
 
 
 def test_each_run_has_a_process_and_a_seed_of_its_own(tmp_path):
@@ -80,10 +80,10 @@ def test_what_breaks_keeps_the_rounds_before(tmp_path, capsys, runs):
     assert run("--results", tmp_path, "--runs", runs, "--rounds", 3, "--size", 1, 13) == 1
     folder, errors = only(tmp_path), capsys.readouterr().err
     assert "size 13 breaks" in errors
-    assert f"--resume {folder} goes on" in errors
-    record = Record.taken_up(folder)
+    assert f"--resume {folder} continues" in errors
+    record = Record.reopen(folder)
     assert record.finished == {0}
-    assert record.begin(1) == 1
+    assert record.first_missing_round(1) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_an_error_that_nobody_expects_is_named_with_its_class(tmp_path, capsys):
 
 @pytest.mark.parametrize("error", toy_timed.ERRORS.values(), ids=lambda error: type(error).__name__)
 def test_what_a_process_sends_of_an_error_can_be_read(error):
-    sent = RunFailed.of(error)
+    sent = RunFailed.from_error(error)
     read = pickle.loads(pickle.dumps(sent))
     assert (str(read), read.kind, read.trace) == (str(sent), type(error).__name__, sent.trace)
     assert str(error) in str(read)
@@ -167,7 +167,7 @@ def test_a_script_is_refused_more_than_one_run(tmp_path):
 def test_a_run_whose_process_is_killed_says_so(tmp_path, capsys):
     assert run("--results", tmp_path, "--runs", 2, "--rounds", 3, "--size", 99) == 1
     assert "the process of a run ended with -9" in capsys.readouterr().err
-    assert Record.taken_up(only(tmp_path)).begin(0) == 1
+    assert Record.reopen(only(tmp_path)).first_missing_round(0) == 1
 
 
 def test_a_kill_loses_at_most_a_round(whole, tmp_path):
@@ -196,9 +196,9 @@ def test_rounds_after_one_that_is_missing_are_measured_again(tmp_path):
     folder = only(tmp_path)
     lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
     (folder / JOURNAL).write_bytes(b"".join(lines[:1] + lines[2:]))  # case 0: rounds 0, 2, 3 and its end
-    record = Record.taken_up(folder)
+    record = Record.reopen(folder)
     assert record.finished == set()
-    assert record.begin(0) == 1
+    assert record.first_missing_round(0) == 1
     assert len(record.table) == 2 * 2  # round 0 of both cases
 
 
@@ -247,7 +247,7 @@ def test_an_unfinished_run_is_drawn_with_its_warnings(tmp_path, monkeypatch):
 
 
 def test_a_round_without_rows_is_none():
-    assert list(rounds_of([[], [{"round": 1}]])) == [([{"round": 1}], 1), ([], None)]
+    assert list(rounds_with_numbers([[], [{"round": 1}]])) == [([{"round": 1}], 1), ([], None)]
 
 
 def test_settings_of_older_runs_are_known_by_their_names_of_now(whole, tmp_path):

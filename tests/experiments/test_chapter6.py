@@ -7,7 +7,7 @@ import pytest
 import md
 from experiments import interval, speed_up
 from experiments.core.settings import cases
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 from tests.experiments.test_experiments import run
 
 
@@ -106,7 +106,7 @@ class TestSpeedUp:
         monkeypatch.setattr(speed_up, "whole_steps", lambda sim, steps: 10.0 * steps)
         reordered = []
         monkeypatch.setattr(md.Simulation, "reorder", counting(md.Simulation.reorder, reordered))
-        rows = pd.DataFrame(rows_of(speed_up.measure(case))).set_index(["ordering", "part"])
+        rows = pd.DataFrame(all_rows(speed_up.measure(case))).set_index(["ordering", "part"])
         # In stretches of 2, 2 and 1 steps, each after a reorder: with phases, and as a whole.
         assert (
             len(reordered) % (3 if fused else 6) == 2
@@ -198,7 +198,7 @@ def invented(cost: float, slope: float, intervals=(5, 10, 20, 40, 80, 160), runs
 
 class TestInterval:
     def test_the_model_foresees_the_best_interval_of_a_decay_in_proportion(self):
-        k, time = interval.foreseen(invented(2.0, 0.01))
+        k, time = interval.predicted_times(invented(2.0, 0.01))
         assert k[time.argmin()] == pytest.approx(np.sqrt(2 * 2.0 / 0.01), abs=1)
         assert time == pytest.approx(2.0 / k + 1 + 0.01 * (k - 1) / 2)
 

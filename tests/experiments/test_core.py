@@ -183,7 +183,7 @@ def test_an_integer_that_no_table_holds_ends_with_a_line(seed, tmp_path, capsys)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--seed", str(seed), measure=seeded)
     assert ended.value.code == 1
-    told = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as a word"
+    told = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as text"
     assert told in capsys.readouterr().err
     run(tmp_path, "--seed", str(2**63 - 2), "--repeats", "2", measure=seeded)
 
@@ -237,7 +237,7 @@ def interrupting(*arguments, **others):
         ("experiments.core.cli.cases", "interrupted; nothing was measured"),
         (
             "experiments.core.sweep.cases",
-            "interrupted; the finished cases are in {run}; --resume {run} goes on",
+            "interrupted; the finished cases are in {run}; --resume {run} continues",
         ),
         (
             "experiments.core.cli.style.use",
@@ -245,7 +245,7 @@ def interrupting(*arguments, **others):
         ),
         (
             "experiments.core.sweep.tqdm",
-            "interrupted; the finished cases are in {run}; --resume {run} goes on",
+            "interrupted; the finished cases are in {run}; --resume {run} continues",
         ),
     ],
 )
@@ -260,7 +260,7 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, t
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    "place", ["experiments.core.record._held", "experiments.core.record.write_atomically"]
+    "place", ["experiments.core.record._lock_journal", "experiments.core.record.write_atomically"]
 )
 def test_ctrl_c_while_a_folder_is_made_leaves_one_that_goes_on(place, tmp_path, capsys, monkeypatch):
     module, _, name = place.rpartition(".")
@@ -317,7 +317,7 @@ def test_ctrl_c_while_figures_are_drawn_again_ends_with_status_130(tmp_path, cap
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--replot", str(folder))
     assert ended.value.code == 130
-    assert f"interrupted; --replot {folder} draws again" in capsys.readouterr().err
+    assert f"interrupted; --replot {folder} draws the figures again" in capsys.readouterr().err
 
 
 @pytest.mark.quick

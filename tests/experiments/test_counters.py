@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments import counters
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 from tests.experiments.test_chapter6 import one
 from tests.experiments.test_experiments import run
 
@@ -97,7 +97,7 @@ class TestCounters:
     def test_lattice_memory_ages_with_every_step(self):
         case = one(counters, n=(500,), ordering=("lattice", "row"), model=("block",), rounds=2, steps=3,
                    counter="none", precision=("float64",))  # fmt: skip
-        timed = pd.DataFrame(rows_of(counters.measure(case))).query("what == 'time'")
+        timed = pd.DataFrame(all_rows(counters.measure(case))).query("what == 'time'")
         steps = timed[timed["ordering"] == "lattice"].groupby("round")["age_steps"].first()
         assert steps[1] - steps[0] == 1 + 3
         assert steps[0] >= 3 + 2 * (1 + 3)  # after the warm-up and a round that is not timed
@@ -115,7 +115,7 @@ class TestCounters:
     def test_rounds_that_are_there_are_not_taken_again_and_predictions_are_the_same(self):
         case = one(counters, n=(500,), ordering=("row", "hilbert"), model=("block",), rounds=2,
                    counter="none", precision=("float64",))  # fmt: skip
-        whole, rest = (rows_of(counters.measure(case, begin)) for begin in (0, 2))
+        whole, rest = (all_rows(counters.measure(case, begin)) for begin in (0, 2))
         assert [row["what"] for row in rest] == ["predicted"] * 4
         assert [row for row in whole if row["what"] == "predicted"] == rest
 
@@ -160,11 +160,11 @@ class TestCounters:
         case = one(counters, n=(200,), ordering=("row",), model=("block",), rounds=1, counter="perf",
                    precision=("float64",))  # fmt: skip
         with pytest.raises(ValueError, match="--counter perf: no permission; allowed: one that works here"):
-            rows_of(counters.measure(case))
+            all_rows(counters.measure(case))
         monkeypatch.setattr(counters, "counter_for", lambda backend, n: "perf")
         case = one(counters, n=(200,), ordering=("row",), model=("block",), rounds=1,
                    precision=("float64",))  # fmt: skip
-        assert {row["what"] for row in rows_of(counters.measure(case))} == {"time", "predicted"}
+        assert {row["what"] for row in all_rows(counters.measure(case))} == {"time", "predicted"}
         assert "nothing is counted: no permission" in capsys.readouterr().out
 
     @pytest.mark.parametrize(

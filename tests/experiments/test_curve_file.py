@@ -91,7 +91,7 @@ def test_a_name_that_is_taken_ends_with_status_2(tmp_path, capsys):
     path = tmp_path / "row.toml"
     path.write_text('name = "row"\ndim = 2\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"')
     message = refusal(tmp_path, capsys, "--curve-file", str(path))
-    assert "curve 'row' has the name of an ordering that is there already" in message
+    assert "curve 'row' has the name of an ordering that exists" in message
     assert "choose another name in the file" in message
 
 

@@ -82,7 +82,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
     assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
     told = capsys.readouterr().err
     assert "fewer --workers take less memory" in told
-    assert f"--resume {only(tmp_path)} goes on" in told
+    assert f"--resume {only(tmp_path)} continues" in told
 
 
 def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
@@ -106,7 +106,7 @@ def test_an_executor_that_is_none_is_refused(arguments, told, tmp_path, capsys):
 
 def test_rows_of_times_are_not_measured_side_by_side(tmp_path, capsys):
     assert run("--results", tmp_path, "--executor", "processes", spreads=False) == 2
-    assert "rows of toy are times" in capsys.readouterr().err
+    assert "toy measures times" in capsys.readouterr().err
 
 
 def test_what_workers_cannot_import_is_refused(tmp_path, capsys):

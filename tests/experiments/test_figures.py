@@ -50,7 +50,7 @@ def test_ticks_of_gains_are_plain_numbers(panel, highest):
 
 
 def test_an_axis_of_gains_may_be_the_horizontal_one_and_hold_more(panel):
-    figures.gain_axis(panel, gains([2.0], [2.0], [2.0]), beside=[9.0], horizontal=True)
+    figures.gain_axis(panel, gains([2.0], [2.0], [2.0]), others=[9.0], horizontal=True)
     assert panel.get_xscale() == "log"
     assert panel.get_xlim()[1] > 9
 
@@ -63,7 +63,7 @@ def test_no_gains_have_an_axis_with_one(panel):
 
 def test_times_on_a_logarithmic_axis(panel):
     times = pd.DataFrame({"time_ms": [1.0, 4.0], "time_ms_low": [1e-9, 3.0], "time_ms_high": [1.1, 1e9]})
-    figures.whole_centres_on_log(panel, times, "time_ms", pd.Series([10.0, 10.0]), beside=(2.0,))
+    figures.whole_centres_on_log(panel, times, "time_ms", pd.Series([10.0, 10.0]), others=(2.0,))
     low, high = panel.get_ylim()
     assert 1.5 < low < 2
     assert 40 < high < 80

@@ -7,7 +7,7 @@ import md
 from experiments import ladder
 from experiments.analysis.baselines import again
 from experiments.measurement.correctness import TOLERANCE_OF_LARGEST
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 
 TIMES = {
     "no reorder": [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]],
@@ -37,7 +37,7 @@ def test_every_rung_that_is_compared_with_another_names_one_of_the_ladder():
 
 
 def test_all_rungs_take_the_same_steps_in_a_round():
-    found = pd.DataFrame(rows_of(ladder.measure(case(rung=("grid", "twice, kept 16 steps")))))
+    found = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "twice, kept 16 steps")))))
     for _, same in found.groupby("round"):
         assert sorted(same["rung"]) == ["grid", "grid again", "twice, kept 16 steps"]
         assert same["step"].nunique() == same["time"].nunique() == 1

@@ -14,7 +14,7 @@ import pytest
 from tqdm import tqdm
 
 from experiments.processes import lifetime
-from experiments.processes.separate_run import Piece, measured_apart
+from experiments.processes.separate_run import CaseMessage, measure_in_process
 from tests.experiments import toy, toy_ended
 from tests.experiments.test_executor import ROOT
 from tests.experiments.test_survival import argv
@@ -75,8 +75,8 @@ def sleeping(config, begin):
 def timing(log: str, told) -> None:
     """A process that measures a run of its own in another."""
     multiprocessing.current_process()._config["daemon"] = False
-    piece = Piece(0, "Config", {"size": 1, "colour": "red", "seconds": 60.0, "log": log}, 0)
-    list(measured_apart(__name__, "sleeping", {}, [piece]))
+    piece = CaseMessage(0, "Config", {"size": 1, "colour": "red", "seconds": 60.0, "log": log}, 0)
+    list(measure_in_process(__name__, "sleeping", {}, [piece]))
 
 
 @pytest.mark.nightly
@@ -108,14 +108,14 @@ def test_where_the_kernel_does_not_a_thread_ends_a_worker():
 
 
 def test_a_process_that_nobody_began_is_refused():
-    with pytest.raises(RuntimeError, match="allowed: processes that multiprocessing began"):
+    with pytest.raises(RuntimeError, match="allowed: processes that multiprocessing started"):
         lifetime.end_with_parent()
 
 
 def running(command: list[str], folder, told) -> None:
     """A process that waits for a program, with a temporary folder."""
     with lifetime.terminable(), TemporaryDirectory(dir=folder):
-        lifetime.ran(command)
+        lifetime.run_program(command)
 
 
 def begun(process, named: str) -> list[psutil.Process]:
@@ -157,24 +157,24 @@ def test_a_program_that_ignores_sigterm_is_killed(monkeypatch):
 
 
 def test_what_a_program_tells_is_told():
-    done = lifetime.ran(["sh", "-c", "echo out; echo err >&2; cat; exit 3"])
+    done = lifetime.run_program(["sh", "-c", "echo out; echo err >&2; cat; exit 3"])
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
     with pytest.raises(FileNotFoundError):
-        lifetime.ran(["no-such-program"])
+        lifetime.run_program(["no-such-program"])
 
 
 def working(told) -> None:
     """A worker that sends what it would leave behind, and what it and its programs do at Ctrl-C."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.kill(os.getpid(), signal.SIGINT)
-    lifetime.begin_worker()
+    lifetime.prepare_worker()
     multiprocessing.set_start_method("spawn", force=True)
     left = []
     resource_tracker.register = lambda *told: left.append(told)
     with tqdm(total=1, disable=True):
         told.send(left)
     os.kill(os.getpid(), signal.SIGINT)
-    told.send(lifetime.ran(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
+    told.send(lifetime.run_program(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
 
 
 def test_a_worker_ignores_ctrl_c_its_programs_do_not_and_it_leaves_no_semaphore():

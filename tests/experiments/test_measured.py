@@ -94,7 +94,7 @@ class TestCaches:
         assert all(cache.usable == cache.bytes for cache in found)
 
     def test_a_system_that_tells_none_is_named(self, tmp_path):
-        with pytest.raises(ValueError, match=f"no data cache is told of in {tmp_path}"):
+        with pytest.raises(ValueError, match=f"{tmp_path} lists no data cache"):
             system_caches(tmp_path)
 
     def test_those_of_a_device_go_by_its_kind(self):
@@ -121,17 +121,19 @@ class TestCounted:
             "dram_written": 9.5e6, "time_ns": 74400,
         }  # fmt: skip
         assert second["l1_hits"] == 3
-        with pytest.raises(CannotCountError, match="ncu told no such counters: '==ERROR== no permission'"):
+        with pytest.raises(
+            CannotCountError, match="ncu printed none of these counters: '==ERROR== no permission'"
+        ):
             list(read_nsight("==ERROR== no permission"))
 
     def test_each_launch_of_nsight_belongs_to_its_order(self, monkeypatch):
         line = NSIGHT.splitlines()
         text = "\n".join([*line[:3], *[line[3]] * 6, *[line[4]] * 3])
-        monkeypatch.setattr(counted, "_told", lambda *_: subprocess.CompletedProcess([], 0, text))
+        monkeypatch.setattr(counted, "_run_under", lambda *_: subprocess.CompletedProcess([], 0, text))
         rows = list(counted.counted("nsight", JOB))
         assert [row["ordering"] for row in rows] == ["shuffled"] * 3 + ["lattice"] * 3 + ["hilbert"] * 3
         assert [row["on_chip"] for row in rows] == pytest.approx([0.95] * 6 + [1.0] * 3)
-        with pytest.raises(CannotCountError, match="told of 9 force kernels; allowed: 6"):
+        with pytest.raises(CannotCountError, match="profiled 9 force kernels; allowed: 6"):
             list(counted.counted("nsight", JOB._replace(orderings=("row", "zigzag"))))
 
     @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ class TestCounted:
     def test_cachegrind_is_read_by_its_names(self):
         text = "desc: I1 cache: 32 B\ncmd: python\nevents: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\nfn=x\n"
         assert read_cachegrind(text + "summary: 9 8 7 600 50 4 3 2 1\n") == (600, 50, 4)
-        with pytest.raises(CannotCountError, match="cachegrind left no sums"):
+        with pytest.raises(CannotCountError, match="cachegrind wrote no sums"):
             read_cachegrind(text)
 
     def test_counts_of_a_process_are_those_of_what_it_does_more_often(self, monkeypatch):

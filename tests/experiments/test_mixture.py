@@ -6,7 +6,7 @@ import pytest
 import md
 from experiments import mixture
 from experiments.analysis.baselines import again
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 
 
 def case(**options) -> mixture.Config:
@@ -16,7 +16,7 @@ def case(**options) -> mixture.Config:
 
 
 def test_searches_see_the_same_mixture_and_a_grid_is_measured_twice():
-    found = pd.DataFrame(rows_of(mixture.measure(case())))
+    found = pd.DataFrame(all_rows(mixture.measure(case())))
     for _, same in found.groupby("round"):
         assert sorted(same["search"]) == ["coherent", "coherent again", "lbvh"]
     for column in ("spheres", "large", "touching_pairs"):

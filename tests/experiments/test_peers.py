@@ -12,7 +12,7 @@ from experiments import searches
 from experiments.core import main
 from experiments.core.settings import UsageError
 from experiments.peers import PEERS, Lammps, Peer, PeerError, Sample, lammps
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 LOG = """\
@@ -172,7 +172,7 @@ def test_a_sample_is_of_the_timed_run_alone(monkeypatch, tmp_path):
     pretended(monkeypatch, tmp_path, LOG, 0)
     with Lammps(pair(), LAW, 1e-3, 2) as peer:
         found = peer.sample(20, 30)
-        with pytest.raises(PeerError, match=r"not tell of 20 and 31 steps:\n(.*\n)+Total wall"):
+        with pytest.raises(PeerError, match=r"no runs of 20 and 31 steps:\n(.*\n)+Total wall"):
             peer.sample(20, 31)
     assert found == Sample(
         time_ms=3.5,
@@ -221,7 +221,7 @@ def test_peers_that_would_not_be_measured_are_refused(ourselves, change, message
 
 
 def test_ours_and_theirs_are_sampled_in_the_same_rounds_over_the_same_steps(ourselves):
-    rows = rows_of(searches.measure(case(peers=["ourselves"], warmup=7)))
+    rows = all_rows(searches.measure(case(peers=["ourselves"], warmup=7)))
     first, *calls = ourselves.calls
     assert first == (7, 1)  # tells the temperature before the rounds
     assert len(calls) >= 1 + 3  # a round that is not timed comes first
@@ -241,7 +241,7 @@ def test_ours_and_theirs_are_sampled_in_the_same_rounds_over_the_same_steps(ours
 
 
 def test_a_gain_over_a_peer_is_of_each_round_and_judged_by_our_noise(ourselves):
-    table = pd.DataFrame(rows_of(searches.measure(case(peers=["ourselves"]))))
+    table = pd.DataFrame(all_rows(searches.measure(case(peers=["ourselves"]))))
     given = {"n": 512, "filling_fraction": 0.2, "precision": "float64"}
     found = searches.summary(searches._named(table.assign(run=0, **given))).set_index("name")
     times = table.set_index(["search", "round"])["time_ms"]
@@ -256,7 +256,7 @@ def test_a_gain_over_a_peer_is_of_each_round_and_judged_by_our_noise(ourselves):
 
 @pytest.mark.parametrize("other", [{"search": ("linked",)}, {"precision": "float32"}])
 def test_a_peer_is_measured_beside_its_own_kind_alone(ourselves, other):
-    rows = rows_of(searches.measure(case(peers=["ourselves"], **other)))
+    rows = all_rows(searches.measure(case(peers=["ourselves"], **other)))
     assert len(rows) == 2 * 3
     assert ourselves.calls == ()
 

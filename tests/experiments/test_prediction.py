@@ -15,7 +15,7 @@ from experiments import cache_hit, cache_map, decay, reorder_cost
 from experiments.core.settings import cases
 from experiments.prediction.cache_models import MODELS, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 from tests.experiments.test_experiments import run
 
 every_geometry = pytest.mark.parametrize("name", list(GEOMETRIES))
@@ -317,7 +317,7 @@ class TestReorderCost:
     def test_one_thread_leaves_the_others_to_the_next_sample(self):
         case = one(reorder_cost, n=(512,), rounds=1)
         threads = numba.get_num_threads()
-        rows = pd.DataFrame(rows_of(reorder_cost.measure(replace(case, place=("one thread",)))))
+        rows = pd.DataFrame(all_rows(reorder_cost.measure(replace(case, place=("one thread",)))))
         assert rows["threads"].eq(1).all()
         assert numba.get_num_threads() == threads
 

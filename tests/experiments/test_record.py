@@ -88,7 +88,7 @@ def test_a_damaged_provenance_is_named_with_its_remedy(complete, tmp_path, capsy
     (folder / JOURNAL).touch()
     message = refused(folder, flag, capsys, *(("--results", tmp_path) if flag == "--from" else ()))
     assert f"{folder / PROVENANCE} is damaged" in message
-    assert "put a copy of it there, or move it away" in message
+    assert "restore a copy of it, or move it away" in message
     (folder / PROVENANCE).unlink()
     (folder / JOURNAL).unlink()
     assert run("--replot", folder) == 0  # as the remedy says
@@ -120,14 +120,14 @@ def test_a_damaged_line_of_the_journal_is_named_and_may_be_deleted(cut, capsys, 
     for flag in ("--replot", "--resume"):
         message = refused(cut, flag, capsys)
         assert f"{cut / JOURNAL}, line 1, is damaged" in message
-        assert "put a copy of the file there, or delete that line" in message
+        assert "restore a copy of the file, or delete that line" in message
     (cut / JOURNAL).write_bytes(b"\n".join([*lines[1:], b""]))
-    assert Record.taken_up(cut).finished == {1}
+    assert Record.reopen(cut).finished == {1}
 
 
 @pytest.mark.quick
 def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
-    held = Record.begun(tmp_path, "toy", {})
+    held = Record.create(tmp_path, "toy", {})
     held.add(0, ROWS)
     held.add(1, ROWS)
     held.release()
@@ -141,29 +141,29 @@ def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
         with pytest.raises(UsageError, match=f"line {1 if bit // 8 <= first else 2}, is damaged"):
             read_table(held.folder)
     journal.write_bytes(whole[:last] + b"!")  # the last line has no end: its case was not finished
-    assert Record.taken_up(held.folder).finished == {0}
+    assert Record.reopen(held.folder).finished == {0}
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("gone", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
 def test_a_case_without_one_of_its_lines_is_not_finished(gone, begin, tmp_path):
-    held = Record.begun(tmp_path, "toy", {})
+    held = Record.create(tmp_path, "toy", {})
     for number in (0, 1, 2, None):
         held.add(0, [{"round": number}], number)
     held.release()
     journal = held.folder / JOURNAL
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(line for k, line in enumerate(lines) if k != gone))
-    again = Record.taken_up(held.folder)
+    again = Record.reopen(held.folder)
     assert again.finished == ({0} if gone is None else set())
-    assert begin == (3 if gone is None else again.begin(0))
+    assert begin == (3 if gone is None else again.first_missing_round(0))
 
 
 @pytest.mark.quick
 def test_lines_without_a_checksum_are_of_older_code_and_are_read(tmp_path):
     (tmp_path / JOURNAL).write_text(json.dumps([0, ROWS]) + "\n")
     assert read_table(tmp_path)["size"].tolist() == [1, -1]
-    assert Record.taken_up(tmp_path).finished == {0}
+    assert Record.reopen(tmp_path).finished == {0}
 
 
 @pytest.mark.quick
@@ -248,7 +248,7 @@ def test_a_folder_that_may_not_be_written_is_named_when_figures_are_drawn_again(
     assert ended.value.code == 2
     message = capsys.readouterr().err
     assert f"'{complete / 'summary.csv'}'" in message
-    assert f"copy {complete} elsewhere and --replot the copy" in message
+    assert f"copy {complete} and --replot the copy" in message
 
 
 def refusing(*arguments, **others):
@@ -300,7 +300,7 @@ def test_the_error_of_a_failed_attempt_goes_when_the_run_is_completed(tmp_path):
 
 @pytest.mark.quick
 def test_the_provenance_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
-    held, order = Record.begun(tmp_path, "toy", {}), []
+    held, order = Record.create(tmp_path, "toy", {}), []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr("os.fsync", lambda handle: (order.append("fsync"), fsync(handle)))
     monkeypatch.setattr("os.replace", lambda *names: (order.append("replace"), replace(*names)))
@@ -312,7 +312,7 @@ def test_the_provenance_is_on_the_disk_before_it_takes_its_place(tmp_path, monke
 @pytest.mark.quick
 @pytest.mark.parametrize("name", [PROVENANCE, TABLE, "table.csv"])
 def test_no_planted_link_is_followed(tmp_path, name):
-    held = Record.begun(tmp_path, "toy", {})
+    held = Record.create(tmp_path, "toy", {})
     victim = tmp_path / "victim.txt"
     victim.write_text("mine")
     (held.folder / f".{name}.partial").symlink_to(victim)
@@ -325,7 +325,7 @@ def test_no_planted_link_is_followed(tmp_path, name):
 
 @pytest.mark.quick
 def test_a_disk_that_is_full_names_the_journal(tmp_path):
-    held = Record.begun(tmp_path, "toy", {})
+    held = Record.create(tmp_path, "toy", {})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
@@ -350,7 +350,7 @@ def test_a_run_whose_end_cannot_be_told_is_not_complete(tmp_path, capsys, monkey
     folder = only(tmp_path)
     message = capsys.readouterr().err
     assert str(folder / PROVENANCE) in message
-    assert f"--resume {folder} goes on" in message
+    assert f"--resume {folder} continues" in message
     monkeypatch.setattr(Record, "describe", describe)
     assert run("--resume", folder) == 0
     assert provenance(folder)["status"] == "complete"
@@ -360,7 +360,7 @@ def test_a_run_whose_end_cannot_be_told_is_not_complete(tmp_path, capsys, monkey
 def test_arguments_of_a_wrong_class_are_refused(tmp_path):
     with pytest.raises(TypeError, match="folder = 3 of class int; allowed: a path"):
         Record(3)
-    held = Record.begun(tmp_path, "toy", {})
+    held = Record.create(tmp_path, "toy", {})
     with pytest.raises(TypeError, match="number of a case = '1'"):
         held.add("1", ROWS)
     with pytest.raises(ValueError, match="number of a case = -1"):

@@ -14,7 +14,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.host_load import HostLoad
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 
 CPU = md.backend.get("cpu")
 
@@ -35,7 +35,7 @@ def entry(name, seen, backend=CPU, records=()):
 
 def test_every_round_has_every_entry_once_in_an_order_of_its_own():
     seen = []
-    rows = rows_of(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
+    rows = all_rows(take_rounds([entry(name, seen) for name in "abcd"], 20, CPU, seed=0))
     assert [row["ordering"] for row in rows] == list("abcd") * 20
     rows.sort(key=lambda row: (row["round"], row["turn"]))
     rounds = [tuple(row["ordering"] for row in rows if row["round"] == k) for k in range(20)]
@@ -88,37 +88,37 @@ def test_steps_and_working_sets_of_wrong_arguments_are_refused():
 
 
 def test_rounds_go_on_where_they_ended():
-    whole = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
-    later = rows_of(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
+    whole = all_rows(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
+    later = all_rows(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
     told = [(row["round"], row["ordering"], row["turn"]) for row in whole]
     assert [(row["round"], row["ordering"], row["turn"]) for row in later] == told[12:]
-    assert not rows_of(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
+    assert not all_rows(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
 
 
 def test_it_settles_until_nothing_is_recorded():
     backend = type(CPU)()
-    rows = rows_of(take_rounds([entry("a", [], backend, records=(1, 2, 3))], 2, backend, seed=0))
+    rows = all_rows(take_rounds([entry("a", [], backend, records=(1, 2, 3))], 2, backend, seed=0))
     assert [row["taken"] for row in rows] == [5, 6]  # the fourth recorded nothing
     assert not any(row["recorded"] for row in rows)
 
 
 def test_a_sample_in_which_something_is_recorded_is_taken_again():
     backend = type(CPU)()
-    rows = rows_of(take_rounds([entry("a", [], backend, records=(3, 4))], 3, backend, seed=0))
+    rows = all_rows(take_rounds([entry("a", [], backend, records=(3, 4))], 3, backend, seed=0))
     assert [row["taken"] for row in rows] == [2, 5, 6]
     assert not any(row["recorded"] for row in rows)
 
 
 def test_what_records_for_ever_is_told():
     backend = type(CPU)()
-    rows = rows_of(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
+    rows = all_rows(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
     assert rows[0]["recorded"]
     assert reliability.holds_recording(pd.DataFrame(rows))
 
 
 def test_columns_of_the_last_round():
     last = entry("a", [])._replace(at_end=lambda: {"temperature_end": 3.0})
-    rows = rows_of(take_rounds([last], 2, CPU, seed=0))
+    rows = all_rows(take_rounds([last], 2, CPU, seed=0))
     assert [row.get("temperature_end") for row in rows] == [None, 3.0]
 
 
@@ -155,7 +155,7 @@ def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
         entry("host", [])._replace(on_device=False),
         entry("host and back", [])._replace(on_device=False, threads=3),
     ]
-    rows = {row["ordering"]: row for row in rows_of(take_rounds(entries, 1, Device(), seed=0))}
+    rows = {row["ordering"]: row for row in all_rows(take_rounds(entries, 1, Device(), seed=0))}
     assert {name: row.get("clock_MHz") for name, row in rows.items()} == {
         "device": 1980.0, "host": None, "host and back": None
     }  # fmt: skip
@@ -168,14 +168,14 @@ def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
 def test_no_clock_is_read_where_nothing_runs_on_the_device(monkeypatch):
     monkeypatch.setattr("experiments.measurement.rounds.GpuClock", Clock)
     before = Clock.opened
-    rows_of(take_rounds([entry("host", [])._replace(on_device=False)], 1, Device(), seed=0))
+    all_rows(take_rounds([entry("host", [])._replace(on_device=False)], 1, Device(), seed=0))
     assert Clock.opened == before
 
 
 def test_on_the_cpu_steps_use_the_threads_of_numba(monkeypatch):
     monkeypatch.setattr("numba.get_num_threads", lambda: 2)
     entries = [entry("all", []), entry("one", [])._replace(threads=1)]
-    rows = {row["ordering"]: row for row in rows_of(take_rounds(entries, 1, CPU, seed=0))}
+    rows = {row["ordering"]: row for row in all_rows(take_rounds(entries, 1, CPU, seed=0))}
     assert {name: HostLoad().cores - row["spare_cores"] for name, row in rows.items()} == {"all": 2, "one": 1}
 
 
@@ -209,7 +209,7 @@ def loaded(seconds):
             time.sleep(seconds)
             yield {"time_ms": 1.0, "sample_ms": 1e3 * seconds}
 
-        return pd.DataFrame(rows_of(take_rounds([Entry({"ordering": "a"}, sample)], 1, CPU, seed=0)))
+        return pd.DataFrame(all_rows(take_rounds([Entry({"ordering": "a"}, sample)], 1, CPU, seed=0)))
     finally:
         for process in spinning:
             process.kill()
@@ -233,7 +233,7 @@ class Quiet(HostLoad):
 
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr("experiments.measurement.rounds.HostLoad", Quiet)
-    rows = pd.DataFrame(rows_of(take_rounds([entry("a", [])], 3, CPU, seed=0)))
+    rows = pd.DataFrame(all_rows(take_rounds([entry("a", [])], 3, CPU, seed=0)))
     assert not reliability.is_busy(rows)
     assert reliability.warned(rows)["warning"].eq("").all()
 

@@ -9,7 +9,7 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
-from experiments.processes.separate_run import rows_of
+from experiments.processes.separate_run import all_rows
 
 AXES = [
     "--backend",
@@ -120,7 +120,7 @@ def test_without_linked_the_first_search_is_measured_twice():
         backend="cpu", n=400, filling_fraction=0.2, search=("coherent", "verlet"), cell_order=("row",),
         precision="float64", rounds=1, steps=1, warmup=1,
     )  # fmt: skip
-    names = {row["search"] for row in rows_of(searches.measure(case))}
+    names = {row["search"] for row in all_rows(searches.measure(case))}
     assert names == {"coherent", "verlet", "coherent again"}
 
 
@@ -129,7 +129,7 @@ def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
         backend="cpu", n=400, filling_fraction=0.2, search=("linked",), cell_order=("row",),
         precision="float64", rounds=2, steps=1, warmup=1,
     )  # fmt: skip
-    table = pd.DataFrame(rows_of(searches.measure(case)))
+    table = pd.DataFrame(all_rows(searches.measure(case)))
     table = table.assign(n=400, filling_fraction=0.2, precision="float64", run=0)
     searches.draw(table, tmp_path)
     assert [path.name for path in tmp_path.glob("*.png")] == ["sizes_float64.png"]

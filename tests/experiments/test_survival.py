@@ -69,7 +69,7 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
         process.join()
         folder = only(tmp_path)
         assert provenance(folder)["status"] != "complete"
-        done.append(len(Record.taken_up(folder).finished))
+        done.append(len(Record.reopen(folder).finished))
         assert done[-1] >= done[-2]
         assert len(read_table(folder)) <= 2 * done[-1]
     assert len(done) == 1 + 10
@@ -117,8 +117,8 @@ def test_a_disk_that_fills_up_and_is_freed(whole, tmp_path, capsys):
     folder = only(tmp_path)
     errors = capsys.readouterr().err
     assert "File too large" in errors
-    assert f"--resume {folder} goes on" in errors
-    assert Record.taken_up(folder).finished == set(range(6))
+    assert f"--resume {folder} continues" in errors
+    assert Record.reopen(folder).finished == set(range(6))
     assert run("--resume", folder) == 0
     same_table(folder, whole)
     assert not list(folder.glob(".*"))
@@ -132,7 +132,7 @@ def test_a_line_cut_short_is_of_a_case_that_is_measured_again(whole, tmp_path):
     for cut in (1, 30, len(journal.splitlines()[-1])):
         (folder / JOURNAL).write_bytes(journal[:-cut])
         assert len(read_table(folder)) == 14
-        assert Record.taken_up(folder).finished == set(range(9))
+        assert Record.reopen(folder).finished == set(range(9))
         assert (folder / JOURNAL).read_bytes().endswith(b"\n")
 
 
@@ -169,7 +169,7 @@ def test_resume_goes_on_with_its_own_settings_alone(arguments, told, tmp_path, c
 def test_a_run_that_somebody_is_at_cannot_be_resumed(tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13) == 1
     folder = only(tmp_path)
-    holder = Record.taken_up(folder)
+    holder = Record.reopen(folder)
     assert run("--resume", folder) == 2
     assert f"{folder} is being measured by another process" in capsys.readouterr().err
     del holder
@@ -234,7 +234,7 @@ def test_a_cell_of_the_table_holds_one_number_or_word(value, tmp_path, capsys):
 
 @pytest.mark.quick
 def test_numpy_numbers_become_plain_ones(tmp_path):
-    record = Record.begun(tmp_path, "toy", {})
+    record = Record.create(tmp_path, "toy", {})
     record.add(1, [{"a": np.float32(0.5), "b": np.int64(2**40), "c": np.bool_(True), "d": np.str_("x")}])
     record.add(0, [{"a": np.nan, "b": 1, "c": False, "d": None}])
     record.write_tables()

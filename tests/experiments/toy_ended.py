@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from tqdm import tqdm
 
 from experiments.core import TimedSettings, main
-from experiments.processes.lifetime import ran
+from experiments.processes.lifetime import run_program
 
 SLEEP = ["sleep", "61"]
 
@@ -27,7 +27,7 @@ class Config(TimedSettings):
 def measure(case, begin=0):
     """Waits for a program."""
     with TemporaryDirectory(prefix="peer-", dir=case.folder), tqdm(total=1, disable=True):
-        (subprocess.run if case.plainly else ran)(SLEEP)
+        (subprocess.run if case.plainly else run_program)(SLEEP)
     yield [{"round": begin, "time_ms": time.perf_counter(), "sample_ms": 0.1}]
 
 
