@@ -6,8 +6,7 @@ import pytest
 
 from experiments import counters
 from experiments.processes.separate_run import all_rows
-from tests.experiments.test_chapter6 import one
-from tests.experiments.test_experiments import run
+from tests.experiments.runs import one, run
 
 
 def judged(names, predicted, time, seen=None) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from experiments import reorder_cost, speed_up
 from experiments.__main__ import listing
 from experiments.core import Settings, main
 from experiments.core.settings import MOST_CASES, UsageError, cases
-from tests.experiments.test_survival import run
+from tests.experiments.core.test_survival import run
 
 pytestmark = pytest.mark.quick
 

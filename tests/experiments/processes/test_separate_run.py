@@ -15,7 +15,7 @@ from experiments.core import main
 from experiments.core.record import JOURNAL, Record, read_table
 from experiments.processes.separate_run import RunFailed, all_rows, rounds_with_numbers
 from tests.experiments import toy_timed
-from tests.experiments.test_executor import ROOT
+from tests.experiments.core.test_executor import ROOT
 from tests.processes import started
 from tests.tiers import nightly
 

@@ -51,7 +51,7 @@ def run(tmp_path, *arguments, measure=measure, config=Config):
     )
 
 
-def only_run(results: Path, experiment: str = "test_core") -> Path:
+def only_run(results: Path, experiment: str = "test_cli") -> Path:
     (folder,) = (results / experiment).iterdir()
     return folder
 
@@ -142,7 +142,7 @@ def test_an_empty_axis_on_the_command_line_ends_with_status_2_and_leaves_nothing
         run(tmp_path, "--size")
     assert ended.value.code == 2
     assert "--size has no value" in capsys.readouterr().err
-    assert not (tmp_path / "test_core").exists()
+    assert not (tmp_path / "test_cli").exists()
 
 
 @pytest.mark.quick
@@ -171,7 +171,7 @@ def test_cuda_asked_for_where_there_is_none_ends_with_status_2_before_anything_i
         run(tmp_path, "--backend", "cuda")
     assert ended.value.code == 2
     assert "backend 'cuda' cannot run here" in capsys.readouterr().err
-    assert not (tmp_path / "test_core").exists()
+    assert not (tmp_path / "test_cli").exists()
 
 
 @pytest.mark.quick
@@ -254,7 +254,7 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, t
     with pytest.raises(SystemExit) as ended:
         run(tmp_path)
     assert ended.value.code == 130
-    folders = list(tmp_path.glob("test_core/*"))
+    folders = list(tmp_path.glob("test_cli/*"))
     assert f"error: {told.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
 
 
@@ -291,7 +291,7 @@ def test_a_disk_without_room_for_the_provenance_leaves_no_folder(tmp_path, capsy
         run(tmp_path)
     assert ended.value.code == 2
     assert f"cannot write results to {tmp_path}: No space left on device" in capsys.readouterr().err
-    assert not list((tmp_path / "test_core").iterdir())
+    assert not list((tmp_path / "test_cli").iterdir())
 
 
 @pytest.mark.quick

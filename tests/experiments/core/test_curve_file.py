@@ -23,7 +23,7 @@ B = "A&#^C#B^#^D^^-#-D^|#^B|#C^#^A<<"
 C = "|D^|#^B-#+C^#^A&&#A&#^C+#+B^#^D<<"
 D = "|C#B-#+B|#A&#^A&&#B-#+B|#C<<"
 """
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 WRONG = {
     "no file": (None, r"No such file.*allowed: TOML with name"),
     "no TOML": ("name = coil", r"\(at line 1, column 8\).*allowed: TOML with name"),

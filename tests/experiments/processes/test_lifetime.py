@@ -16,8 +16,8 @@ from tqdm import tqdm
 from experiments.processes import lifetime
 from experiments.processes.separate_run import CaseMessage, measure_in_process
 from tests.experiments import toy, toy_ended
-from tests.experiments.test_executor import ROOT
-from tests.experiments.test_survival import argv
+from tests.experiments.core.test_executor import ROOT
+from tests.experiments.core.test_survival import argv
 from tests.processes import all_heard, started
 from tests.tiers import nightly
 

@@ -21,7 +21,7 @@ from experiments.core.record import (
 )
 from experiments.core.settings import UsageError
 from tests.experiments import toy
-from tests.experiments.test_survival import only, provenance, run
+from tests.experiments.core.test_survival import only, provenance, run
 
 ROWS = [{"size": 1, "share": 1 / 7, "part": None, "name": "red"}, {"size": -1, "share": float("nan")}]
 NESTED = "[" * 100_000

@@ -89,3 +89,27 @@ def test_a_legend_of_several_panels_has_each_name_once():
     figures.legend_outside(panels[1], "order")
     assert [text.get_text() for text in panels[1].get_legend().get_texts()] == list("bc")
     plt.close(figure)
+
+
+def test_panels_in_a_row_have_their_titles_and_widths():
+    figure, panels = figures.panels_in_a_row(["a", "b"], 2.0, 3.0, 1.5, sharey=True)
+    assert [panel.get_title() for panel in panels] == ["a", "b"]
+    assert tuple(figure.get_size_inches()) == (5.5, 3.0)
+    plt.close(figure)
+
+
+def test_a_file_name_has_the_values_that_vary():
+    table = pd.DataFrame({"n": [1, 1], "phi": [0.1, 0.2], "search": ["a", "b"]})
+    assert figures.file_name("gain", table, ["n", "phi", "search"], (1, 0.2, "b")) == "gain_0_2_b"
+    assert figures.file_name("gain", table, ["n"], (1,)) == "gain"
+
+
+def test_error_bars_reach_from_the_centre_to_the_ends_and_never_beyond():
+    ends = pd.DataFrame({"centre": [2.0, 3.0], "low": [1.5, 3.1], "high": [4.0, 3.0]})
+    assert figures.error_bars(ends).tolist() == [[0.5, 0.0], [2.0, 0.0]]
+
+
+def test_a_band_of_noise_on_either_axis(panel):
+    figures.noise_band(panel, gains([2.0], [1.9], [2.1], 1.25), horizontal=True)
+    (band,) = panel.patches
+    assert band.get_extents().transformed(panel.transData.inverted()).x0 == pytest.approx(0.8)

@@ -11,9 +11,9 @@ import md
 from experiments.core import executor
 from experiments.core.record import read_provenance
 from tests.experiments import toy
-from tests.experiments.test_survival import argv, only, run, same_table
+from tests.experiments.core.test_survival import argv, only, run, same_table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

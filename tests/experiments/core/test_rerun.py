@@ -12,7 +12,7 @@ from experiments.peers import PEERS
 
 pytestmark = pytest.mark.quick
 
-KEPT = sorted((Path(__file__).parents[2] / "results" / "reference").glob("*/*/"))
+KEPT = sorted((Path(__file__).parents[3] / "results" / "reference").glob("*/*/"))
 
 
 @pytest.fixture

@@ -1,30 +1,27 @@
-"""What measurements share: caches, counters, the check before a time is taken."""
+"""Hardware counters by Nsight Compute, perf and cachegrind."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import md
 from experiments.measurement import hardware_counters as counted
-from experiments.measurement.correctness import check_forces
-from experiments.measurement.hardware_caches import caches, system_caches
+from experiments.measurement.hardware_caches import system_caches
 from experiments.measurement.hardware_counters import (
     CannotCountError,
     read_cachegrind,
     read_nsight,
     read_perf,
 )
-from experiments.measurement.profiler_target import Job, gas, ordered
+from experiments.measurement.profiler_target import Job
 from experiments.measurement.step_times import phases_of
 
 JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
+
 
 NSIGHT = """==PROF== Connected
 "ID","Kernel Name","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum",\
@@ -34,83 +31,6 @@ NSIGHT = """==PROF== Connected
 "0","force","51,200,256","9.5","74.4","30,000,000","24,000,000","6,000,000","4,500,000"
 "1","force","1","2","3","4","3","1","1"
 """
-
-
-def test_memory_orders_are_those_of_their_names():
-    state = gas(JOB)
-    assert len(state) == 512
-    assert np.array_equal(ordered(JOB, state, "lattice").state.id, np.arange(512))
-    assert np.array_equal(ordered(JOB, state, "shuffled").state.id, state.id)
-    assert not np.array_equal(state.id, np.arange(512))
-    along = ordered(JOB, state, "hilbert").state
-    again = md.Simulation(
-        along, md.scenes.SHARED_LAW, dt=1e-12, backend="cpu", reorder=md.Reorder("hilbert", md.Every(1))
-    )
-    again.run(1)
-    assert np.array_equal(again.state.id, along.id)  # it was reordered after its last step
-
-
-def test_forces_that_are_wrong_are_not_timed():
-    simulation = ordered(JOB, gas(JOB), "shuffled")
-    right = simulation.forces()
-    assert np.abs(right).max() > 0
-    check_forces(simulation, right, "float64")
-    wrong = right.copy()
-    wrong[np.abs(right).max(axis=1).argmax()] *= 1 + 1e-6
-    with pytest.raises(
-        ValueError,
-        match=r"forces in float64 differ from those of another search by .*allowed: up to 1e-09; not",
-    ):
-        check_forces(simulation, wrong, "float64")
-    check_forces(simulation, wrong, "float32")
-    with pytest.raises(ValueError, match=r"expected of shape \(3, 2\); allowed: \(512, 3\)"):
-        check_forces(simulation, np.zeros((3, 2)), "float32")
-    with pytest.raises(ValueError, match="unknown precision 'float16'; allowed: one of float32, float64"):
-        check_forces(simulation, right, "float16")
-    with pytest.raises(ValueError, match="by nan of their root"):
-        check_forces(simulation, np.full_like(right, np.nan), "float32")
-
-
-class TestCaches:
-    def folder(self, tmp_path, levels) -> Path:
-        for number, told in enumerate(levels):
-            (tmp_path / f"index{number}").mkdir()
-            for name, value in told.items():
-                (tmp_path / f"index{number}" / name).write_text(f"{value}\n")
-        return tmp_path
-
-    def test_those_of_a_core_are_read_without_that_of_instructions(self, tmp_path):
-        common = {"coherency_line_size": 64}
-        found = system_caches(self.folder(tmp_path, [
-            {"level": 3, "type": "Unified", "size": "32768K", "ways_of_associativity": 16} | common,
-            {"level": 2, "type": "Unified", "size": "1024K", "ways_of_associativity": 0} | common,
-            {"level": 2, "type": "Unified", "size": "1024K", "ways_of_associativity": 8},
-            {"level": 1, "type": "Instruction", "size": "32K", "ways_of_associativity": 8} | common,
-            {"level": 1, "type": "Data", "size": "48K", "ways_of_associativity": 12} | common,
-        ]))  # fmt: skip
-        assert [tuple(cache) for cache in found] == [
-            ("L1", 48 * 2**10, 64, 12), ("L3", 32 * 2**20, 64, 16),
-        ]  # fmt: skip
-        assert all(cache.usable == cache.bytes for cache in found)
-
-    def test_a_system_that_tells_none_is_named(self, tmp_path):
-        with pytest.raises(ValueError, match=f"{tmp_path} lists no data cache"):
-            system_caches(tmp_path)
-
-    def test_those_of_a_device_go_by_its_kind(self):
-        class Device:
-            name = "cuda"
-
-            def __init__(self, kind):
-                self.kind = kind
-
-            def describe(self):
-                return {"compute_capability": self.kind, "l2_MiB": 60.0}
-
-        first, last = caches(Device("9.0"))
-        assert (first.bytes, last.bytes) == (256 * 2**10, 60 * 2**20)
-        with pytest.raises(ValueError, match=r"compute capability 99\.0 is not known; known: 7\.0"):
-            caches(Device("99.0"))
 
 
 class TestCounted:
@@ -201,33 +121,7 @@ class TestCounted:
     def test_the_probe_is_a_program_that_finds_forces(self):
         done = subprocess.run(
             [sys.executable, "-m", "experiments.measurement.profiler_target", json.dumps(JOB._asdict())],
-            cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+            cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False,
             env=os.environ | {"NUMBA_NUM_THREADS": "1"},  # whose kernels compile in half the time
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
-
-
-def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
-    gas = md.State([[1.0, 1, 1], [5, 5, 5]], [[0.1, 0, 0], [0, 0, 0]], md.Box((8.0, 8, 8)))
-    simulation = md.Simulation(gas, md.laws.SpringDashpot(0.0, 0.0), dt=1e-3, backend="cpu")
-    held, taken = [], []
-
-    @contextmanager
-    def host_ahead(seconds):
-        held.append(seconds)
-        yield
-        held.append(None)
-
-    def run(steps):
-        taken.append((steps, len(held)))
-        md.Simulation.run(simulation, steps)
-
-    monkeypatch.setattr(simulation.backend, "host_ahead", host_ahead)
-    monkeypatch.setattr(simulation, "run", run)
-    simulation.run(4)
-    times = phases_of(simulation, 60)
-    assert taken == [(4, 0), (25, 1), (25, 1), (10, 1)]
-    assert held[0] > 0
-    assert held[1:] == [None]
-    assert {len(ms) for ms in times.values()} == {60}
-    assert set(times) == {"build", "force", "integrate"}

@@ -10,21 +10,9 @@ import pytest
 
 from experiments import timing
 from experiments.__main__ import listing
-from experiments.core import main
+from tests.experiments.runs import run
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(module, tmp_path, *arguments) -> Path:
-    main(
-        module.Config,
-        module.measure,
-        module.draw,
-        quick=module.QUICK,
-        arguments=["--backend", "cpu", "--results", str(tmp_path), *arguments],
-    )
-    (folder,) = (tmp_path / module.__name__.split(".")[-1]).iterdir()
-    return folder
 
 
 @pytest.fixture(scope="module")

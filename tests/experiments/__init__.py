@@ -1,0 +1,1 @@
+"""Tests of the experiments and of what they share."""

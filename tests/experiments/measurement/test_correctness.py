@@ -1,0 +1,93 @@
+"""The check of results before a time is taken."""
+
+import numpy as np
+import pytest
+
+import md
+from experiments.measurement.correctness import (
+    WrongResultError,
+    check_error,
+    check_forces,
+    check_forces_over_largest,
+    check_order,
+    check_pairs,
+    check_states,
+    check_temperature,
+)
+from experiments.measurement.profiler_target import Job, gas, ordered
+
+JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
+
+
+def test_forces_that_are_wrong_are_not_timed():
+    simulation = ordered(JOB, gas(JOB), "shuffled")
+    right = simulation.forces()
+    assert np.abs(right).max() > 0
+    check_forces(simulation, right, "float64")
+    wrong = right.copy()
+    wrong[np.abs(right).max(axis=1).argmax()] *= 1 + 1e-6
+    with pytest.raises(
+        ValueError,
+        match=r"forces in float64 differ from those of another search by .*allowed: up to 1e-09; not",
+    ):
+        check_forces(simulation, wrong, "float64")
+    check_forces(simulation, wrong, "float32")
+    with pytest.raises(ValueError, match=r"expected of shape \(3, 2\); allowed: \(512, 3\)"):
+        check_forces(simulation, np.zeros((3, 2)), "float32")
+    with pytest.raises(ValueError, match="unknown precision 'float16'; allowed: one of float32, float64"):
+        check_forces(simulation, right, "float16")
+    with pytest.raises(ValueError, match="by nan of their root"):
+        check_forces(simulation, np.full_like(right, np.nan), "float32")
+
+
+def test_an_error_within_its_limit_is_returned_and_a_larger_one_raises():
+    assert check_error("forces differ", 0.5, 0.5) == 0.5
+    with pytest.raises(
+        WrongResultError, match=r"forces differ by 0.501 d; allowed: up to 0.5; not recorded. Stop$"
+    ):
+        check_error("forces differ", 0.501, 0.5, " d", "Stop")
+    with pytest.raises(WrongResultError, match="by nan; allowed"):
+        check_error("forces differ", float("nan"), 0.5)
+
+
+def test_forces_over_the_largest_one():
+    simulation = ordered(JOB, gas(JOB), "shuffled")
+    right = simulation.forces()
+    assert check_forces_over_largest("linked", simulation, right, "float64") == 0
+    with pytest.raises(WrongResultError, match=r"the forces of 'linked' in float64 differ .* of the largest"):
+        check_forces_over_largest("linked", simulation, 1.001 * right, "float64")
+
+
+def test_temperatures_that_differ_are_not_timed():
+    assert check_temperature("row", 1.0, 1.0, "float64") == 0
+    with pytest.raises(
+        WrongResultError, match=r"temperature 1.01 in float32 under ordering 'row' differs from 1 by 0.01"
+    ):
+        check_temperature("row", 1.01, 1.0, "float32")
+
+
+def test_touching_pairs_are_those_of_another_search(monkeypatch):
+    simulation = ordered(JOB, gas(JOB), "shuffled")
+    assert check_pairs(simulation, "linked", "coherent", "float64") == len(simulation.pairs()) > 0
+    monkeypatch.setattr(simulation, "pairs", lambda: np.zeros((0, 2), np.int64))
+    with pytest.raises(WrongResultError, match="linked finds other pairs than coherent; not recorded"):
+        check_pairs(simulation, "linked", "coherent", "float64")
+
+
+def test_states_are_compared_by_id_across_periodic_sides():
+    box = md.Box((4.0, 4.0, 4.0))
+    ours = md.State([[0.0, 1, 1], [2, 2, 2]], [[1.0, 0, 0], [0, 1, 0]], box)
+    theirs = md.State([[2.0, 2, 2], [4 - 1e-12, 1, 1]], [[0.0, 1, 0], [1, 0, 0]], box, [1, 0])
+    check_states("other", theirs, ours)
+    with pytest.raises(WrongResultError, match=r"positions of other differ from ours by 0.1 d"):
+        check_states("other", md.State(ours.pos + np.array([0.1, 0, 0]), ours.vel, box), ours)
+    with pytest.raises(WrongResultError, match=r"kinetic energy of other differs from ours by 0.21"):
+        check_states("other", md.State(ours.pos, 1.1 * ours.vel, box), ours)
+
+
+def test_ranks_that_fall_are_refused():
+    check_order("row", np.array([0, 1, 1, 2]), "float64")
+    with pytest.raises(
+        WrongResultError, match=r"the memory order under 'row' differs .* by 0.333 of the particles"
+    ):
+        check_order("row", np.array([0, 2, 1, 3]), "float32")

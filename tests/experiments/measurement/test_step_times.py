@@ -1,0 +1,32 @@
+"""Times of steps and of their phases."""
+
+from contextlib import contextmanager
+
+import md
+from experiments.measurement.step_times import phases_of
+
+
+def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
+    gas = md.State([[1.0, 1, 1], [5, 5, 5]], [[0.1, 0, 0], [0, 0, 0]], md.Box((8.0, 8, 8)))
+    simulation = md.Simulation(gas, md.laws.SpringDashpot(0.0, 0.0), dt=1e-3, backend="cpu")
+    held, taken = [], []
+
+    @contextmanager
+    def host_ahead(seconds):
+        held.append(seconds)
+        yield
+        held.append(None)
+
+    def run(steps):
+        taken.append((steps, len(held)))
+        md.Simulation.run(simulation, steps)
+
+    monkeypatch.setattr(simulation.backend, "host_ahead", host_ahead)
+    monkeypatch.setattr(simulation, "run", run)
+    simulation.run(4)
+    times = phases_of(simulation, 60)
+    assert taken == [(4, 0), (25, 1), (25, 1), (10, 1)]
+    assert held[0] > 0
+    assert held[1:] == [None]
+    assert {len(ms) for ms in times.values()} == {60}
+    assert set(times) == {"build", "force", "integrate"}
