@@ -1,9 +1,10 @@
 """One file per experiment: `python -m experiments` lists them."""
 
 import sys
+from types import TracebackType
 
 
-def _end_quietly(kind, error, trace) -> None:
+def _end_quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Handle an uncaught error as `sys.excepthook` does, except Ctrl-C: one line and status 130."""
     if issubclass(kind, KeyboardInterrupt):
         print("error: interrupted", file=sys.stderr)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,7 +19,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
@@ -35,16 +35,16 @@ class Config(Settings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
-    geometry: tuple[str, ...] = ("squares", "cuboids", "cubes")
+    geometry: Axis[str] = ("squares", "cuboids", "cubes")
     """squares (discs in a plane), cuboids (columns of a flat box), cubes."""
-    size: tuple[int, ...] = (64,)
+    size: Axis[int] = (64,)
     """Boxes a side."""
-    filling_fraction: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box."""
-    ordering: tuple[str, ...] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
+    ordering: Axis[str] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
     """Memory orders: any ordering of `sfc`, used if it exists in that dimension; shuffled; lattice, the order
     of the lattice sites of the initial state."""
-    search: tuple[str, ...] = ("linked",)
+    search: Axis[str] = ("linked",)
     """Search that reads: any of `md.search` except naive."""
     cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
     """Capacities in particles; 320 in [thesis]."""
@@ -113,13 +113,15 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 @lru_cache(maxsize=4)
-def _gas(kind, side, height, filling_fraction, gas, seed, backend) -> md.State:
+def _gas(
+    kind: str, side: int, height: int, filling_fraction: float, gas: str, seed: int, backend: str
+) -> md.State:
     return GEOMETRIES[kind].gas(side, height, filling_fraction, gas, 1.0, seed, backend)
 
 
 def _search(case: Config, state: md.State) -> md.Simulation:
     search = case.search
-    kind = md.search.SEARCHES[search]
+    kind: Any = md.search.SEARCHES[search]
     if (
         kind.capabilities.moves_particles
     ):  # by the search's own cells, which are wider than a box if lists have a skin
@@ -197,9 +199,9 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
         panel.set(title=name, ylim=(0, 1), ylabel="predicted hit ratio")
         figures.size_axis(panel, "boxes a side")
         if last:
-            figure.legend(
-                *panel.get_legend_handles_labels(), title="filling fraction", fontsize=7, loc="outside right"
-            )
+            handles, labels = panel.get_legend_handles_labels()
+            place: Any = {"loc": "outside right"}  # which the stubs do not list
+            figure.legend(handles, labels, title="filling fraction", fontsize=7, **place)
             panel.get_legend().remove()
     for panel in panels.flat[len(names) :]:
         panel.set_axis_off()

@@ -17,7 +17,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Settings, main, save_table, style
+from experiments.core import Axis, Settings, main, save_table, style
 from experiments.prediction.cache_models import check_models
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 
@@ -31,11 +31,11 @@ class Config(Settings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
 
-    ordering: tuple[str, ...] = ("shuffled", "row", "hilbert")
+    ordering: Axis[str] = ("shuffled", "row", "hilbert")
     """Memory orders: shuffled, lattice, and any 2D ordering of `sfc`."""
     cache: tuple[int, ...] = (33125, 256)
     """Capacities in particles: those of a CPU and a GPU in [thesis]."""
-    filling_fraction: tuple[float, ...] = (0.4,)
+    filling_fraction: Axis[float] = (0.4,)
     """Volume of the spheres over that of the boxes, 1 d high."""
     size: int = 512
     """Boxes a side. A curve gets the nearest power of its base."""

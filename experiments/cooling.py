@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, figures, main, save_table, style
 from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
@@ -30,11 +31,11 @@ _GROUP = ["n", "filling_fraction", "restitution"]
 class Config(Settings):
     """Sweep of cooling gases."""
 
-    n: tuple[int, ...] = (4096,)
+    n: Axis[int] = (4096,)
     """Particles. More than 16384 may cluster."""
-    filling_fraction: tuple[float, ...] = (0.05, 0.1)
+    filling_fraction: Axis[float] = (0.05, 0.1)
     """Volume of the spheres over that of the box, up to 0.5."""
-    restitution: tuple[float, ...] = (0.8,)
+    restitution: Axis[float] = (0.8,)
     """Coefficient of restitution, above 0 and below 1."""
     decades: float = 3.0
     """Decades of energy that the gas loses."""
@@ -176,7 +177,7 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     figures.median_lines(line, joined, "passed", "slowed", look)
     first = table.loc[table["passed"] > 0, "passed"].min()
     passed = np.geomspace(max(first, 1e-3), table["passed"].max(), 200)
-    theory = {"color": "black", "linestyle": "--"}
+    theory: dict[str, Any] = {"color": "black", "linestyle": "--"}
     falls.plot(passed, (1 + passed) ** -2.0, label="Haff's law, Enskog's rate", **theory)
     line.plot(passed, 1 + passed, **theory)
     falls.set(xscale="log", yscale="log", ylabel="temperature over that at the start")

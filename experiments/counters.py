@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,7 @@ from scipy import stats
 import md
 import sfc
 from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches, working_set
 from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCountError, counted, counter_for
@@ -65,13 +65,13 @@ class Config(TimedSettings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "model")
 
-    n: tuple[int, ...] = (2**20,)
+    n: Axis[int] = (2**20,)
     """Particles."""
-    filling_fraction: tuple[float, ...] = (0.2,)
+    filling_fraction: Axis[float] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.5."""
-    search: tuple[str, ...] = ("linked",)
+    search: Axis[str] = ("linked",)
     """linked, scattered: searches that do not move the particles."""
-    precision: tuple[str, ...] = ("float32",)
+    precision: Axis[str] = ("float32",)
     """float32, float64."""
     ordering: tuple[str, ...] = _all()
     """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`. A gas for each, and a second one
@@ -172,16 +172,18 @@ def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[
                 yield common | {"what": "predicted"} | row
 
 
-def _predicted(stream, model: str, levels: tuple[Cache, ...], layout: str, case: Config) -> list[dict]:
+def _predicted(
+    stream: cache.AccessStream, model: str, levels: tuple[Cache, ...], layout: str, case: Config
+) -> list[dict]:
     """Predict the hit ratios of the first and of the last level by one model."""
     itemsize, rows = np.dtype(case.precision).itemsize, []
     width = itemsize * (4 if layout == "aos4" else 3)
     distances = cache.lru(stream) if model == "lru" else None
-    loads = cache.addresses(stream, layout, 3, itemsize, case.n) if model == "set_associative" else None
+    loads: Any = cache.addresses(stream, layout, 3, itemsize, case.n) if model == "set_associative" else None
     for name, level in zip(LEVELS, (levels[0], levels[-1]), strict=True):
         if model == "block":
             found = cache.block(stream, level.bytes // width)
-        elif model == "lru":
+        elif distances is not None:
             found = distances.hits(level.bytes // width)
         else:
             found = cache.set_associative(loads, level.usable, level.line, level.ways)
@@ -238,19 +240,21 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     found = []
     for key, rows in table.groupby(keys, sort=False):
         predicted = rows[rows["what"] == "predicted"]
-        against = {("time", ""): times(rows).groupby("ordering")["time_ms"].median()}
+        against: dict[tuple[str, Any], pd.Series] = {
+            ("time", ""): times(rows).groupby("ordering")["time_ms"].median()
+        }
         for level, part in rows[rows["what"] == "counted"].groupby("level"):
             against["counted", level] = part.groupby("ordering")["hit_ratio"].median()
-        for (model, level), part in predicted.groupby(["model", "level"], sort=False):
+        for (model, of_cache), part in predicted.groupby(["model", "level"], sort=False):
             ratio = part.set_index("ordering")["hit_ratio"]
             for (what, of_level), other in against.items():
-                if what == "counted" and of_level != level:
+                if what == "counted" and of_level != of_cache:
                     continue
                 for among, names in _among(list(ratio.index)).items():
                     pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
                     found.append(
                         dict(zip(keys, key, strict=True))
-                        | {"model": model, "level": level, "against": what, "among": among}
+                        | {"model": model, "level": of_cache, "against": what, "among": among}
                         | {"orders": len(names)}
                         | _spearman(*pair)
                         | (_differences(*pair) if what == "counted" else {})
@@ -328,7 +332,7 @@ def _ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
     """Draw panels by model and level, with a mark for each memory order."""
-    models = rows["model"].dropna().unique()
+    models = [str(model) for model in rows["model"].dropna().unique()]
     names = sorted({original(name) for name in rows["ordering"]}, key=lambda name: (name in NO_CURVE, name))
     curves = [name for name in names if name not in NO_CURVE]
     left_out = []
@@ -344,7 +348,11 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
         for name in names:
             own = rows[rows["ordering"] == name]
             x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
-            look = {"marker": style.marker(name), "color": style.colour(name), "linestyle": "none"}
+            look: dict[str, Any] = {
+                "marker": style.marker(name),
+                "color": style.colour(name),
+                "linestyle": "none",
+            }
             if what == "time":
                 at = timed.loc[[name]]
                 look |= {"yerr": figures.error_bars(at), "capsize": 2}

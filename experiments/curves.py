@@ -10,13 +10,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import sfc
-from experiments.core import Settings, main, save_table, style, values
+from experiments.core import Axis, Settings, main, save_table, style, values
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
@@ -50,9 +51,9 @@ class Config(Settings):
 
     backend: str = "cpu"
     """Without effect: nothing is simulated."""
-    ordering: tuple[str, ...] = field(default_factory=known)
+    ordering: Axis[str] = field(default_factory=known)
     """Curves and other orderings, as name-2d, name-3d or name-4d."""
-    size: tuple[str, ...] = (
+    size: Axis[str] = (
         *("1", "2", "3", "4", "16x16", "15x10", "64x64"),
         *("8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
@@ -131,7 +132,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 def _locality(ordering: sfc.Ordering, seed: int) -> dict:
     """Compute every measure, its standard error and whether it is exact; NaN if the box is too small."""
-    found = {}
+    found: dict[str, Any] = {}
     for norm, name in ((1, "1"), (2, "2"), (math.inf, "max")):
         found |= _columns(f"dilation_{name}", locality.dilation(ordering, norm, seed=seed))
     found |= _columns("bounding_box", locality.bounding_box(ordering, seed=seed))
@@ -182,18 +183,25 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     for size, rows in boxes.groupby("size", sort=False):
         if rows["cells"].iloc[0] <= SHEET_CELLS:
             style.save(_sheet(rows), out, f"orderings_{size}")
-        for row in rows[rows["name"] == "pancake"].itertuples():
+        for row in _rows(rows[rows["name"] == "pancake"]):
             if row.nz < min(row.nx, row.ny) and row.nx % row.nz == row.ny % row.nz == 0:
-                style.save(layer.draw_layer("pancake", _path(row), _shape(row)), out, f"pancake_{size}")
+                style.save(
+                    layer.draw_layer("pancake", _path(row), (row.nx, row.ny, row.nz)), out, f"pancake_{size}"
+                )
     if table["order"].isna().any():
         _draw_heat_maps(table[table["order"].isna()], out)
 
 
-def _shape(row) -> tuple[int, ...]:
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table, with a column as each attribute."""
+    yield from table.itertuples()
+
+
+def _shape(row: Any) -> tuple[int, ...]:
     return tuple(int(side) for side in (row.nx, row.ny, row.nz, row.nw)[: row.dim])
 
 
-def _path(row) -> np.ndarray:
+def _path(row: Any) -> np.ndarray:
     return _ordering(row.name, _shape(row), int(row.seed)).traversal()
 
 
@@ -202,7 +210,7 @@ def _iterations(rows: pd.DataFrame) -> plt.Figure:
     dim, name = int(rows["dim"].iloc[0]), rows["name"].iloc[0]
     across, inches = (4, 2.4) if dim == 2 else (3 if len(rows) == 3 else 2, 3.2)
     figure, panels = _panels(len(rows), across, inches)
-    for panel, row in zip(panels, rows.itertuples(), strict=True):
+    for panel, row in zip(panels, _rows(rows), strict=True):
         _draw(panel, row, inches)
         panel.set_title(f"order {int(row.order)}, {row.cells:,} cells", fontsize=9)
     plane.position_bar(figure, panels, marks=dim == 2)
@@ -217,7 +225,7 @@ def _sheet(rows: pd.DataFrame) -> plt.Figure:
     tall = min(max(shape[1] / shape[0], 0.3), 3) if dim == 2 else 1
     across = min(count, min((5, 4), key=lambda columns: -count % columns))
     figure, panels = _panels(count, across, inches, tall)
-    for place, (panel, row) in enumerate(zip(panels, rows.itertuples(), strict=True)):
+    for place, (panel, row) in enumerate(zip(panels, _rows(rows), strict=True)):
         _draw(panel, row, inches)
         if place % across:
             panel.set(ylabel="", yticklabels=[])
@@ -244,10 +252,10 @@ def _panels(count: int, across: int, inches: float, tall: float = 1) -> tuple[pl
     return figure, list(grid.flat[:count])
 
 
-def _draw(panel: plt.Axes, row, inches: float) -> None:
+def _draw(panel: plt.Axes, row: Any, inches: float) -> None:
     path, shape = _path(row), _shape(row)
     if row.dim == 2:
-        plane.draw_path(panel, path, shape, inches)
+        plane.draw_path(panel, path, (shape[0], shape[1]), inches)
     else:
         fine = {"sides": 32, "pieces": 12} if row.cells <= 100 else {}
         solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), shape, inches=inches)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
@@ -42,17 +42,17 @@ class Config(Settings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
-    geometry: tuple[str, ...] = ("cubes",)
+    geometry: Axis[str] = ("cubes",)
     """squares (discs in a plane), cubes."""
-    size: tuple[int, ...] = (32,)
+    size: Axis[int] = (32,)
     """Boxes a side."""
-    filling_fraction: tuple[float, ...] = (0.1, 0.25, 0.5)
+    filling_fraction: Axis[float] = (0.1, 0.25, 0.5)
     """Volume of the spheres over that of the box."""
-    interaction: tuple[str, ...] = INTERACTIONS
+    interaction: Axis[str] = INTERACTIONS
     """ideal (particles fly through each other), elastic, inelastic."""
-    speed: tuple[float, ...] = (0.003, 0.01)
+    speed: Axis[float] = (0.003, 0.01)
     """Root mean square speed of a particle at the start, in d per step."""
-    ordering: tuple[str, ...] = ("hilbert",)
+    ordering: Axis[str] = ("hilbert",)
     """Memory orders: any ordering of `sfc`."""
     cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
     """Capacities in particles."""
@@ -112,7 +112,12 @@ def measure(case: Config) -> Iterator[dict]:
         geometry.own_fraction(case.filling_fraction), case.speed**2 / geometry.dim, geometry.dim
     )
     law, contact, parts = _law(case, free)
-    common = {"nx": side, "ny": side, "nz": side if geometry.dim == 3 else 1, "particles": len(gas)}
+    common: dict[str, Any] = {
+        "nx": side,
+        "ny": side,
+        "nz": side if geometry.dim == 3 else 1,
+        "particles": len(gas),
+    }
     common |= {"contact_steps": contact, "free_steps": free, "integrator_steps_per_step": parts}
     sim = _simulation(case, geometry.in_order(gas, case.ordering, case.seed), law, parts)
     looks = np.unique(np.rint(np.geomspace(1, case.steps, case.looks)).astype(int))

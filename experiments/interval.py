@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.analysis.baselines import again, is_again, reordered_every
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -50,17 +50,17 @@ class Config(TimedSettings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
-    n: tuple[int, ...] = (2**18, 2**21)
+    n: Axis[int] = (2**18, 2**21)
     """Particles. Three gases of this size are in memory at once."""
-    filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
+    filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
-    speed: tuple[float, ...] = (0.0005, 0.002, 0.008)
+    speed: Axis[float] = (0.0005, 0.002, 0.008)
     """Root mean square speed of a particle, in d per step, up to 0.01."""
-    ordering: tuple[str, ...] = ("hilbert",)
+    ordering: Axis[str] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
-    search: tuple[str, ...] = ("linked",)
+    search: Axis[str] = ("linked",)
     """linked, scattered: searches that do not move the particles."""
-    precision: tuple[str, ...] = ("float32",)
+    precision: Axis[str] = ("float32",)
     """float32, float64."""
     interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
     """Steps between reorders."""
@@ -113,7 +113,7 @@ class _Gas(NamedTuple):
     """Simulation with the trigger of its reorders."""
 
     simulation: md.Simulation
-    schedule: RunTrigger
+    schedule: Any  # md.Decayed or _Chosen
 
     @classmethod
     def checked(cls, case: Config, schedule: RunTrigger, right: np.ndarray) -> "_Gas":
@@ -173,7 +173,8 @@ class _Chosen(RunTrigger):
     interval, begin = NEVER, 0
 
     def bind(self, run: RunView) -> "_Chosen":
-        self._run, self._last = run, None
+        self._run: Any = run
+        self._last: Any = None
         return self
 
     def begin_at(self, simulation: md.Simulation, interval: int) -> None:
@@ -205,14 +206,14 @@ def _ages(simulation: md.Simulation, chosen: _Chosen) -> Iterator[tuple[float, i
             yield float(middle), taken, float(ms[those].sum() / taken)
 
 
-def _simulation(case: Config, schedule, search: str | None = None) -> md.Simulation:
+def _simulation(case: Config, schedule: RunTrigger | None, search: str | None = None) -> md.Simulation:
     gas = _gas(case.n, case.filling_fraction, case.speed, case.seed, case.backend)
     return md.Simulation(
         gas,
         SpringDashpot.from_restitution(1.0, CONTACT),
         search=search or case.search,
         dt=1.0,
-        reorder=md.Reorder(case.ordering, schedule) if search is None else None,
+        reorder=None if schedule is None else md.Reorder(case.ordering, schedule),
         backend=case.backend,
         precision=case.precision,
         fused=search is None,
@@ -262,7 +263,7 @@ def over_best(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     times = statistics.over_runs(fixed, ["interval"], "time_ms")
     times = times.astype({"interval": int}).sort_values("interval", ignore_index=True)
     times["centre"] = statistics.bounds(times, "time_ms")["centre"]
-    best = reordered_every(int(times.loc[times["centre"].idxmin(), "interval"]))
+    best = reordered_every(int(times["interval"].to_numpy()[times["centre"].argmin()]))
     return times, statistics.gains(compared, [], "schedule", best)
 
 
@@ -290,7 +291,7 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
             | {
                 "runs": rows["run"].nunique(),
                 "reorder_ms": reorder_ms(rows),
-                "interval_best": int(fixed.idxmin()),
+                "interval_best": int(fixed.index.to_numpy()[fixed.argmin()]),
                 "interval_best_from": int(flat.min()),
                 "interval_best_to": int(flat.max()),
                 "is_best_at_an_end": bool(fixed.idxmin() in (fixed.index[0], fixed.index[-1])),
@@ -319,7 +320,7 @@ def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, 
         return {name if "gain" in gains else f"{name}_median_of_rounds": 1.0}
     found, other = {}, {"_low": "_high", "_high": "_low", "_lowest_round": "_highest_round"}
     other["_highest_round"] = "_lowest_round"
-    for column in (column for column in own if column.startswith("gain")):
+    for column in (str(column) for column in own if str(column).startswith("gain")):
         end = column.removeprefix("gain")
         found[name + end] = 1 / own[f"gain{other.get(end, end)}"]
     return found | ({f"{name}_difference": own["difference"]} if "difference" in own else {})
@@ -341,8 +342,10 @@ def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
     """Add the columns that tables of before 2026-11-23 lack: `run`, `round` and `schedule`."""
     if "schedule" in table:
         return table
-    names = [reordered_every(int(k)) if np.isfinite(k) else None for k in table["interval"]]
-    names = np.where(table["what"] == "auto", DECAYED, np.where(table["what"] == "interval", names, None))
+    names = np.array([reordered_every(int(k)) if np.isfinite(k) else None for k in table["interval"]], object)
+    what = table["what"].to_numpy()
+    none: Any = None
+    names = np.where(what == "auto", DECAYED, np.where(what == "interval", names, none))
     rounds = table.groupby(["repeat", "sample"]).ngroup()  # one after the other, so one run
     return table.assign(schedule=names, run=0, round=rounds).drop(columns=["repeat", "sample"])
 
@@ -353,8 +356,9 @@ def _schedules(table: pd.DataFrame) -> pd.DataFrame:
     times = statistics.over_runs(compared, [*_CASE, "schedule"], "time_ms")
     gains = []
     for key, rows in table.groupby(_CASE, sort=False):
+        case: dict[str, Any] = {name: value for name, value in zip(_CASE, key, strict=True)}
         one = over_best(rows)[1].drop(columns=["runs", "rounds"])
-        gains.append(one.assign(**dict(zip(_CASE, key, strict=True))))
+        gains.append(one.assign(**case))
     found = times[~times["schedule"].map(is_again)]
     return found.merge(pd.concat(gains, ignore_index=True), on=[*_CASE, "schedule"], how="left")
 
@@ -395,7 +399,13 @@ def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
     if np.isnan(at):
         return
     time = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")
-    look = {"color": colour, "markersize": 11, "markeredgecolor": "black", "capsize": 2, "elinewidth": 0.9}
+    look: dict[str, Any] = {
+        "color": colour,
+        "markersize": 11,
+        "markeredgecolor": "black",
+        "capsize": 2,
+        "elinewidth": 0.9,
+    }
     panel.errorbar(at, time["centre"], yerr=figures.error_bars(time), fmt="*", **look)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +23,7 @@ import pandas as pd
 
 import md
 from experiments.analysis.baselines import again, is_again, original
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -80,7 +80,7 @@ class Config(TimedSettings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
-    n: tuple[int, ...] = (2**14, 2**17)
+    n: Axis[int] = (2**14, 2**17)
     """Number of discs. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
     """Rungs of the ladder: any of the defaults. The first is measured twice."""
@@ -113,7 +113,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a rung, check it, and return it ready to be sampled."""
     lift, times = _case(case.n, case.seed), []
-    options = lift.options | {"backend": place, "precision": case.precision}
+    options: dict[str, Any] = lift.options | {"backend": place, "precision": case.precision}
     sim = md.Simulation(lift.state, lift.law, search=RUNGS[original(name)].search(), **options)
     sim.run(case.warmup, phases=False)
     columns = {
@@ -146,7 +146,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
 
 def _force_error(case: Config, name: str, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
     """Compute how far forces differ from a grid's in the same positions, over the largest force."""
-    options = lift.options | {"backend": sim.backend, "precision": case.precision}
+    options: dict[str, Any] = lift.options | {"backend": sim.backend, "precision": case.precision}
     grid = md.Simulation(sim.state, lift.law, search="linked", **options)
     return check_forces_over_largest(name, sim, grid.forces(), case.precision)
 
@@ -244,7 +244,7 @@ def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
         for hollow in (False, True):
             part = compared[(compared["n"] == n) & (same == hollow)]
             at = ends.loc[part.index]
-            look = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
+            look: dict[str, Any] = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
             look |= {"markerfacecolor": "white"} if hollow else {}
             panel.errorbar(at["centre"], part["rung"].map(rows), xerr=figures.error_bars(at), **look)
         figures.noise_band(panel, compared[compared["n"] == n], horizontal=True)

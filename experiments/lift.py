@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +23,7 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.core import Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
@@ -40,13 +41,13 @@ _GROUP = ["airfoil", "mach", "filling_fraction"]
 class Config(Settings):
     """Sweep of angles and streams."""
 
-    airfoil: tuple[str, ...] = ("0012",)
+    airfoil: Axis[str] = ("0012",)
     """Four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
-    angle: tuple[float, ...] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
+    angle: Axis[float] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
     """Angle of attack in degrees; positive is nose up."""
-    mach: tuple[float, ...] = (5.0,)
+    mach: Axis[float] = (5.0,)
     """Mach number of the stream."""
-    filling_fraction: tuple[float, ...] = (0.1,)
+    filling_fraction: Axis[float] = (0.1,)
     """Area of the discs over that of the tunnel, up to 0.5."""
     chord: float = 100.0
     """Chord of the wing in d; the tunnel is 4 chords long and 2.5 high."""
@@ -114,11 +115,11 @@ def measure(case: Config) -> Iterator[dict]:
     sim.run(max(1, round(case.chords_before * chord_steps)), phases=False)
     steps = max(FIELDS, round(case.chords * chord_steps / case.blocks))
     every, cells = max(1, steps * case.blocks // FIELDS), (case.cells, round(case.cells * HEIGHT / LENGTH))
-    fields, start = md.observe.Fields(every, cells), sim.surroundings[0].momentum
+    fields, start = md.observe.Fields(every, cells), _momentum(sim)
     started, given, earlier = sim.time, start, sim.time
     for block in range(case.blocks):
         sim.run(steps, phases=False, reporters=[fields])
-        now = sim.surroundings[0].momentum
+        now = _momentum(sim)
         force = (now - given).sum(axis=0) / (sim.time - earlier)
         given, earlier = now, sim.time
         drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
@@ -131,6 +132,12 @@ def measure(case: Config) -> Iterator[dict]:
         seen = md.observe.field(sim, (case.cells // 2, round(case.cells // 2 * HEIGHT / LENGTH)))
         for row in _cells(seen, case):
             yield common | {"what": "frame", "frame": number, "time": sim.time} | row
+
+
+def _momentum(sim: md.Simulation) -> np.ndarray:
+    """Return the momentum given to each segment of the wing so far: (m, 2)."""
+    wing: Any = sim.surroundings[0]
+    return wing.momentum
 
 
 def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
@@ -204,7 +211,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     style.save(_surfaces(table[table["what"] == "segment"]), out, "surface")
     cells, frames = table[table["what"] == "cell"], table[table["what"] == "frame"]
     for (airfoil, mach, phi, angle), rows in cells.groupby([*_GROUP, "angle"], sort=False):
-        words = Path(airfoil).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
+        words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
         name = "_".join(words).replace(".", "p")
         style.save(_map(rows, rows)[0], out, f"map_{name}")
     save_table(_summary(table), out, "summary")
@@ -245,7 +252,7 @@ def _polar(blocks: pd.DataFrame) -> plt.Figure:
         spread = {"errorbar": ("se", 2), "err_style": "bars", "legend": first}
         sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, **spread, **look)
         for size, line, name in ((2, "--", "plate, rebound"), (1, ":", "plate, Newton")):
-            at = {"linestyle": line, "color": "0.5", "label": name if first else None}
+            at: dict[str, Any] = {"linestyle": line, "color": "0.5", "label": name if first else None}
             panel.plot(np.degrees(angles), size * plate, **at)
         panel.axhline(0, color="0.8", linewidth=0.8, zorder=0)
         panel.set(xlabel="angle of attack (degrees)", ylabel=f"{what} coefficient")
@@ -312,7 +319,7 @@ def _film(frames: pd.DataFrame, path: Path) -> None:
         return
     figure, shown = _map(frames[frames["frame"] == 0], frames)
 
-    def pictures():
+    def pictures() -> Iterator[None]:
         for _, rows in frames.groupby("frame"):
             shown.show(_grid(rows))
             yield

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 import md
 from experiments.analysis.baselines import again, is_again, original
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -43,7 +43,7 @@ class Config(TimedSettings):
     """Number of spheres before some grow. Take 2097152 on a GPU."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box before some grow, up to 0.5."""
-    widest: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    widest: Axis[float] = (1.0, 2.0, 4.0, 8.0)
     """Diameter of the spheres that grow, in d."""
     share: float = 0.002
     """Share of the spheres that grow."""
@@ -92,7 +92,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         case.seed,
     )
     search = original(name)
-    options = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
+    options: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
     fused = md.search.SEARCHES[search].capabilities.fusable
     sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **options)
     sim.run(case.warmup, phases=False)
@@ -101,7 +101,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     columns = {
         "search": name,
         "spheres": len(sim),
-        "large": int((state.radius > 0.5).sum()) if case.widest > 1 else 0,
+        "large": 0 if state.radius is None else int((state.radius > 0.5).sum()),
         "touching_pairs": touching,
         "partners_read": len(sim.accesses().reads) / len(sim),
         "temperature_start": md.observe.temperature(sim.state),
@@ -132,7 +132,7 @@ def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw time, gain over a grid and partners read over the large diameter; write the summary."""
     table = statistics.with_rounds(table, _CASE)
-    found, gains, baseline = summary(table), _gains(table), _baseline(table["search"].unique())
+    found, gains, baseline = summary(table), _gains(table), _baseline(list(table["search"].unique()))
     look = style.lines_in_turn(list(found["search"].unique()), "search")
     count = 3 - gains.empty
     figure, panels = figures.panels_in_a_row([""] * count, 3.2, margin=1)
@@ -171,13 +171,13 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     found["ns_per_sphere"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["spheres"]
     gains = _gains(table)
     if not gains.empty:
-        over = statistics.named(gains, _baseline(table["search"].unique()))
+        over = statistics.named(gains, _baseline(list(table["search"].unique())))
         found = found.merge(over, on=_CASE, how="left")
     return found[~found["search"].map(is_again)]
 
 
 def _gains(table: pd.DataFrame) -> pd.DataFrame:
-    return statistics.gains(table, ["widest"], "search", _baseline(table["search"].unique()))
+    return statistics.gains(table, ["widest"], "search", _baseline(list(table["search"].unique())))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.analysis.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -48,7 +48,7 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
     OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {"memory": {"worn": AGED, "ordered": FRESH}}
 
-    n: tuple[int, ...] = (2**14, 2**16, 2**18, 2**20)
+    n: Axis[int] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
     memory: tuple[str, ...] = MEMORY
     """Memory before the reorder: shuffled, aged, fresh."""
@@ -56,9 +56,9 @@ class Config(TimedSettings):
     """one thread, all threads (of the CPU); device, host and back (only with a GPU). For each memory the
     particles of each place, twice those of the first, are in memory at once, with a copy that is restored
     before each reorder."""
-    ordering: tuple[str, ...] = ("hilbert",)
+    ordering: Axis[str] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
-    precision: tuple[str, ...] = ("float64",)
+    precision: Axis[str] = ("float64",)
     """float64, float32."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box."""
@@ -102,7 +102,8 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     grid = CellGrid(state.box, SHARED_LAW.cutoff, precision, backend)
     via = "host" if place == "host and back" else "device"
     reorder = md.Reorder(case.ordering, md.Never(), via=via).bind(particles, grid, backend, timings)
-    threads = 1 if place in ("one thread", "device") else numba.config.NUMBA_NUM_THREADS
+    every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
+    threads = 1 if place in ("one thread", "device") else every
 
     def reordered() -> float:
         """Restore the memory, reorder it, and return the time in ms."""
@@ -188,7 +189,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     for baseline in BASELINES:
         if baseline in set(table["place"]):
             gains = statistics.named(statistics.gains(table, _KEYS, "place", baseline), baseline)
-            gains.columns = [name.replace(baseline, baseline.replace(" ", "_")) for name in gains]
+            gains.columns = [str(name).replace(baseline, baseline.replace(" ", "_")) for name in gains]
             found = found.merge(gains, on=[*_KEYS, "place"], how="left")
     return found
 

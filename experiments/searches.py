@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +30,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.analysis.baselines import again, aged, is_again, original
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -54,9 +54,9 @@ class Config(TimedSettings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
 
-    n: tuple[int, ...] = (2**14, 2**17, 2**20)
+    n: Axis[int] = (2**14, 2**17, 2**20)
     """Particles."""
-    filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
+    filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
     """Any search of `md.search`; naive takes time n squared; reflexive takes steps that are not fused."""
@@ -65,7 +65,7 @@ class Config(TimedSettings):
     run."""
     skin: float = 0.3
     """Skin of verlet, in d."""
-    precision: tuple[str, ...] = ("float64",)
+    precision: Axis[str] = ("float64",)
     """float32, float64."""
     steps: int = 20
     """Steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many rebuilds."""
@@ -209,7 +209,8 @@ def _peers(case: Config, place: Backend) -> Iterator[Peer]:
 def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
     """Check another code, and return it ready to be sampled over the same steps as ours."""
     _check_peer(case, place, peer)
-    first, taken = peer.sample(case.warmup, 1), []
+    first = peer.sample(case.warmup, 1)
+    taken: list[Sample] = []
     columns = {
         "search": peer.name,
         "cell_order": OWN_ORDER,
@@ -255,12 +256,14 @@ def _start(case: Config) -> md.State:
     return md.scenes.in_memory_order(gas, "shuffled", case.seed)
 
 
-def _simulation(case: Config, place: Backend, search: str, cell_order: str) -> md.Simulation:
-    reorder = None
-    if search == "verlet":
+def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.Simulation:
+    kind: Any = md.search.SEARCHES[name]
+    reorder: md.Reorder | None = None
+    search: str | md.search.Search = name
+    if name == "verlet":
         search = md.search.Verlet(cell_order, case.skin)
-    elif md.search.SEARCHES[search].capabilities.moves_particles:
-        search = md.search.SEARCHES[search](cell_order)
+    elif kind.capabilities.moves_particles:
+        search = kind(cell_order)
     else:
         reorder = md.Reorder(cell_order, lambda step: step == 0)
     return md.Simulation(
@@ -414,7 +417,9 @@ def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.Da
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
-def _lines(panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale=1.0) -> None:
+def _lines(
+    panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale: pd.Series | float = 1.0
+) -> None:
     for look in looks:
         figures.lines(panel, part, "n", value, look, scale, log=True)
     figures.size_axis(panel, "particles")

@@ -10,13 +10,14 @@ filmed as a section through the box, in the frame of the laboratory.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
@@ -43,9 +44,9 @@ class Config(Settings):
     """Side of the box in d; 512 in [thesis]."""
     height: float = 10.0
     """Distance of the walls in d."""
-    filling_fraction: tuple[float, ...] = (0.2,)
+    filling_fraction: Axis[float] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.6."""
-    amplitude: tuple[float, ...] = (0.6, 1.2, 1.8)
+    amplitude: Axis[float] = (0.6, 1.2, 1.8)
     """Amplitude of the shaking, in d."""
     frequency: float = 50.0
     """Frequency of the shaking, per time unit."""
@@ -100,11 +101,12 @@ QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each shake, for each slice in it, and for each disc of a section in the last shake."""
     law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
+    damping: Any = case.wall_damping  # one of two words, which the Config checks
     walls = ShakenWalls(
         amplitude=case.amplitude,
         frequency=case.frequency,
         restitution=case.wall_restitution,
-        wall_damping=case.wall_damping,
+        wall_damping=damping,
     )
     dt = case.contact_time / case.steps_per_contact
     shake = round(1 / (case.frequency * dt))
@@ -149,7 +151,8 @@ class _Sections:
     """Reporter of vertical sections through the middle of the box."""
 
     def __init__(self, interval: int, walls: ShakenWalls):
-        self.interval, self.walls, self.rows = interval, walls, []
+        self.interval, self.walls = interval, walls
+        self.rows: list[dict] = []
 
     def report(self, simulation: md.Simulation) -> None:
         cut, time = md.observe.section(simulation.state), simulation.time
@@ -189,8 +192,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
     save_table(summary.reset_index(), out, "summary")
-    for (amplitude, phi), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
-        _sections(discs, out, f"section_{amplitude:g}" + (f"_{phi:g}" if several else ""))
+    for (amplitude, share_filled), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
+        _sections(discs, out, f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else ""))
 
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
@@ -236,10 +239,12 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
     bar.set_label("speed over the walls'", fontsize=8)
     panel.set_title(f"section, seen from outside; amplitude {amplitude:g} d", fontsize=9)
 
-    def pictures():
+    def pictures() -> Iterator[None]:
         for _, at in discs.groupby("time"):
-            columns = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
-            shown.show(*columns, lift=at["lift_d"].iloc[0])
+            x, z, radius, speed = (
+                at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls")
+            )
+            shown.show(x, z, radius, speed, lift=at["lift_d"].iloc[0])
             yield
 
     for _ in pictures():

@@ -45,7 +45,7 @@ from experiments.analysis.baselines import (
     original,
     with_ages,
 )
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
@@ -77,15 +77,15 @@ class Config(TimedSettings):
     """Of the box sideways, in d."""
     height: float = 10.0
     """Between the walls, in d."""
-    filling_fraction: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
+    filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
-    contact_time: tuple[float, ...] = (2e-4,)
+    contact_time: Axis[float] = (2e-4,)
     """Contact time of two spheres, and of a sphere and a wall, in seconds."""
-    search: tuple[str, ...] = ("linked",)
+    search: Axis[str] = ("linked",)
     """linked (that of [thesis]), scattered: searches that do not move the particles."""
-    precision: tuple[str, ...] = ("float32",)
+    precision: Axis[str] = ("float32",)
     """float32, float64."""
-    fused: tuple[bool, ...] = (False, True)
+    fused: Axis[bool] = (False, True)
     """Whether the step is fused into the force kernel; only the whole step then has a time."""
     ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
     """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, and a
@@ -290,7 +290,7 @@ def _baselines(rows: pd.DataFrame) -> list[str]:
 def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> str:
     """Name a figure by the values of its key that vary in the table."""
     words = {True: "fused", False: "phases"}
-    shown = [words[value] if isinstance(value, (bool, np.bool_)) else value for value in key]
+    shown = [words[bool(value)] if isinstance(value, (bool, np.bool_)) else value for value in key]
     return figures.file_name(stem, table, names, shown)
 
 

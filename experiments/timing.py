@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,7 +37,7 @@ from experiments.analysis.baselines import (
     original,
     with_ages,
 )
-from experiments.core import TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -57,15 +57,15 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
     OLD_FIELDS: ClassVar[dict[str, str | None]] = TimedSettings.OLD_FIELDS | {"warmup": None}
 
-    n: tuple[int, ...] = (2**19,)
+    n: Axis[int] = (2**19,)
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
-    filling_fraction: tuple[float, ...] = (0.05, 0.2, 0.4)
+    filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
-    search: tuple[str, ...] = ("linked",)
+    search: Axis[str] = ("linked",)
     """Any search of `md.search` but naive; linked is that of [thesis]."""
-    precision: tuple[str, ...] = ("float64",)
+    precision: Axis[str] = ("float64",)
     """float32, float64."""
-    fused: tuple[bool, ...] = (False,)
+    fused: Axis[bool] = (False,)
     """Whether the step is fused into the force kernel; its time is then part of the phase `force`.
     The search reflexive cannot be fused."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
@@ -187,8 +187,10 @@ def _sorts(case: Config) -> bool:
     return md.search.SEARCHES[case.search].capabilities.moves_particles
 
 
-def _simulation(case: Config, search: str, ordering: str) -> md.Simulation:
-    reorder, kind = None, md.search.SEARCHES[search]
+def _simulation(case: Config, name: str, ordering: str) -> md.Simulation:
+    kind: Any = md.search.SEARCHES[name]
+    reorder: md.Reorder | None = None
+    search: str | md.search.Search = name
     if kind.capabilities.moves_particles:
         search = kind(ordering) if ordering in kind.cell_orders(3) else kind()
     elif ordering not in BASELINES:
@@ -323,7 +325,13 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
                 panel.bar(names, times, bottom=bottom, color=shade, label=phase, width=0.7)
                 bottom += times
         whole = part[part["phase"] == "step"].reindex(names)
-        marks = {"fmt": "k_", "markersize": 9, "capsize": 2, "linewidth": 1, "label": "whole step"}
+        marks: dict[str, Any] = {
+            "fmt": "k_",
+            "markersize": 9,
+            "capsize": 2,
+            "linewidth": 1,
+            "label": "whole step",
+        }
         panel.errorbar(names, whole["centre"], yerr=figures.error_bars(whole), **marks)
         panel.set(xlabel="memory order", ylabel="time per step (ms)")
         figures.whole_centres(panel, found[found["filling_fraction"] == fraction], "time_ms")

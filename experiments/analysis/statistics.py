@@ -185,7 +185,8 @@ def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """
     table_of("found", found, ["over", "runs", "rounds"])
     names = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
-    names |= {name: name.replace("gain", gain_over(baseline), 1) for name in found if name.startswith("gain")}
+    columns = [str(name) for name in found if str(name).startswith("gain")]
+    names |= {name: name.replace("gain", gain_over(baseline), 1) for name in columns}
     return found.drop(columns=["over", "runs", "rounds"]).rename(columns=names)
 
 

@@ -6,6 +6,7 @@ measure, draw, quick=...)`, with `spreads=True` if rows are not times.
 """
 
 from experiments.analysis import statistics
+from experiments.core.axis import Axis
 from experiments.core.cli import main
 from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
@@ -13,6 +14,7 @@ from experiments.core.timed import TimedSettings
 from experiments.drawing import figures, style
 
 __all__ = [
+    "Axis",
     "Settings",
     "TimedSettings",
     "figures",

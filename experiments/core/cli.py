@@ -97,7 +97,7 @@ def main(
     except KeyboardInterrupt:
         _fail(f"interrupted; {progress.message}", 130)
     except Terminated as ended:
-        _fail(f"terminated; {progress.message}", ended.code)
+        _fail(f"terminated; {progress.message}", int(ended.code or 1))
 
 
 @dataclass
@@ -107,10 +107,18 @@ class _Progress:
     message: str = "nothing was measured"
 
 
-def _run(config_type, measure, draw, quick, arguments, spreads, progress: _Progress) -> None:
+def _run(
+    config_type: type[Settings],
+    measure: Measure,
+    draw: Draw,
+    quick: dict[str, Any],
+    arguments: Sequence[str] | None,
+    spreads: bool,
+    progress: _Progress,
+) -> None:
     """Run an experiment; Ctrl-C within the sweep ends only the sweep."""
     module = sys.modules[config_type.__module__]
-    experiment = Path(module.__file__).stem
+    experiment = Path(str(module.__file__)).stem
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         grammars = _register_curves(arguments)
@@ -192,7 +200,7 @@ def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
             where = f"grammar {name!r} of {run}"
             with _naming(where):
                 found.append((sfc.parse_curve(text, where), text, where))
-    grammars = {}
+    grammars: dict[str, str] = {}
     for curve, text, where in found:
         if curve.name in (*BASELINES, *CURVES, *ORDERINGS):
             taken = ", ".join((*BASELINES, *sorted({*CURVES, *ORDERINGS})))
@@ -216,7 +224,13 @@ def _naming(where: str) -> Iterator[None]:
         raise UsageError(f"{where} cannot be read: {reason:.200}; allowed: a file {_CURVE}") from error
 
 
-def _parse(config_type, quick, arguments, experiment, description) -> tuple[Settings, Options]:
+def _parse(
+    config_type: type[Settings],
+    quick: dict[str, Any],
+    arguments: list[str],
+    experiment: str,
+    description: str | None,
+) -> tuple[Settings, Options]:
     """Parse the command line; its defaults are the settings of a given run, if there is one."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--from", "--resume"):
@@ -236,7 +250,7 @@ def _parse(config_type, quick, arguments, experiment, description) -> tuple[Sett
             ("options", flat[Options], field(default=Options())),
         ],
     )
-    command = tyro.cli(
+    command: Any = tyro.cli(
         command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
     )
     config = replace(command.config)

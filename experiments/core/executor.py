@@ -9,7 +9,7 @@ import itertools
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent import futures
 from contextlib import closing
 from dataclasses import dataclass, fields
@@ -21,6 +21,7 @@ import psutil
 
 import sfc
 from experiments.core.settings import Case, Settings, UsageError
+from experiments.core.timed import TimedSettings
 from experiments.processes.lifetime import prepare_worker, without_interrupts
 from experiments.processes.separate_run import (
     CaseMessage,
@@ -32,7 +33,8 @@ from experiments.processes.separate_run import (
 )
 from sfc import checks
 
-Measure = Callable[[Settings], Iterable[dict]]
+_PlainCase = tuple[str, dict[str, Any]]  # name of a Config's class, and its fields
+Measure = Callable[..., Iterable[Any]]  # of a Config, and of the first round where rows are times
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
 MOST_WORKERS = 1024
@@ -102,7 +104,7 @@ class Executor:
         todo: list[Case],
         begins: list[int] | None = None,
         process_per_run: bool = False,
-    ) -> Iterator[tuple[Case, Round]]:
+    ) -> Generator[tuple[Case, Round], None, None]:
         """Measure cases, and yield their rows as they are finished; of a timed case round by round.
 
         Args:
@@ -147,7 +149,7 @@ class Executor:
 
     def _measure_run_by_run(
         self, measure: Measure, todo: list[Case], begins: list[int]
-    ) -> Iterator[tuple[Case, Round]]:
+    ) -> Generator[tuple[Case, Round], None, None]:
         """Measure the cases of each run in a new process, one run after the other."""
         by_number = {case.number: case for case in todo}
         messages = [
@@ -160,7 +162,9 @@ class Executor:
                 for number, one in results:
                     yield by_number[number], one
 
-    def _measure_in_processes(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+    def _measure_in_processes(
+        self, work: Callable[[_PlainCase], list[dict]], todo: list[Case]
+    ) -> Generator[tuple[Case, list[dict]], None, None]:
         cores = psutil.cpu_count(logical=False) or 1
         workers = min(self.workers or cores, max(1, len(todo)))
         others = set(multiprocessing.active_children())
@@ -180,7 +184,9 @@ class Executor:
                     raise WorkerDied(f"{error}; fewer --workers take less memory") from error
                 raise
 
-    def _measure_on_cluster(self, work, todo: list[Case]) -> Iterator[tuple[Case, list[dict]]]:
+    def _measure_on_cluster(
+        self, work: Callable[[_PlainCase], list[dict]], todo: list[Case]
+    ) -> Generator[tuple[Case, list[dict]], None, None]:
         from distributed import Client, KilledWorker, as_completed
 
         try:
@@ -215,7 +221,7 @@ def has_process_per_run(config: Settings) -> bool:
     Args:
         config: the sweep.
     """
-    return config.CHANCE == "run" and config.runs > 1
+    return isinstance(config, TimedSettings) and config.runs > 1
 
 
 def _importable_module(measure: Measure, remedy: str) -> str:
@@ -228,7 +234,7 @@ def _importable_module(measure: Measure, remedy: str) -> str:
     Raises:
         UsageError: it has no such name.
     """
-    name = measure.__module__
+    name: str | None = measure.__module__
     if name == "__main__":
         spec = sys.modules["__main__"].__spec__
         name = spec.name if spec is not None else None
@@ -240,7 +246,7 @@ def _importable_module(measure: Measure, remedy: str) -> str:
     return name
 
 
-def _as_plain(case: Case) -> tuple[str, dict[str, Any]]:
+def _as_plain(case: Case) -> _PlainCase:
     """Convert a case's Config to the name of its class and its fields."""
     config = case.config
     return type(config).__qualname__, {f.name: getattr(config, f.name) for f in fields(config)}
@@ -248,10 +254,11 @@ def _as_plain(case: Case) -> tuple[str, dict[str, Any]]:
 
 def _prepare_process(threads: int) -> None:
     prepare_worker()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
+    numba.set_num_threads(min(threads, every))
 
 
-def _measure_in_worker(module: str, name: str, grammars: dict[str, str], told) -> list[dict]:
+def _measure_in_worker(module: str, name: str, grammars: dict[str, str], case: _PlainCase) -> list[dict]:
     """Measure a case in a worker, and return its rows.
 
     Raises:
@@ -262,7 +269,7 @@ def _measure_in_worker(module: str, name: str, grammars: dict[str, str], told) -
             for curve, text in grammars.items():
                 sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
             experiment = importlib.import_module(module)
-            kind, settings = told
+            kind, settings = case
             return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
         except Exception as error:
             raise RunFailed.from_error(error) from None

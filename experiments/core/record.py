@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -214,7 +214,7 @@ class Record:
         """
         table, parquet = self.table, io.BytesIO()
         table.to_parquet(parquet, index=False, write_page_checksum=True)
-        write_atomically(self.folder / TABLE, lambda file: file.write(parquet.getbuffer()))
+        write_atomically(self.folder / TABLE, _writer(parquet.getbuffer()))
         self._table_crc = zlib.crc32(parquet.getbuffer())
         save_table(table, self.folder, "table")
         self._written = time.monotonic()
@@ -245,7 +245,14 @@ class Record:
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
         text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
-        write_atomically(self.folder / PROVENANCE, lambda file: file.write(text.encode()))
+        write_atomically(self.folder / PROVENANCE, _writer(text.encode()))
+
+
+def _writer(data: bytes | memoryview) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    return write
 
 
 def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:

@@ -31,13 +31,16 @@ class Discs:
         for name, value in {"length": length, "height": height, "fastest": fastest}.items():
             checks.number(name, value, above=0)
         checks.number("swing", swing, low=0)
-        self._panel, self._length, self._height, self._discs = panel, length, height, None
+        self._panel, self._length, self._height = panel, length, height
+        self._discs: EllipseCollection | None = None
         self.scale = plt.cm.ScalarMappable(plt.Normalize(0, fastest), MAP)
         panel.set(xlim=(0, length), ylim=(-swing - 0.5, height + swing + 0.5), aspect="equal")
         panel.set(xlabel="x (d)", ylabel="z (d)")
         self._walls = [panel.axhline(z, color="black", linewidth=1.5) for z in (0, height)]
 
-    def show(self, x: np.ndarray, z: np.ndarray, radius: np.ndarray, speed: np.ndarray, lift: float = 0.0):
+    def show(
+        self, x: np.ndarray, z: np.ndarray, radius: np.ndarray, speed: np.ndarray, lift: float = 0.0
+    ) -> None:
         """Replace the discs by others.
 
         Args:
@@ -58,12 +61,12 @@ class Discs:
         if self._discs is not None:
             self._discs.remove()
         size = 2 * radius[rows]
-        self._discs = EllipseCollection(
+        self._discs = discs = EllipseCollection(
             size, size, np.zeros(len(rows)), units="xy", cmap=MAP, norm=self.scale.norm, linewidths=0,
             offsets=np.column_stack([x[rows] + shift, z[rows] + lift]),
             offset_transform=self._panel.transData,
         )  # fmt: skip
-        self._discs.set_array(speed[rows])
-        self._panel.add_collection(self._discs)
+        discs.set_array(speed[rows])
+        self._panel.add_collection(discs)
         for wall, level in zip(self._walls, (0, self._height), strict=True):
             wall.set_ydata([level + lift] * 2)

@@ -169,7 +169,7 @@ def lines(
         )
 
 
-def _dash(look: dict, name: str):
+def _dash(look: dict, name: str) -> Any:
     dashes = look["dashes"]
     return (0, dashes[name]) if isinstance(dashes, dict) else "-"
 
@@ -182,8 +182,8 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
         title: of the legend.
         panels: panels of the names, each listed once; empty for this panel alone.
     """
-    look = {"title": title, "fontsize": 7, "bbox_to_anchor": (1.02, 1), "loc": "upper left"}
-    found = {}
+    look: dict[str, Any] = {"title": title, "fontsize": 7, "bbox_to_anchor": (1.02, 1), "loc": "upper left"}
+    found: dict[str, Any] = {}
     for one in tuple(panels) or (panel,):
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -52,7 +53,8 @@ def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0)
 
     rate = checks.number("rate", rate, above=0, unit="pictures a second")
     path, shown = as_path("path", path), 0
-    writer = FFMpegWriter(fps=rate, codec="h264", extra_args=_QUALITY)
+    fps: Any = rate  # ffmpeg takes fractions
+    writer = FFMpegWriter(fps=fps, codec="h264", extra_args=_QUALITY)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             partial = Path(folder) / path.name

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.image import AxesImage
 
 from sfc import checks
 
@@ -30,8 +31,10 @@ class Flow:
         for name, value in {"length": length, "height": height, "most": most}.items():
             checks.number(name, value, above=0)
         outline = checks.array("outline", outline, "fiu", "numbers", ("m", 2))
-        self._panel, self._extent, self._image = panel, (0, length, 0, height), None
-        self.scale = plt.cm.ScalarMappable(plt.Normalize(0, most), MAP)
+        self._panel, self._extent = panel, (0, length, 0, height)
+        self._image: AxesImage | None = None
+        self._norm = plt.Normalize(0, most)
+        self.scale = plt.cm.ScalarMappable(self._norm, MAP)
         panel.set(xlim=(0, length), ylim=(0, height), aspect="equal", xlabel="x (d)", ylabel="y (d)")
         panel.fill(*outline.T, facecolor="white", edgecolor="black", linewidth=0.8, zorder=2)
 
@@ -44,7 +47,7 @@ class Flow:
         field = checks.array("field", field, "fiu", "numbers", ("cells along y", "cells along x"))
         if self._image is None:
             self._image = self._panel.imshow(
-                field, origin="lower", extent=self._extent, cmap=MAP, norm=self.scale.norm,
+                field, origin="lower", extent=self._extent, cmap=MAP, norm=self._norm,
                 interpolation="nearest", zorder=1,
             )  # fmt: skip
         self._image.set_data(field)

@@ -1,6 +1,7 @@
 """Heat map of a table: colours relative to the best of each column, numbers in the cells."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,12 +48,17 @@ def draw_heat(
     ratio = against_best(table)
     panel.imshow(np.clip(ratio, 1, WORST), cmap=MAP, norm=LogNorm(1, WORST), aspect="auto")
     for (row, column), times in np.ndenumerate(ratio.to_numpy()):
-        value = table.iat[row, column]
-        sign = "" if signs is None else signs.iat[row, column]
+        value: Any = table.iat[row, column]
+        sign = "" if signs is None else str(signs.iat[row, column])
         dark = np.isfinite(times) and np.log(times) > 0.45 * np.log(WORST)
-        best = {"weight": "bold"} if times == 1 and sign != BOUND else {}
-        text = f"{sign}{short(value)}" if np.isfinite(value) else "-"
-        look = {"color": "white" if dark else "black", "ha": "center", "va": "center", "fontsize": 7}
+        best: dict[str, Any] = {"weight": "bold"} if times == 1 and sign != BOUND else {}
+        text = sign + short(value) if np.isfinite(value) else "-"
+        look: dict[str, Any] = {
+            "color": "white" if dark else "black",
+            "ha": "center",
+            "va": "center",
+            "fontsize": 7,
+        }
         panel.text(column, row, text, **look, **best)
     panel.set_xticks(range(len(labels)), labels, rotation=35, ha="right", rotation_mode="anchor", fontsize=7)
     panel.set_yticks(range(len(table)), list(table.index), fontsize=8)

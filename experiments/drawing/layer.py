@@ -1,5 +1,7 @@
 """Path through a layer of cubes, whole and with gaps between the cubes; after Fig. 4.6 of [thesis]."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -41,18 +43,18 @@ def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.
         TypeError: an argument of a wrong class.
         ValueError: a shape, dtype or number that is not allowed.
     """
-    shape = checks.integers("shape", shape, count=3)
-    side, path = shape[2], tubes.points_of("path", path) + 0.5
+    nx, ny, side = checks.integers("shape", shape, count=3)
+    path = tubes.points_of("path", path) + 0.5
     gap = 0.75 * side
     apart = pulled_apart(path, side, gap)
     around = (*(apart.max(axis=0)[:2] + 0.5), side)
-    look = {"radius": 0.27, "sides": 8, "pieces": 2}
+    look: dict[str, Any] = {"radius": 0.27, "sides": 8, "pieces": 2}
     inches = 7.0
     figure, panels = plt.subplots(2, 1, figsize=(inches + 1, 1.42 * inches), height_ratios=(1, 1.2))
     whole, pulled = tubes.path_mesh(path, **look), tubes.path_mesh(apart, longest=1 + gap, **look)
-    solid.draw_mesh(panels[0], whole, shape, solid.View(-62, 40), inches)
+    solid.draw_mesh(panels[0], whole, (nx, ny, side), solid.View(-62, 40), inches)
     solid.draw_mesh(panels[1], pulled, around, solid.View(-62, 50), inches, axes=False)
-    panels[0].set_title(f"{name} of {' x '.join(map(str, shape))} cells", fontsize=10)
+    panels[0].set_title(f"{name} of {nx} x {ny} x {side} cells", fontsize=10)
     panels[1].set_title(f"its cubes of {side} x {side} x {side} cells pulled apart", fontsize=10)
     plane.position_bar(figure, list(panels), marks=False)
     return figure

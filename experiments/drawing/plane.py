@@ -1,5 +1,7 @@
 """Order of the cells of a rectangle, drawn as the path through their centres."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
@@ -28,12 +30,13 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
     path = checks.array("path", path, "fiu", "cells", ("n", 2))
     if not len(path):
         raise checks.refuse_value("path", path, "one cell or more")
-    shape = checks.integers("shape", shape, count=2)
+    nx, ny = checks.integers("shape", shape, count=2)
+    shape = nx, ny
     cell = 72 * checks.number("inches", inches, above=0) / max(shape)  # points
     _draw_grid(panel, shape, cell)
     parts = max(1, SHADES // len(path))  # of a step, so that the colour runs smoothly along a short path
     points = _subdivided(path + 0.5, parts)
-    ends = np.stack([points[:-1], points[1:]], axis=1)
+    ends: Any = np.stack([points[:-1], points[1:]], axis=1)
     jumps = np.repeat(np.abs(np.diff(path, axis=0)).sum(axis=1) > 1, parts)
     width = float(np.clip(0.3 * cell, 0.5, 4))
     lines = LineCollection(
@@ -45,8 +48,8 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
     first, last = path[0] + 0.5, path[-1] + 0.5
     colours = plt.get_cmap(MAP)([0.0, 1.0])
     size = float(np.clip((0.55 * cell) ** 2, 5, 40))
-    panel.scatter(*first, s=size, color=colours[:1], zorder=3)
-    panel.scatter(*last, s=size, color=colours[1:], marker="s", zorder=3)
+    panel.scatter(first[0], first[1], s=size, color=colours[:1], zorder=3)
+    panel.scatter(last[0], last[1], s=size, color=colours[1:], marker="s", zorder=3)
     frame_cells(panel, shape)
 
 
@@ -62,8 +65,8 @@ def frame_cells(panel: plt.Axes, shape: tuple[int, int]) -> None:
         fitting = [s for s in _TICK_STEPS if side % s == 0 and side / s <= 5]
         axis.set_major_locator(MultipleLocator(fitting[0] if fitting else max(1, round(side / 4))))
     panel.tick_params(labelsize=7, length=2.5, pad=2)
-    panel.xaxis.label.set_size(8)
-    panel.yaxis.label.set_size(8)
+    panel.xaxis.label.set_fontsize(8)
+    panel.yaxis.label.set_fontsize(8)
     for spine in panel.spines.values():
         spine.set(visible=True, color="0.6", linewidth=0.6)
 

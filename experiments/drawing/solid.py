@@ -4,7 +4,7 @@ Matplotlib sorts whole polygons, which fails for interlocking tubes. Here a z-bu
 nearest surface of every pixel, and matplotlib draws the picture, the box around it and its axes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,7 +39,12 @@ class View(NamedTuple):
 
 
 def draw_mesh(
-    panel: plt.Axes, mesh: Mesh, shape, view: View | None = None, inches: float = 3.2, axes: bool = True
+    panel: plt.Axes,
+    mesh: Mesh,
+    shape: tuple[int, ...],
+    view: View | None = None,
+    inches: float = 3.2,
+    axes: bool = True,
 ) -> None:
     """Draw a mesh in its box, coloured by the position along the path, with the box's axes in cells.
 
@@ -66,7 +71,9 @@ def draw_mesh(
     panel.set_aspect("equal")
 
 
-def render(points, normals, mesh: Mesh, low, high, scale: float) -> np.ndarray:
+def render(
+    points: np.ndarray, normals: np.ndarray, mesh: Mesh, low: np.ndarray, high: np.ndarray, scale: float
+) -> np.ndarray:
     """Render a mesh.
 
     Args:
@@ -149,14 +156,14 @@ def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
     _label(panel, min(sides, key=lambda edge: edge[0, 0]), view, shape, "z (cells)")
 
 
-def _edge(view: View, start, axis: int, shape) -> np.ndarray:
+def _edge(view: View, start: Any, axis: int, shape: tuple[int, ...]) -> np.ndarray:
     """Project both ends of an edge of the box: (2, 2)."""
     ends = np.array([start, start], dtype=float)
     ends[:, axis] = 0, shape[axis]
     return view.project(ends)[:, :2]
 
 
-def _label(panel: plt.Axes, edge: np.ndarray, view: View, shape, name: str) -> None:
+def _label(panel: plt.Axes, edge: np.ndarray, view: View, shape: tuple[int, ...], name: str) -> None:
     """Write the name of an axis and the numbers at its ends outside the picture."""
     along = edge[1] - edge[0]
     middle = view.project(np.array([shape]) / 2)[0, :2]
@@ -164,7 +171,7 @@ def _label(panel: plt.Axes, edge: np.ndarray, view: View, shape, name: str) -> N
     outwards *= np.sign(outwards @ (edge.mean(axis=0) - middle))
     angle = np.degrees(np.arctan2(along[1], along[0]))
     angle = 90 if name[0] == "z" else angle - 180 * round(angle / 180)
-    look = {"textcoords": "offset points", "ha": "center", "va": "center", "color": "0.25"}
+    look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "color": "0.25"}
     side = shape["xyz".index(name[0])]
     crowded = side < 0.3 * max(shape)  # the name goes further out than the numbers
     panel.annotate(

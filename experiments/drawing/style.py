@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from md.checks import path as as_path
 from md.io.atomic_write import write_atomically
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # A name's place gives its colour and marker, so a new one goes to the end.
-_KNOWN = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
+_KNOWN: tuple[str, ...] = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
 _KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled")
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 120,
     "savefig.dpi": 200,
@@ -48,7 +49,7 @@ def use(footer: str = "") -> None:
     _footer = footer
     mpl.use("Agg")
     sns.set_theme(context="paper", style="ticks", palette=list(_COLOURS), font_scale=1.0)
-    mpl.rcParams.update(SETTINGS)
+    mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]  # the stubs want a type of all keys
 
 
 def colour(name: str) -> str:
@@ -81,7 +82,7 @@ def peers_in_turn(names: list[str], column: str) -> dict:
     }
 
 
-def _lines(names: list[str], column: str, places) -> dict:
+def _lines(names: list[str], column: str, places: Iterable[int]) -> dict:
     looks = dict(zip(names, places, strict=True))
     return {
         "hue": column,

@@ -2,8 +2,8 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
+from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
 from sfc import checks
@@ -11,7 +11,7 @@ from sfc import checks
 EDGE, SPHERE = "0.55", "#0072B2"
 
 
-def draw_system(panel: plt.Axes, shape: tuple[int, int, int], columns: bool = False) -> None:
+def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = False) -> None:
     """Draw the faces' grid of a block of boxes, and spheres of diameter 1 in front.
 
     Args:

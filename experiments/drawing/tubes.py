@@ -155,8 +155,10 @@ def joined(meshes: list[Mesh]) -> Mesh:
     """Join several meshes to one."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
     triangles = [mesh.triangles + start for mesh, start in zip(meshes, starts, strict=True)]
-    parts = [np.concatenate(part) for part in zip(*(mesh[:3] for mesh in meshes), strict=True)]
-    return Mesh(*parts, np.concatenate(triangles))
+    vertices, normals, position = (
+        np.concatenate(part) for part in zip(*(mesh[:3] for mesh in meshes), strict=True)
+    )
+    return Mesh(vertices, normals, position, np.concatenate(triangles))
 
 
 def _triangles(rings: int, sides: int) -> np.ndarray:

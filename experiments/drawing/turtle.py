@@ -4,8 +4,8 @@ Along the turtle's path a symbol is drawn as a box, a step as a stroke and a tur
 Fig. 4.4 of [thesis].
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,7 +54,7 @@ class Turn(NamedTuple):
     towards: np.ndarray
 
 
-def read(text: str, symbols) -> tuple[list[Box], list[Turn]]:
+def read(text: str, symbols: Iterable[str]) -> tuple[list[Box], list[Turn]]:
     """Follow the turtle along a pattern.
 
     Args:
@@ -66,21 +66,23 @@ def read(text: str, symbols) -> tuple[list[Box], list[Turn]]:
     """
     frame, place = np.eye(2, dtype=int), np.zeros(2, int)
     boxes, turns, arrived = [], [], -frame[:, 0]
-    waiting = []  # turns since the last step: on which side of the cell they lie, the next step decides
+    waiting: list[
+        tuple[np.ndarray, np.ndarray]
+    ] = []  # turns since the last step: on which side of the cell they lie, the next step decides
     for character in text:
         if character in symbols:
-            turns += [Turn(place, *turn, towards=arrived) for turn in waiting]
+            turns += [Turn(place, before, after, arrived) for before, after in waiting]
             waiting = []
             boxes.append(Box(character, place, frame[:, 0]))
         elif character in FORWARD:
-            turns += [Turn(place, *turn, towards=frame[:, 0]) for turn in waiting]
+            turns += [Turn(place, before, after, frame[:, 0]) for before, after in waiting]
             waiting, arrived = [], -frame[:, 0]
             place = place + frame[:, 0]
         else:
             turned = frame @ TURNS[2][character]
             waiting.append((frame[:, 0], turned[:, 0]))
             frame = turned
-    turns += [Turn(place, *turn, towards=frame[:, 0]) for turn in waiting]
+    turns += [Turn(place, before, after, frame[:, 0]) for before, after in waiting]
     least = np.min([box.place for box in boxes], axis=0)
     boxes = [box._replace(place=box.place - least) for box in boxes]
     return boxes, [turn._replace(place=turn.place - least) for turn in turns]
@@ -148,12 +150,12 @@ def _draw_rule(panel: plt.Axes, boxes: list[Box], turns: list[Turn], inks: dict,
         _draw_turn(panel, turn)
     for number, box in enumerate(boxes, 1):
         corner = box.place + 0.5 + np.array([-half - 0.05, half + 0.05])
-        panel.text(*corner, f"{number}", fontsize=6.5, color="0.4", ha="center", va="center")
+        panel.text(corner[0], corner[1], f"{number}", fontsize=6.5, color="0.4", ha="center", va="center")
 
 
 def _draw_steps(panel: plt.Axes, boxes: list[Box], colour: str, width: float, scale: int = 1) -> None:
     path = (np.array([box.place for box in boxes]) + 0.5) * scale
-    joins = {"solid_joinstyle": "round", "solid_capstyle": "round"}
+    joins: dict[str, Any] = {"solid_joinstyle": "round", "solid_capstyle": "round"}
     panel.plot(*path.T, color=colour, linewidth=width, zorder=2, **joins)
 
 
@@ -162,13 +164,14 @@ def _draw_boxes(panel: plt.Axes, boxes: list[Box], inks: dict[str, int], half: f
         ink, fill = _INKS[inks[box.symbol]], _FILLS[inks[box.symbol]]
         centre = box.place + 0.5
         turned = Affine2D().rotate_deg(box.degrees).translate(*centre) + panel.transData
-        look = {"facecolor": fill, "edgecolor": ink, "linewidth": 0.06 * points, "zorder": 3}
+        look: dict[str, Any] = {"facecolor": fill, "edgecolor": ink, "linewidth": 0.06 * points, "zorder": 3}
         panel.add_patch(Rectangle((-half, -half), 2 * half, 2 * half, transform=turned, **look))
         tip = half * np.array([(0.62, -0.24), (0.92, 0), (0.62, 0.24)])
         panel.add_patch(Polygon(tip, transform=turned, facecolor=ink, linewidth=0, zorder=4))
         look = {"ha": "center", "va": "center_baseline", "rotation_mode": "anchor", "weight": "bold"}
         look |= {"rotation": box.degrees, "fontsize": points, "color": ink, "zorder": 4}
-        panel.text(*(centre - 0.14 * half * box.heading), box.symbol, **look)
+        x, y = centre - 0.14 * half * box.heading
+        panel.text(x, y, box.symbol, **look)
 
 
 def _draw_turn(panel: plt.Axes, turn: Turn) -> None:
@@ -179,9 +182,11 @@ def _draw_turn(panel: plt.Axes, turn: Turn) -> None:
     start, end = centre - 0.08 * turn.before, centre + 0.08 * turn.after
     angles = f"angleA={_degrees(turn.before)},angleB={_degrees(turn.after)}"
     bent = f"angle,{angles},rad=4" if turn.before @ turn.after == 0 else "arc3,rad=0.9"
-    look = {"color": _TURN, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
+    look: dict[str, Any] = {"color": _TURN, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
     panel.add_patch(
-        FancyArrowPatch(start, end, connectionstyle=bent, arrowstyle="-|>", mutation_scale=6, **look)
+        FancyArrowPatch(
+            tuple(start), tuple(end), connectionstyle=bent, arrowstyle="-|>", mutation_scale=6, **look
+        )
     )
 
 
@@ -191,6 +196,11 @@ def _degrees(heading: np.ndarray) -> float:
 
 def _draw_outlines(panel: plt.Axes, boxes: list[Box], side: int) -> None:
     for box in boxes:
-        corner = side * box.place + 0.06
-        look = {"facecolor": "none", "edgecolor": "0.75", "linewidth": 0.8, "linestyle": (0, (4, 2))}
-        panel.add_patch(Rectangle(corner, side - 0.12, side - 0.12, zorder=1, **look))
+        x, y = side * box.place + 0.06
+        look: dict[str, Any] = {
+            "facecolor": "none",
+            "edgecolor": "0.75",
+            "linewidth": 0.8,
+            "linestyle": (0, (4, 2)),
+        }
+        panel.add_patch(Rectangle((x, y), side - 0.12, side - 0.12, zorder=1, **look))

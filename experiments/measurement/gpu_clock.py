@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,16 +71,18 @@ class GpuClock:
 
     def __init__(self, bus: str):
         checks.text("bus", bus, "such as 0000:01:00.0")
-        self._bus, self._readings, self._process = bus, deque(maxlen=_KEPT), None
+        self._bus = bus
+        self._process: Any = None  # a subprocess.Popen while it is open
+        self._readings: deque[Reading] = deque(maxlen=_KEPT)
 
-    def __enter__(self):
+    def __enter__(self) -> GpuClock:
         for wanted in (WANTED, _OLDER):
             command = ["nvidia-smi", f"--id={self._bus}", f"--query-gpu={wanted}", f"-lms={EVERY_MS}",
                        "--format=csv,noheader,nounits"]  # fmt: skip
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             with ExitStack() as opened:
                 try:
-                    process = opened.enter_context(program(command, **pipes, text=True, bufsize=1))
+                    process: Any = opened.enter_context(program(command, **pipes, text=True, bufsize=1))
                 except OSError:
                     return self
                 if (reading := read_line(process.stdout.readline())) is not None:
@@ -91,7 +93,7 @@ class GpuClock:
                     return self
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.kill()
             self._reader.join()

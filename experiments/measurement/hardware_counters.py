@@ -165,7 +165,8 @@ def read_perf(text: str) -> tuple[float, float, float]:
             found[parts[2].split(":")[0]] = float(parts[0])
     if set(found) != set(_EVENTS):
         raise CannotCountError(f"perf does not count {', '.join(sorted(set(_EVENTS) - set(found)))}")
-    return tuple(found[name] for name in _EVENTS)
+    loads, first, last = (found[name] for name in _EVENTS)
+    return loads, first, last
 
 
 def _perf_counts() -> bool:

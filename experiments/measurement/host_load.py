@@ -15,7 +15,7 @@ import psutil
 try:
     import resource
 except ImportError:  # not on Windows
-    resource = None
+    resource = None  # type: ignore[assignment]  # a module, or None on Windows
 
 _THREADS = Path("/proc/self/task")
 
@@ -70,10 +70,13 @@ class HostLoad:
         wall = max(last.wall - first.wall, 1e-9)
         own = last.own - first.own
         other = None
-        if first.busy is not None:
+        if first.busy is not None and last.busy is not None:
             other = min((last.busy - first.busy - own) / wall, float(self.cores))
-        waited = None if first.waited is None else (last.waited - first.waited) / max(own, wall)
-        switches = None if first.switches is None else last.switches - first.switches
+        waited = switches = None
+        if first.waited is not None and last.waited is not None:
+            waited = (last.waited - first.waited) / max(own, wall)
+        if first.switches is not None and last.switches is not None:
+            switches = last.switches - first.switches
         return Load(other, waited, switches)
 
     def _counters(self) -> _Counters:

@@ -107,7 +107,8 @@ def _rounds(
     with ExitStack() as stack:
         gpu = None
         if backend.name == "cuda" and any(entry.is_on_device(backend) for entry in every):
-            gpu = stack.enter_context(GpuClock(backend.bus))
+            device: Any = backend  # a CUDA backend has the PCI bus id
+            gpu = stack.enter_context(GpuClock(device.bus))
         for settled in range(SETTLE_AT_MOST):
             before = _made(backend)
             for entry in every:

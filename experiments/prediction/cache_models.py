@@ -30,18 +30,20 @@ def predicted(
         miss_cost: time of a miss in units of a hit's.
     """
     distances = cache.lru(stream) if "lru" in models else None
-    loads = None
+    loads: np.ndarray | None = None
     for model in models:
         for capacity in capacities:
             if model == "block":
                 found = cache.block(stream, capacity)
             elif model == "lru":
+                assert distances is not None
                 found = distances.hits(capacity)
             elif capacity % _SET:
                 continue
             else:
                 if loads is None:
-                    n = int(max(stream.reads.max(initial=0), stream.readers.max(initial=0))) + 1
+                    readers = np.asarray(stream.readers)
+                    n = int(max(stream.reads.max(initial=0), readers.max(initial=0))) + 1
                     loads = cache.addresses(stream, "aos4", 3, BYTES // 4, n)
                 found = cache.set_associative(loads, capacity * BYTES, LINE, WAYS)
             yield {

@@ -149,11 +149,11 @@ def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     Raises:
         OSError: it cannot be started.
     """
-    nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    nowhere = subprocess.DEVNULL
     watch = subprocess.Popen(
-        ["/bin/sh", "-c", _WATCH], **nowhere | {"stdin": subprocess.PIPE}, process_group=0
+        ["/bin/sh", "-c", _WATCH], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, process_group=0
     )
-    process = None
+    process: subprocess.Popen | None = None
     try:
         options = {"stdin": subprocess.DEVNULL} | options
         process = subprocess.Popen(command, **options, process_group=watch.pid)
@@ -167,8 +167,9 @@ def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
         for one in (process, watch):
             if one is not None:
                 one.wait()
-                for pipe in filter(None, (one.stdin, one.stdout, one.stderr)):
-                    pipe.close()
+                for pipe in (one.stdin, one.stdout, one.stderr):
+                    if pipe is not None:
+                        pipe.close()
 
 
 def run_program(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:

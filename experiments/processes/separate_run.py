@@ -6,7 +6,8 @@ import contextlib
 import importlib
 import multiprocessing
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
         super().__init__(message, kind, trace)
         self.kind, self.trace = kind, trace
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.args[0]
 
     @classmethod
@@ -98,7 +99,7 @@ def all_rows(measured: Iterable[list[dict] | dict]) -> list[dict]:
 
 def measure_in_process(
     module: str, measure: str, grammars: Mapping[str, str], pieces: list[CaseMessage]
-) -> Iterator[tuple[int, Round]]:
+) -> Generator[tuple[int, Round], None, None]:
     """Measure the cases of one run in a new process.
 
     Args:
@@ -154,7 +155,9 @@ def _end(process: BaseProcess) -> None:
     process.close()
 
 
-def _measure(sending, module: str, measure: str, grammars: dict[str, str], pieces: list[CaseMessage]) -> None:
+def _measure(
+    sending: Connection, module: str, measure: str, grammars: dict[str, str], pieces: list[CaseMessage]
+) -> None:
     """Measure in a new process, and send rounds, the end or an error."""
     prepare_worker(GRACE)
     with terminable():
