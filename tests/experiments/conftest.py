@@ -48,7 +48,7 @@ def as_published(drawn_for_tests, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def one_look_at_the_checkout():
-    """The sources are hashed once, and git is asked once for the commit."""
+    """The sources are hashed once, and git is called once for the commit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(provenance, "code_of", functools.cache(provenance.code_of))
         yield

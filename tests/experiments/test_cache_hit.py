@@ -49,7 +49,7 @@ class TestCacheHit:
         assert 0 < row["hit_ratio"] <= 1
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             ({"geometry": ("spheres",)}, "unknown geometry 'spheres'; allowed: one of squares"),
             ({"ordering": ("hilbrt",)}, "unknown ordering 'hilbrt'"),
@@ -64,6 +64,6 @@ class TestCacheHit:
             ({"miss_cost": 0.0}, "--miss-cost = 0.0"),
         ],
     )
-    def test_what_cannot_be_predicted_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_predicted_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             cache_hit.Config(**fields)

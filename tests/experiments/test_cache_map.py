@@ -30,7 +30,7 @@ class TestCacheMap:
         assert {"map.png", "map.pdf", "summary.csv"} <= {path.name for path in folder.iterdir()}
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             (
                 {"tiles": 600},
@@ -40,6 +40,6 @@ class TestCacheMap:
             ({"cache": ()}, "no value"),
         ],
     )
-    def test_what_cannot_be_mapped_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_mapped_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             cases(cache_map.Config(**fields))

@@ -119,13 +119,13 @@ class TestCounters:
         assert [row for row in whole if row["what"] == "predicted"] == rest
 
     def test_what_was_counted_stands_beside(self, monkeypatch, tmp_path):
-        def told(counter, job):
+        def message(counter, job):
             assert (counter, job.n) == ("cachegrind", 500)
             for place, ordering in enumerate(job.orderings):
                 loads = {"l1_loads": 1000.0, "l1_hits": 500.0 + place, "dram_read": 8000.0, "time_ns": 2e3}
                 yield {"ordering": ordering, "on_chip": 0.75, **loads}
 
-        monkeypatch.setattr(counters, "counted", told)
+        monkeypatch.setattr(counters, "counted", message)
         flags = [
             "--quick",
             "--n",
@@ -167,7 +167,7 @@ class TestCounters:
         assert "nothing is counted: no permission" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             ({"counter": "perf", "backend": "cuda"}, "--counter perf beside --backend cuda; allowed: cpu"),
             ({"counter": "nsight", "backend": "cpu"}, "--counter nsight beside --backend cpu; allowed: cuda"),
@@ -187,6 +187,6 @@ class TestCounters:
             ),
         ],
     )
-    def test_what_cannot_be_run_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_run_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             counters.Config(**fields)

@@ -101,9 +101,9 @@ def test_every_figure_is_there(folder):
 
 
 def test_replot_draws_the_same_figures_again(folder, table, tmp_path):
-    told = json.loads((folder / "provenance.json").read_text())
-    del told["table_crc32"]  # of the whole table
-    (tmp_path / "provenance.json").write_text(json.dumps(told))
+    expected_message = json.loads((folder / "provenance.json").read_text())
+    del expected_message["table_crc32"]  # of the whole table
+    (tmp_path / "provenance.json").write_text(json.dumps(expected_message))
     few = table.reset_index()
     few[(few["ordering"] == "hilbert-2d") & few["order"].notna()].to_parquet(tmp_path / "table.parquet")
     with pytest.raises(SystemExit) as stop:

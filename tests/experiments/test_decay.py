@@ -66,7 +66,7 @@ class TestDecay:
         assert rows["hit_ratio_shuffled"].nunique() > 2
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             ({"speed": (1.5,)}, "--speed = 1.5; allowed: .* above 0, up to 1 .d per step"),
             ({"geometry": ("cuboids",)}, "unknown geometry 'cuboids'"),
@@ -75,6 +75,6 @@ class TestDecay:
             ({"filling_fraction": (0.7,)}, "--filling-fraction = 0.7; .*; these are cubes"),
         ],
     )
-    def test_what_cannot_be_run_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_run_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             decay.Config(**fields)

@@ -95,7 +95,7 @@ class TestInterval:
         assert {"interval.png", "foreseen.png", "summary.csv"} <= {path.name for path in folder.iterdir()}
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             ({"speed": (0.1,)}, "--speed = 0.1; allowed: a finite number above 0, up to 0.01"),
             ({"interval": (0,)}, "--interval = 0; allowed: an integer of at least 1"),
@@ -103,6 +103,6 @@ class TestInterval:
             ({"least_steps": 0}, "--least-steps = 0; allowed: an integer of at least 1"),
         ],
     )
-    def test_what_cannot_be_run_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_run_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             interval.Config(**fields)

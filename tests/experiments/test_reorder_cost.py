@@ -64,7 +64,7 @@ class TestReorderCost:
             next(rows)
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             ({"place": ("moon",)}, "unknown place 'moon'; allowed: one of one thread"),
             ({"memory": ("new",)}, "unknown memory 'new'"),
@@ -72,6 +72,6 @@ class TestReorderCost:
             ({"filling_fraction": 0.6}, "--filling-fraction = 0.6"),
         ],
     )
-    def test_what_cannot_be_timed_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_timed_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             reorder_cost.Config(**fields)

@@ -72,6 +72,6 @@ def test_its_help_says_which_question_it_answers(name, capsys):
     with pytest.raises(SystemExit) as ended:
         main(module.Config, module.measure, module.draw, module.QUICK, ["--help"])
     assert ended.value.code == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert listing()[name] in told
-    assert "--quick" in told
+    message = " ".join(capsys.readouterr().out.split())
+    assert listing()[name] in message
+    assert "--quick" in message

@@ -108,14 +108,14 @@ class TestSpeedUp:
             assert rows.loc[("shuffled", "total"), "phases_over_step"] == pytest.approx(16 / 50)
 
     @pytest.mark.parametrize(
-        ("age", "every", "told"),
+        ("age", "every", "message"),
         [(501, 500, "pancake, reordered every 500"), (500, 500, "pancake, fresh (500 steps)")],
     )
     def test_legends_tell_a_fresh_order_from_one_that_is_reordered_every_so_many_steps(
-        self, age, every, told
+        self, age, every, message
     ):
         rows = pd.DataFrame({"ordering": ["pancake"], "age_steps": [age], "reorder_every": [every]})
-        assert speed_up._names(rows) == {"pancake": told}
+        assert speed_up._names(rows) == {"pancake": message}
         rows = pd.DataFrame(
             {"ordering": ["aged", "aged again"], "age_steps": [20000, 20000], "reorder_every": 500}
         )
@@ -141,7 +141,7 @@ class TestSpeedUp:
         assert (tmp_path / "gain.png").exists()
 
     @pytest.mark.parametrize(
-        ("fields", "told"),
+        ("fields", "message"),
         [
             (
                 {"filling_fraction": (0.6,)},
@@ -159,6 +159,6 @@ class TestSpeedUp:
             ({"reorder_every": 0}, "--reorder-every = 0; allowed: an integer of at least 1"),
         ],
     )
-    def test_what_cannot_be_run_is_refused(self, fields, told):
-        with pytest.raises(ValueError, match=told):
+    def test_what_cannot_be_run_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
             speed_up.Config(**fields)

@@ -94,8 +94,10 @@ def test_the_gains_of_the_summary_are_ratios_of_one_round(timed):
     for baseline in ("shuffled", "lattice"):
         wanted = times[baseline] / times["hilbert"]
         name = f"gain_over_{baseline}"
-        told = row[[f"{name}_median_of_rounds", f"{name}_lowest_round", f"{name}_highest_round"]].tolist()
-        assert told == pytest.approx([wanted.median(), wanted.min(), wanted.max()])
+        expected_message = row[
+            [f"{name}_median_of_rounds", f"{name}_lowest_round", f"{name}_highest_round"]
+        ].tolist()
+        assert expected_message == pytest.approx([wanted.median(), wanted.min(), wanted.max()])
     assert set(summary["ordering"]) == set(times) - {"shuffled again"}
     assert row["memory"] == "fresh (3 steps)"
     assert those.set_index("ordering").loc["lattice", "memory"] == "aged (15 steps)"

@@ -1,4 +1,4 @@
-"""An experiment for the tests of the core: what a case gives is known, and how long it takes can be told."""
+"""An experiment for the tests of the core, with known rows and a settable duration."""
 
 import io
 import os
@@ -24,7 +24,7 @@ class Config(Settings):
     seconds: float = 0.0
     """That a case takes."""
     log: str = ""
-    """File that is told of every case measured."""
+    """File with a line for every measured case."""
 
 
 def measure(case):
@@ -50,20 +50,20 @@ def draw(table, out: Path) -> None:
     (out / "toy.png").write_text(str(len(table)))
 
 
-def run(arguments: list[str], told: Connection) -> None:
+def run(arguments: list[str], message: Connection) -> None:
     """In a process of its own, with a table after each case, so that a kill often meets one."""
     record.SECONDS = 0.0
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         main(Config, measure, draw, {}, arguments, spreads=True)
 
 
-def interrupted(arguments: list[str], told: Connection) -> None:
+def interrupted(arguments: list[str], message: Connection) -> None:
     """In a process of its own, which hears Ctrl-C; tells when it waits, at size 60, and its errors."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # where it was begun in the background, none is
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background there is no handler
 
     def waiting(case):
         if case.size == 60:
-            told.send("waiting")
+            message.send("waiting")
             time.sleep(60)
         yield from measure(case)
 
@@ -72,7 +72,7 @@ def interrupted(arguments: list[str], told: Connection) -> None:
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(errors):
             main(Config, waiting, draw, {}, arguments, spreads=True)
     finally:
-        told.send(errors.getvalue())
+        message.send(errors.getvalue())
 
 
 if __name__ == "__main__":

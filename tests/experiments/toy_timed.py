@@ -33,7 +33,7 @@ class Config(TimedSettings):
     seconds: float = 0.0
     """That a round takes."""
     log: str = ""
-    """File that is told of every round measured."""
+    """File with a line for every measured round."""
     apart: float = 1.0
     """Phases over whole steps."""
 
@@ -67,7 +67,7 @@ def draw(table, out: Path) -> None:
     (out / "toy.png").write_text(str(len(table)))
 
 
-def run(arguments: list[str], told: Connection) -> None:
+def run(arguments: list[str], message: Connection) -> None:
     """In a process of its own, which may begin others."""
     multiprocessing.current_process()._config["daemon"] = False
     with open(os.devnull, "w") as nowhere:

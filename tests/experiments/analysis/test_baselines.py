@@ -19,7 +19,7 @@ def test_memory_is_named_by_its_age():
 
 
 @pytest.mark.parametrize(
-    ("ordering", "age", "every", "told"),
+    ("ordering", "age", "every", "message"),
     [
         ("shuffled", None, 500, "shuffled"),
         ("lattice", 40, None, "aged (40 steps)"),
@@ -31,8 +31,8 @@ def test_memory_is_named_by_its_age():
         ("hilbert", np.nan, 500, ""),
     ],
 )
-def test_an_order_is_fresh_until_it_is_reordered_again(ordering, age, every, told):
-    assert memory_of(ordering, age, every) == told
+def test_an_order_is_fresh_until_it_is_reordered_again(ordering, age, every, message):
+    assert memory_of(ordering, age, every) == message
 
 
 def test_a_summary_has_the_largest_age_of_each_case():

@@ -69,7 +69,7 @@ def test_one_round_that_is_off_is_no_disagreement():
     ("other", "spare", "waited", "expected"),
     [
         (0.9, 0, 0.0, True),  # one core busy, two wanted
-        (0.9, 1, 0.0, False),  # one core busy that nobody needs
+        (0.9, 1, 0.0, False),  # one busy core that is not needed
         (0.05, 0, 0.02, False),
         (0.0, 0, 0.3, True),  # the host's other cores are not seen, waiting is
         (None, None, None, False),
@@ -91,7 +91,7 @@ def test_the_ticks_of_counters_are_no_load():
     rows = times([7.0] * 9, rounds=9).assign(spare_cores=0)
     ticks = (
         np.random.default_rng(2).integers(0, 3, len(rows)) * 10.0
-    )  # ms told as busy, of some 10 on average
+    )  # busy ms that are reported, about 10 on average
     assert not reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0))
     assert reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0 + 0.5))
 
@@ -114,10 +114,10 @@ def test_a_working_set_that_fits_the_cache_is_too_small(cache, expected):
 def test_warnings_are_of_a_case_and_its_run():
     rows = pd.concat([times([37.0]), times([37.0]).assign(case=1, run=1)], ignore_index=True)
     rows["phases_over_step"] = np.where(rows["case"] == 1, 1.5, 1.0)
-    told = warned(rows)
-    assert set(told.loc[told["case"] == 1, "warning"]) == {PHASES}
-    assert set(told.loc[told["case"] == 0, "warning"]) == {""}
-    assert footer(told) == f"Warning: {PHASES} (in 1 of 2 runs)"
+    table = warned(rows)
+    assert set(table.loc[table["case"] == 1, "warning"]) == {PHASES}
+    assert set(table.loc[table["case"] == 0, "warning"]) == {""}
+    assert footer(table) == f"Warning: {PHASES} (in 1 of 2 runs)"
 
 
 def test_a_footer_has_each_warning_once():

@@ -133,8 +133,8 @@ def test_a_case_of_one_run_among_several_has_no_bounds():
 
 def test_columns_name_the_baseline():
     found = gains({"shuffled": [[4], [4]], again("shuffled"): [[4], [4]], "row": [[2], [2.5]]})
-    told = statistics.named(found, "shuffled")
-    assert set(told.columns) == {
+    message = statistics.named(found, "shuffled")
+    assert set(message.columns) == {
         "n", "ordering", "gain_over_shuffled", "gain_over_shuffled_low", "gain_over_shuffled_high",
         "noise_floor_shuffled", "difference_from_shuffled",
     }  # fmt: skip
@@ -145,7 +145,7 @@ TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda t: statistics.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
         (lambda t: statistics.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
@@ -163,8 +163,8 @@ TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
         (lambda t: statistics.interval(["a"]), "values of dtype .*; allowed: numbers"),
     ],
 )
-def test_a_column_that_is_missing_is_named(call, told):
-    with pytest.raises(ValueError, match=f"^{told}"):
+def test_a_column_that_is_missing_is_named(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         call(TABLE)
 
 
@@ -215,9 +215,9 @@ def test_tables_of_before_have_their_samples_for_rounds():
     assert found["round"].tolist() == [0, 1, 0]
     assert found["run"].tolist() == [0, 0, 0]
     assert statistics.with_rounds(found, ["n", "ordering"]) is found
-    told = statistics.with_rounds(old, ["n", "ordering"], runs="repeat")
-    assert told["run"].tolist() == [0, 1, 1]
-    assert told["round"].tolist() == [0, 0, 0]
+    message = statistics.with_rounds(old, ["n", "ordering"], runs="repeat")
+    assert message["run"].tolist() == [0, 1, 1]
+    assert message["round"].tolist() == [0, 0, 0]
 
 
 def test_repeats_of_before_have_no_interval_and_no_verdict():

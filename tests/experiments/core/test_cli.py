@@ -183,8 +183,8 @@ def test_an_integer_that_no_table_holds_ends_with_a_line(seed, tmp_path, capsys)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--seed", str(seed), measure=seeded)
     assert ended.value.code == 1
-    told = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as text"
-    assert told in capsys.readouterr().err
+    expected_message = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as text"
+    assert expected_message in capsys.readouterr().err
     run(tmp_path, "--seed", str(2**63 - 2), "--repeats", "2", measure=seeded)
 
 
@@ -231,7 +231,7 @@ def interrupting(*arguments, **others):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "expected_message"),
     [
         ("experiments.core.cli._register_curves", "interrupted; nothing was measured"),
         ("experiments.core.cli.cases", "interrupted; nothing was measured"),
@@ -249,13 +249,15 @@ def interrupting(*arguments, **others):
         ),
     ],
 )
-def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(place, told, tmp_path, capsys, monkeypatch):
+def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(
+    place, expected_message, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(place, interrupting)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path)
     assert ended.value.code == 130
     folders = list(tmp_path.glob("test_cli/*"))
-    assert f"error: {told.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
+    assert f"error: {expected_message.format(run=folders[0] if folders else '')}" in capsys.readouterr().err
 
 
 @pytest.mark.quick
@@ -332,7 +334,7 @@ def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, ca
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected_message"),
     [
         ({"config_type": dict}, "config_type = .*; allowed: a class that extends Settings"),
         ({"measure": 3}, "measure = 3 of class int; allowed: a function"),
@@ -341,7 +343,7 @@ def test_help_shows_the_docstring_of_every_field_and_the_core_flags(tmp_path, ca
         ({"spreads": 1}, "spreads = 1 of class int; allowed: True or False"),
     ],
 )
-def test_main_refuses_arguments_of_a_wrong_class(change, told):
+def test_main_refuses_arguments_of_a_wrong_class(change, expected_message):
     right = {"config_type": Config, "measure": measure, "draw": draw, "quick": {}, "arguments": []}
-    with pytest.raises(TypeError, match=told):
+    with pytest.raises(TypeError, match=expected_message):
         main(**(right | change))

@@ -62,7 +62,7 @@ def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor,
     where = request.getfixturevalue("cluster") if executor == "cluster" else executor
     assert run("--results", tmp_path, "--executor", where, "--size", 1, 2, 13, "--workers", 1) == 1
     assert "size 13 breaks" in capsys.readouterr().err
-    if executor == "cluster":  # processes are begun anew for each run
+    if executor == "cluster":  # processes are started again for each run
         assert run("--resume", only(tmp_path), "--executor", where) == 1
     assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1, 2}
 
@@ -80,9 +80,9 @@ def test_a_fault_of_a_simulation_elsewhere_reads_as_it_does_here(executor, tmp_p
 
 def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
     assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
-    told = capsys.readouterr().err
-    assert "fewer --workers take less memory" in told
-    assert f"--resume {only(tmp_path)} continues" in told
+    message = capsys.readouterr().err
+    assert "fewer --workers take less memory" in message
+    assert f"--resume {only(tmp_path)} continues" in message
 
 
 def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
@@ -92,16 +92,16 @@ def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--executor", "threads"), "--executor threads; allowed: serial, processes, or the address"),
         (("--executor", "processes", "--workers", "-1"), "--workers = -1; allowed: an integer of at least 0"),
         (("--executor", "nowhere://127.0.0.1:9"), "nowhere"),
     ],
 )
-def test_an_executor_that_is_none_is_refused(arguments, told, tmp_path, capsys):
+def test_an_executor_that_is_none_is_refused(arguments, message, tmp_path, capsys):
     assert run("--results", tmp_path, *arguments) in (1, 2)
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_rows_of_times_are_not_measured_side_by_side(tmp_path, capsys):
@@ -134,7 +134,7 @@ def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("arguments", "error", "told"),
+    ("arguments", "error", "message"),
     [
         ({"where": 3}, TypeError, "--executor = 3 of class int"),
         ({"workers": 1.0}, TypeError, "--workers = 1.0 of class float"),
@@ -142,6 +142,6 @@ def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):
         ({"grammars": ["coil"]}, TypeError, r"grammars = \['coil'\] of class list; allowed: a mapping"),
     ],
 )
-def test_an_executor_refuses_arguments_of_a_wrong_class(arguments, error, told):
-    with pytest.raises(error, match=told):
+def test_an_executor_refuses_arguments_of_a_wrong_class(arguments, error, message):
+    with pytest.raises(error, match=message):
         executor.Executor(**arguments)

@@ -1,4 +1,4 @@
-"""The code a table came from is told by its sources alone, whatever else is in its checkout."""
+"""The code of a table is identified by its sources alone, whatever else is in the checkout."""
 
 import subprocess
 import time
@@ -53,9 +53,9 @@ def test_a_log_that_grows_a_notebook_and_a_table_change_nothing(git, tmp_path):
 def test_a_large_file_beside_the_sources_is_not_read(git, tmp_path):
     with open(tmp_path / "run.gsd", "wb") as file:
         file.truncate(2**38)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     code_of(tmp_path)
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_settings_of_a_wrong_class_in_a_provenance_are_refused_by_its_name(
     complete, tmp_path, capsys, change
 ):
     folder = copied(complete, tmp_path / "run")
-    told = provenance(folder)
-    (folder / PROVENANCE).write_text(json.dumps(told | {"config": told["config"] | change}))
+    origin = provenance(folder)
+    (folder / PROVENANCE).write_text(json.dumps(origin | {"config": origin["config"] | change}))
     message = refused(folder, "--from", capsys, "--results", tmp_path)
     assert f"its settings are refused: --{next(iter(change))}" in message
     assert str(folder / PROVENANCE) in message
@@ -145,18 +145,18 @@ def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(("gone", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
-def test_a_case_without_one_of_its_lines_is_not_finished(gone, begin, tmp_path):
+@pytest.mark.parametrize(("missing", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
+def test_a_case_without_one_of_its_lines_is_not_finished(missing, begin, tmp_path):
     held = Record.create(tmp_path, "toy", {})
     for number in (0, 1, 2, None):
         held.add(0, [{"round": number}], number)
     held.release()
     journal = held.folder / JOURNAL
     lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(line for k, line in enumerate(lines) if k != gone))
+    journal.write_bytes(b"".join(line for k, line in enumerate(lines) if k != missing))
     again = Record.reopen(held.folder)
-    assert again.finished == ({0} if gone is None else set())
-    assert begin == (3 if gone is None else again.first_missing_round(0))
+    assert again.finished == ({0} if missing is None else set())
+    assert begin == (3 if missing is None else again.first_missing_round(0))
 
 
 @pytest.mark.quick
@@ -228,9 +228,9 @@ def test_a_table_that_was_changed_on_purpose_can_be_drawn(complete, tmp_path, ca
     folder = copied(complete, tmp_path / "run")
     read_table(folder).iloc[:1].to_parquet(folder / TABLE)
     assert f"delete '{TABLE_CRC}' from {PROVENANCE}" in refused(folder, "--replot", capsys)
-    told = provenance(folder)
-    del told[TABLE_CRC]
-    (folder / PROVENANCE).write_text(json.dumps(told))
+    origin = provenance(folder)
+    del origin[TABLE_CRC]
+    (folder / PROVENANCE).write_text(json.dumps(origin))
     assert run("--replot", folder) == 0
     assert (folder / "toy.png").read_text() == "1"
 
@@ -340,10 +340,10 @@ def test_a_disk_that_is_full_names_the_journal(tmp_path):
 def test_a_run_whose_end_cannot_be_told_is_not_complete(tmp_path, capsys, monkeypatch):
     describe = Record.describe
 
-    def full(self, told):
-        if told["status"] == "complete":
+    def full(self, origin):
+        if origin["status"] == "complete":
             raise OSError(28, "No space left on device", str(self.folder / PROVENANCE))
-        describe(self, told)
+        describe(self, origin)
 
     monkeypatch.setattr(Record, "describe", full)
     assert run("--results", tmp_path, "--size", 1) == 1

@@ -1,4 +1,4 @@
-"""Settings of older runs: every run that is kept can be asked for again."""
+"""Settings of older runs: every run that is kept can be repeated."""
 
 import importlib
 from pathlib import Path
@@ -27,12 +27,12 @@ def a_large_machine(monkeypatch):
 def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
     experiment = importlib.import_module(f"experiments.{folder.parent.name}")
     config = config_of(folder, "--from", experiment.Config, folder.parent.name)
-    told = read_provenance(folder)["config"]
-    assert config.seed == told["seed"]
+    message = read_provenance(folder)["config"]
+    assert config.seed == message["seed"]
     if config.CHANCE == "run":
         assert config.repeats == 1
-        assert config.runs == told.get("repeats", 3)
-        assert config.rounds == told["samples"]
+        assert config.runs == message.get("repeats", 3)
+        assert config.rounds == message["samples"]
 
 
 def kept(name: str, run: str):

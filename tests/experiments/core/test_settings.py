@@ -55,7 +55,7 @@ def test_numpy_values_become_plain_ones():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected_message"),
     [
         ({"size": ("1",)}, r"--size = '1' of class str; allowed: an integer"),
         ({"size": 1.5}, r"--size = 1.5 of class float"),
@@ -70,21 +70,21 @@ def test_numpy_values_become_plain_ones():
         ({"backend": None}, r"--backend = None of class NoneType"),
     ],
 )
-def test_a_value_of_a_wrong_class_is_refused_by_its_flag(change, told):
-    with pytest.raises(TypeError, match=told):
+def test_a_value_of_a_wrong_class_is_refused_by_its_flag(change, expected_message):
+    with pytest.raises(TypeError, match=expected_message):
         Config(**change)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected_message"),
     [
         ({"weight": float("nan")}, r"--weight = nan; allowed: a finite number"),
         ({"seed": -1}, r"--seed = -1; allowed: an integer of at least 0"),
         ({"repeats": 0}, r"--repeats = 0; allowed: an integer of at least 1"),
     ],
 )
-def test_a_value_out_of_range_is_refused_by_its_flag(change, told):
-    with pytest.raises(ValueError, match=told):
+def test_a_value_out_of_range_is_refused_by_its_flag(change, expected_message):
+    with pytest.raises(ValueError, match=expected_message):
         Config(**change)
 
 
@@ -173,9 +173,9 @@ def test_all_that_is_in_memory_at_once_is_counted(monkeypatch):
 def test_the_seed_of_a_run_is_told_by_runs(capsys):
     with pytest.raises(SystemExit):
         main(speed_up.Config, speed_up.measure, speed_up.draw, speed_up.QUICK, ["--help"])
-    told = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
-    assert "of the second run it is one more" in told
-    assert "repeat" not in told
+    expected_message = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    assert "of the second run it is one more" in expected_message
+    assert "repeat" not in expected_message
 
 
 def test_spheres_larger_than_half_the_box_are_refused(capsys, tmp_path):

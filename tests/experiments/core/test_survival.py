@@ -41,7 +41,7 @@ def provenance(folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The folder of a run that nobody disturbed."""
+    """The folder of a run that nothing disturbed."""
     results = tmp_path_factory.mktemp("whole")
     assert run("--results", results, "--repeats", 2) == 0
     return only(results)
@@ -149,7 +149,7 @@ def test_what_failed_is_told_and_measured_again(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected_message"),
     [
         (("--size", "9"), "beside other settings or folders; allowed: alone"),
         (("--results", "elsewhere"), "beside other settings or folders; allowed: alone"),
@@ -158,15 +158,15 @@ def test_what_failed_is_told_and_measured_again(tmp_path, capsys):
         (("--from", "."), "allowed: one of them"),
     ],
 )
-def test_resume_goes_on_with_its_own_settings_alone(arguments, told, tmp_path, capsys):
+def test_resume_goes_on_with_its_own_settings_alone(arguments, expected_message, tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13) == 1
     folder = only(tmp_path)
     capsys.readouterr()
     assert run("--resume", folder, *arguments) == 2
-    assert told in capsys.readouterr().err
+    assert expected_message in capsys.readouterr().err
 
 
-def test_a_run_that_somebody_is_at_cannot_be_resumed(tmp_path, capsys):
+def test_a_run_that_another_process_measures_cannot_be_resumed(tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13) == 1
     folder = only(tmp_path)
     holder = Record.reopen(folder)
@@ -187,9 +187,9 @@ def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
 def test_rows_of_times_do_not_go_on_on_another_machine(tmp_path, capsys):
     assert run("--results", tmp_path, "--size", 1, 13, spreads=False) == 1
     folder = only(tmp_path)
-    told = provenance(folder)
-    told["machine"]["cpu"] = "Z80"
-    (folder / "provenance.json").write_text(json.dumps(told))
+    expected_message = provenance(folder)
+    expected_message["machine"]["cpu"] = "Z80"
+    (folder / "provenance.json").write_text(json.dumps(expected_message))
     assert run("--resume", folder, spreads=False) == 2
     assert "two machines do not belong in one table" in capsys.readouterr().err
     assert run("--resume", folder) == 1  # predictions may
@@ -206,7 +206,7 @@ def test_from_does_a_run_again(whole, tmp_path):
 
 
 def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
-    for change, told in (
+    for change, expected_message in (
         ({"config": {"weight": 1}}, "settings that are not known any more: weight"),
         ({"experiment": "timing"}, "is a run of timing; allowed: one of toy"),
         ({"config": None}, "settings"),
@@ -218,7 +218,9 @@ def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
             del held["config"]
         (folder / "provenance.json").write_text(json.dumps(held))
         assert run("--from", folder, "--results", tmp_path) == 2
-        assert (told if held.get("config") else "no provenance.json with a config") in capsys.readouterr().err
+        assert (
+            expected_message if held.get("config") else "no provenance.json with a config"
+        ) in capsys.readouterr().err
     assert run("--from", tmp_path / "none", "--results", tmp_path) == 2
     assert "has no provenance.json" in capsys.readouterr().err
 
@@ -263,8 +265,8 @@ def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
     lines[1][1][0]["colour"] = "green"
     (folder / JOURNAL).write_text("".join(json.dumps(line[:2]) + "\n" for line in lines))
     assert run("--resume", folder) == 1
-    assert "case 1 of" in (told := capsys.readouterr().err)
-    assert "the experiment has changed since; take --from" in told
+    assert "case 1 of" in (expected_message := capsys.readouterr().err)
+    assert "the experiment has changed since; take --from" in expected_message
 
 
 @pytest.mark.parametrize(
@@ -279,8 +281,8 @@ def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):
     folder = only(tmp_path)
     (folder / "provenance.json").write_text(json.dumps(provenance(folder) | {"code": code}))
     assert run("--resume", folder, spreads=False) == 2
-    assert message in (told := capsys.readouterr().err)
-    assert "--from to measure all of it again" in told
+    assert message in (expected_message := capsys.readouterr().err)
+    assert "--from to measure all of it again" in expected_message
     assert run("--resume", folder) == 1  # predictions may
 
 

@@ -210,7 +210,7 @@ LINE = np.array([[0.0, 0, 0], [1, 0, 0]])
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("call", "error", "told"),
+    ("call", "error", "message"),
     [
         (lambda p: tubes.path_mesh(np.zeros((0, 3))), ValueError, "path = .*; allowed: one point or more"),
         (
@@ -245,6 +245,6 @@ LINE = np.array([[0.0, 0, 0], [1, 0, 0]])
         (lambda p: style.marker(None), TypeError, "name = None"),
     ],
 )
-def test_an_argument_of_a_wrong_class_or_shape_is_refused(call, error, told, panel):
-    with pytest.raises(error, match=told):
+def test_an_argument_of_a_wrong_class_or_shape_is_refused(call, error, message, panel):
+    with pytest.raises(error, match=message):
         call(panel)

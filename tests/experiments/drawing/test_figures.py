@@ -39,13 +39,13 @@ def test_ticks_of_gains_are_plain_numbers(panel, highest):
     figures.gain_axis(panel, gains([1.0, highest], [1.0, highest], [1.0, highest]))
     low, high = panel.get_ylim()
     panel.figure.canvas.draw()
-    told = [
+    message = [
         tick.label1.get_text()
         for tick in panel.yaxis.get_major_ticks()
         if low <= tick.get_loc() <= high and tick.label1.get_text()
     ]
-    assert 2 <= len(told) <= 10
-    assert all(np.isfinite(float(text)) and "$" not in text for text in told)
+    assert 2 <= len(message) <= 10
+    assert all(np.isfinite(float(text)) and "$" not in text for text in message)
     assert len(panel.yaxis.get_minorticklocs()) == 0
 
 

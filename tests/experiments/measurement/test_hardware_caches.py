@@ -9,9 +9,9 @@ from experiments.measurement.hardware_caches import caches, system_caches
 
 class TestCaches:
     def folder(self, tmp_path, levels) -> Path:
-        for number, told in enumerate(levels):
+        for number, message in enumerate(levels):
             (tmp_path / f"index{number}").mkdir()
-            for name, value in told.items():
+            for name, value in message.items():
                 (tmp_path / f"index{number}" / name).write_text(f"{value}\n")
         return tmp_path
 

@@ -57,7 +57,7 @@ class TestCounted:
             list(counted.counted("nsight", JOB._replace(orderings=("row", "zigzag"))))
 
     @pytest.mark.parametrize(
-        ("call", "error", "told"),
+        ("call", "error", "message"),
         [
             (lambda: counted.counted("nsihgt", JOB), ValueError, "unknown counter 'nsihgt'; allowed: one of"),
             (lambda: counted.counted(None, JOB), TypeError, "counter = None of class NoneType; allowed: one"),
@@ -72,8 +72,8 @@ class TestCounted:
             (lambda: phases_of(None, 3), TypeError, "simulation = None of class NoneType; allowed: an md.Si"),
         ],
     )
-    def test_arguments_that_are_none_are_refused_at_once(self, call, error, told):
-        with pytest.raises(error, match=f"^{told}"):
+    def test_arguments_that_are_none_are_refused_at_once(self, call, error, message):
+        with pytest.raises(error, match=f"^{message}"):
             call()
 
     def test_perf_is_read_and_says_what_it_does_not_count(self):
@@ -89,11 +89,11 @@ class TestCounted:
             read_cachegrind(text)
 
     def test_counts_of_a_process_are_those_of_what_it_does_more_often(self, monkeypatch):
-        def told(job):
+        def message(job):
             k = job.times * len(job.orderings[0])
             return 1000 + 100 * k, 50 + 20 * k, 5 + 2 * k
 
-        monkeypatch.setattr(counted, "_by_perf", told)
+        monkeypatch.setattr(counted, "_by_perf", message)
         rows = list(counted.counted("perf", JOB))
         assert [row["ordering"] for row in rows] == list(JOB.orderings)
         assert rows[0]["l1_loads"] == 100 * len("shuffled")

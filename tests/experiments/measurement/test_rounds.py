@@ -47,7 +47,7 @@ def test_every_round_has_every_entry_once_in_an_order_of_its_own():
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "message"),
     [
         ({"entries": []}, ValueError, r"entries = \[\]; allowed: one Entry or more"),
         ({"entries": [{}]}, TypeError, r"entries\[0\] = {} of class dict; allowed: an Entry"),
@@ -62,9 +62,9 @@ def test_every_round_has_every_entry_once_in_an_order_of_its_own():
     ],
     ids=str,
 )
-def test_rounds_of_arguments_that_are_none_are_refused_before_the_first(wrong, error, told):
+def test_rounds_of_arguments_that_are_none_are_refused_before_the_first(wrong, error, message):
     given = {"entries": [entry("a", [])], "rounds": 1, "backend": CPU, "seed": 0} | wrong
-    with pytest.raises(error, match=f"^{told}"):
+    with pytest.raises(error, match=f"^{message}"):
         take_rounds(given.pop("entries"), given.pop("rounds"), given.pop("backend"), **given)
 
 
@@ -90,8 +90,8 @@ def test_steps_and_working_sets_of_wrong_arguments_are_refused():
 def test_rounds_go_on_where_they_ended():
     whole = all_rows(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3))
     later = all_rows(take_rounds([entry(name, []) for name in "abc"], 6, CPU, seed=3, begin=4))
-    told = [(row["round"], row["ordering"], row["turn"]) for row in whole]
-    assert [(row["round"], row["ordering"], row["turn"]) for row in later] == told[12:]
+    message = [(row["round"], row["ordering"], row["turn"]) for row in whole]
+    assert [(row["round"], row["ordering"], row["turn"]) for row in later] == message[12:]
     assert not all_rows(take_rounds([entry("a", [])], 6, CPU, seed=3, begin=6))
 
 

@@ -105,7 +105,7 @@ def case(**options) -> searches.Config:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "expected_message"),
     [
         ({"state": None}, TypeError, "state = None of class NoneType; allowed: an md.State"),
         ({"law": 3}, TypeError, "law = 3 of class int; allowed: an md.laws.SpringDashpot"),
@@ -115,10 +115,10 @@ def case(**options) -> searches.Config:
         ({"workers": True}, TypeError, "workers = True of class bool; allowed: an integer"),
     ],
 )
-def test_a_peer_of_arguments_that_are_none_is_refused(wrong, error, told):
+def test_a_peer_of_arguments_that_are_none_is_refused(wrong, error, expected_message):
     given = {"state": pair(), "law": LAW, "dt": 1e-3, "workers": 1}
     for peer in (Ourselves, Lammps):
-        with pytest.raises(error, match=f"^{told}"):
+        with pytest.raises(error, match=f"^{expected_message}"):
             peer(**(given | wrong))
 
 
@@ -163,7 +163,7 @@ def test_a_log_is_read_run_by_run():
 def pretended(monkeypatch, tmp_path: Path, log: str, status: int) -> None:
     """Have LAMMPS run by an mpirun that writes this log and ends with this status."""
     program = tmp_path / "mpirun"
-    program.write_text(f"#!/bin/sh\ncat > log <<'END'\n{log}END\necho told >&2\nexit {status}\n")
+    program.write_text(f"#!/bin/sh\ncat > log <<'END'\n{log}END\necho expected_message >&2\nexit {status}\n")
     program.chmod(0o755)
     monkeypatch.setattr(lammps, "programs", lambda: ("lmp", str(program)))
 
@@ -303,5 +303,5 @@ def test_lammps_with_another_law_is_not_recorded(monkeypatch):
     wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-6))
     right = lammps.input_script
     monkeypatch.setattr(lammps, "input_script", lambda law, dt: right(wrong, dt))
-    with pytest.raises(PeerError, match="the positions of LAMMPS gran/hooke and ours differ by"):
+    with pytest.raises(PeerError, match="positions of LAMMPS gran/hooke after 20 steps differ from ours by"):
         next(searches.measure(case(peers=["lammps"])))

@@ -22,7 +22,7 @@ from tests.processes import all_heard, started
 from tests.tiers import nightly
 
 
-def gone(processes: list[psutil.Process], seconds: float) -> bool:
+def ended_within(processes: list[psutil.Process], seconds: float) -> bool:
     """Whether all are over within some time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -47,20 +47,20 @@ def test_workers_and_their_tracker_end_with_a_main_process_that_is_killed(how, t
         assert len(workers) >= 3  # two, and the resource tracker
         getattr(main, how)()
         main.wait(10)
-        assert gone(workers, 5)
+        assert ended_within(workers, 5)
     finally:
         for process in (main, *workers):
             if process.is_running():
                 process.kill()
 
 
-def idle(told) -> None:
+def idle(message) -> None:
     """A process that begins a worker, says which, and waits."""
     multiprocessing.current_process()._config["daemon"] = False  # those of the tests may begin none
     heard, tell = multiprocessing.get_context("fork").Pipe(duplex=False)
     worker = multiprocessing.get_context("fork").Process(target=waiting, args=(tell,))
     worker.start()
-    told.send((worker.pid, heard.recv()))
+    message.send((worker.pid, heard.recv()))
     time.sleep(60)
 
 
@@ -72,7 +72,7 @@ def sleeping(config, begin):
     yield from toy.measure(config)
 
 
-def timing(log: str, told) -> None:
+def timing(log: str, message) -> None:
     """A process that measures a run of its own in another."""
     multiprocessing.current_process()._config["daemon"] = False
     piece = CaseMessage(0, "Config", {"size": 1, "colour": "red", "seconds": 60.0, "log": log}, 0)
@@ -88,7 +88,7 @@ def test_the_process_of_a_run_ends_with_the_main_process(tmp_path):
     worker = psutil.Process(int((tmp_path / "log").read_text().split()[-1]))
     os.kill(main.pid, 9)
     main.join()
-    assert gone([worker], 5)
+    assert ended_within([worker], 5)
 
 
 def waiting(tell) -> None:
@@ -104,28 +104,28 @@ def test_where_the_kernel_does_not_a_thread_ends_a_worker():
     worker = psutil.Process(pid)
     os.kill(main.pid, 9)
     main.join()
-    assert gone([worker], 5)
+    assert ended_within([worker], 5)
 
 
-def test_a_process_that_nobody_began_is_refused():
+def test_a_process_that_multiprocessing_did_not_start_is_refused():
     with pytest.raises(RuntimeError, match="allowed: processes that multiprocessing started"):
         lifetime.end_with_parent()
 
 
-def running(command: list[str], folder, told) -> None:
+def running(command: list[str], folder, message) -> None:
     """A process that waits for a program, with a temporary folder."""
     with lifetime.terminable(), TemporaryDirectory(dir=folder):
         lifetime.run_program(command)
 
 
-def begun(process, named: str) -> list[psutil.Process]:
-    """All that a process has begun, as soon as a program of a name is among it."""
+def started_processes(process, named: str) -> list[psutil.Process]:
+    """Wait until a process has started a program of this name, and return all of its children."""
     while process.is_running():
         found = process.children(recursive=True)
         if any(told_by(one).startswith(named) for one in found):
             return found
         time.sleep(0.01)
-    raise AssertionError(f"{named} was not begun")
+    raise AssertionError(f"{named} was not started")
 
 
 def told_by(process: psutil.Process) -> str:
@@ -139,11 +139,11 @@ def told_by(process: psutil.Process) -> str:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path):
     process, _ = started(running, ["sh", "-c", "trap '' INT; sleep 63 & sleep 62"], tmp_path)
-    found = begun(psutil.Process(process.pid), "sleep 62")
+    found = started_processes(psutil.Process(process.pid), "sleep 62")
     assert len(found) == 4  # the shell that watches, the program, and two of it
     os.kill(process.pid, how)
     process.join()
-    assert gone(found, lifetime.PROGRAM_GRACE + 3)
+    assert ended_within(found, lifetime.PROGRAM_GRACE + 3)
     assert bool(list(tmp_path.iterdir())) is (how == signal.SIGKILL)
     assert process.exitcode == (-9 if how == signal.SIGKILL else 128 + signal.SIGTERM)
 
@@ -163,18 +163,18 @@ def test_what_a_program_tells_is_told():
         lifetime.run_program(["no-such-program"])
 
 
-def working(told) -> None:
+def working(message) -> None:
     """A worker that sends what it would leave behind, and what it and its programs do at Ctrl-C."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.kill(os.getpid(), signal.SIGINT)
     lifetime.prepare_worker()
     multiprocessing.set_start_method("spawn", force=True)
     left = []
-    resource_tracker.register = lambda *told: left.append(told)
+    resource_tracker.register = lambda *message: left.append(message)
     with tqdm(total=1, disable=True):
-        told.send(left)
+        message.send(left)
     os.kill(os.getpid(), signal.SIGINT)
-    told.send(lifetime.run_program(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
+    message.send(lifetime.run_program(["sh", "-c", "kill -INT $$; echo ignored"]).returncode)
 
 
 def test_a_worker_ignores_ctrl_c_its_programs_do_not_and_it_leaves_no_semaphore():
@@ -182,17 +182,17 @@ def test_a_worker_ignores_ctrl_c_its_programs_do_not_and_it_leaves_no_semaphore(
     assert all_heard(heard) == [[], -signal.SIGINT]
 
 
-def interrupted_while_starting(told) -> None:
+def interrupted_while_starting(message) -> None:
     """A process that hears Ctrl-C while it starts a worker."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         with lifetime.without_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
-            told.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+            message.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
     except KeyboardInterrupt:
-        told.send("afterwards")
-    told.send(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before)
+        message.send("afterwards")
+    message.send(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before)
 
 
 def test_ctrl_c_while_a_worker_is_started_comes_afterwards():
@@ -207,17 +207,17 @@ def test_a_second_sigterm_does_not_interrupt_what_the_first_has_begun():
     assert process.exitcode == 143
 
 
-def terminated_twice(told) -> None:
+def terminated_twice(message) -> None:
     """A process that hears SIGTERM while it cleans up after one."""
     with lifetime.terminable():
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1)
         finally:
-            told.send("first")
+            message.send("first")
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.01)
-            told.send("cleaned")
+            message.send("cleaned")
 
 
 def ended(tmp_path, *flags):
@@ -243,11 +243,11 @@ def test_nothing_outlives_a_run_but_what_it_keeps(how, runs, plainly, tmp_path):
     main = ended(tmp_path, "--runs", runs, *(["--plainly"] if plainly else []))
     found = []
     try:
-        found = begun(main, " ".join(toy_ended.SLEEP))
+        found = started_processes(main, " ".join(toy_ended.SLEEP))
         assert len(list(tmp_path.glob("peer-*"))) == 1
         (os.killpg if how == signal.SIGINT else os.kill)(main.pid, how)
         assert main.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[how]
-        assert gone(found, 8)
+        assert ended_within(found, 8)
     finally:
         for process in (main, *found):
             if process.is_running():

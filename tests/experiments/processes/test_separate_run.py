@@ -65,11 +65,11 @@ def test_rounds_end_with_the_rows_of_none():
 def test_each_run_has_a_process_and_a_seed_of_its_own(tmp_path):
     log = tmp_path / "log"
     assert run("--results", tmp_path, "--runs", 2, "--rounds", 2, "--size", 1, 2, "--log", log) == 0
-    told = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
-    assert [(size, seed, number) for size, seed, number, _ in told] == [
+    message = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert [(size, seed, number) for size, seed, number, _ in message] == [
         (size, seed, number) for seed in (0, 1) for size in (1, 2) for number in (0, 1)
     ]
-    processes = {seed: {process for _, of, _, process in told if of == seed} for seed in (0, 1)}
+    processes = {seed: {process for _, of, _, process in message if of == seed} for seed in (0, 1)}
     assert [len(found) for found in processes.values()] == [1, 1]
     assert processes[0] != processes[1]
     assert sorted(read_table(only(tmp_path))["run"].unique()) == [0, 1]
@@ -96,8 +96,8 @@ def test_an_error_reads_the_same_whatever_process_it_was_in(size, runs, tmp_path
     trace = (folder / "error.txt").read_text()
     assert "toy_timed.py" in trace
     assert f"{type(error).__name__}: {error}" in trace
-    told = json.loads((folder / "provenance.json").read_text())
-    assert told["status"] == f"failed: {type(error).__name__}: {error}"
+    message = json.loads((folder / "provenance.json").read_text())
+    assert message["status"] == f"failed: {type(error).__name__}: {error}"
 
 
 @pytest.mark.nightly
@@ -251,9 +251,9 @@ def test_a_round_without_rows_is_none():
 
 
 def test_settings_of_older_runs_are_known_by_their_names_of_now(whole, tmp_path):
-    told = json.loads((whole / "provenance.json").read_text())
-    told["config"]["samples"] = told["config"].pop("rounds")
+    message = json.loads((whole / "provenance.json").read_text())
+    message["config"]["samples"] = message["config"].pop("rounds")
     (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "provenance.json").write_text(json.dumps(told))
+    (tmp_path / "old" / "provenance.json").write_text(json.dumps(message))
     assert run("--from", tmp_path / "old", "--results", tmp_path) == 0
     assert json.loads((only(tmp_path) / "provenance.json").read_text())["config"]["rounds"] == 6
