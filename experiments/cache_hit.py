@@ -90,7 +90,7 @@ def measure(case: Config) -> Iterator[dict]:
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
         return
-    kind = md.search.SEARCHES[case.search]
+    kind: Any = md.search.SEARCHES[case.search]
     if kind.capabilities.moves_particles and case.ordering not in (
         *UNORDERED,
         *kind.cell_orders(geometry.ordered),
@@ -122,9 +122,8 @@ def _gas(
 def _search(case: Config, state: md.State) -> md.Simulation:
     search = case.search
     kind: Any = md.search.SEARCHES[search]
-    if (
-        kind.capabilities.moves_particles
-    ):  # by the search's own cells, which are wider than a box if lists have a skin
+    if kind.capabilities.moves_particles:
+        # sorted by the search's own cells, which are wider than a box if lists have a skin
         search = kind() if case.ordering in UNORDERED else kind(case.ordering)
     return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
 

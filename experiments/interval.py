@@ -34,7 +34,9 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from md.laws import SpringDashpot
-from md.reorder.triggers import RunTrigger, RunView
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+from md.reorder.triggers import ActiveTrigger, RunTrigger
 from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps
@@ -110,10 +112,10 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 class _Gas(NamedTuple):
-    """Simulation with the trigger of its reorders."""
+    """Simulation with the active trigger of its reorders."""
 
     simulation: md.Simulation
-    schedule: Any  # md.Decayed or _Chosen
+    trigger: Any  # an ActiveTrigger of the simulation; of fixed intervals a _ChosenTrigger
 
     @classmethod
     def checked(cls, case: Config, schedule: RunTrigger, right: np.ndarray) -> "_Gas":
@@ -121,7 +123,8 @@ class _Gas(NamedTuple):
         simulation = _simulation(case, schedule)
         simulation.run(1, phases=False)
         check_forces(simulation, right, case.precision)
-        return cls(simulation, schedule)
+        assert simulation.reordering is not None
+        return cls(simulation, simulation.reordering.trigger)
 
     def entry(self, case: Config, what: str, sample: partial, schedule: str | None = None) -> Entry:
         """Return the gas as a case that is compared, ready to be sampled."""
@@ -139,7 +142,7 @@ class _Gas(NamedTuple):
 def _at_interval(case: Config, gas: _Gas, interval: int) -> Iterator[dict]:
     """Time whole intervals, from a reorder on."""
     steps = interval * -(-case.least_steps // interval)
-    gas.schedule.begin_at(gas.simulation, interval)
+    gas.trigger.begin_at(gas.simulation, interval)
     ms = whole_steps(gas.simulation, steps)
     yield {"interval": interval, "steps": steps, "time_ms": ms / steps, "sample_ms": ms}
 
@@ -167,37 +170,43 @@ def _without_reorders(gas: _Gas, interval: int) -> Iterator[dict]:
 
 
 class _Chosen(RunTrigger):
+    """Choice of a trigger at an interval that the experiment sets."""
+
+    def build(self, system: System) -> "_ChosenTrigger":
+        return _ChosenTrigger(system)
+
+
+class _ChosenTrigger(ActiveTrigger):
     """Trigger at a settable interval from a settable step on, which times steps if wanted."""
 
     times = False
-    interval, begin = NEVER, 0
+    every, begin = NEVER, 0
 
-    def bind(self, run: RunView) -> "_Chosen":
-        self._run: Any = run
-        self._last: Any = None
-        return self
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]  # it changes between two runs
+        return Capabilities(needs_times=self.times)
 
     def begin_at(self, simulation: md.Simulation, interval: int) -> None:
         """Reorder at the step after the next one, and then at the interval; the next step is not timed."""
-        self.interval, self.begin = NEVER, simulation.step + 1
+        self.every, self.begin = NEVER, simulation.step + 1
         simulation.run(1, phases=False)
-        self.interval = interval
+        self.every = interval
 
-    def _is_due(self, step: int) -> bool:
-        return (step - self.begin) % self.interval == 0
+    def is_due(self, step: int) -> bool:
+        return (step - self.begin) % self.every == 0
 
     def steps_to_next(self, step: int, most: int) -> int:
-        return min(most, self.interval - (step - self.begin) % self.interval)
+        return min(most, self.every - (step - self.begin) % self.every)
 
 
-def _ages(simulation: md.Simulation, chosen: _Chosen) -> Iterator[tuple[float, int, float]]:
+def _ages(simulation: md.Simulation, chosen: _ChosenTrigger) -> Iterator[tuple[float, int, float]]:
     """Group timed steps by age, the young ones finer: mean age, number, and time in ms per step."""
     timings = simulation.timings
     timings.resolve()
     pieces = timings.known_pieces or [(step, 1, ms) for step, ms in timings.known("force")]
     at, steps, ms = map(np.array, zip(*pieces, strict=True))
-    age = (at - chosen.begin) % chosen.interval
-    bins = np.unique(np.rint(np.geomspace(16, chosen.interval, 24)))
+    age = (at - chosen.begin) % chosen.every
+    bins = np.unique(np.rint(np.geomspace(16, chosen.every, 24)))
     for number in range(len(bins) + 1):
         those = np.searchsorted(bins, age, side="right") == number
         if those.any():

@@ -29,7 +29,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from md.backend import Backend
-from md.search import Coherent, Lbvh, Reflexive, Search
+from md.search import Coherent, Lbvh, Reflexive, SearchConfig
 from md.simulation import PRECISIONS
 
 
@@ -41,7 +41,7 @@ class Rung(NamedTuple):
         over: the rung that it is compared with.
     """
 
-    search: Callable[[], Search]
+    search: Callable[[], SearchConfig]
     over: str | None = None
 
 
@@ -137,8 +137,9 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         whole = float(np.median(times[-case.rounds :]))
         found = {f"{phase}_ms": ms / case.steps for phase, ms in phases.items()}
         found["phases_over_step"] = sum(phases.values()) / whole
-        if isinstance(sim.search, Reflexive) and sim.search.contacts == "listed":
-            found["crowded_share"] = sim.search.crowded / case.n
+        search: Any = sim.search
+        if isinstance(search.config, Reflexive) and search.config.contacts == "listed":
+            found["crowded_share"] = search.crowded / case.n
         return found
 
     return Entry(columns, sample, at_end)

@@ -93,7 +93,8 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     )
     search = original(name)
     options: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
-    fused = md.search.SEARCHES[search].capabilities.fusable
+    kind: Any = md.search.SEARCHES[search]
+    fused = kind.capabilities.fusable
     sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **options)
     sim.run(case.warmup, phases=False)
     reference = "lbvh" if search == "linked" else "linked"

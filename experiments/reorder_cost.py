@@ -31,6 +31,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
+from md.particles.system import System
 from md.scenes import SHARED_LAW
 
 THREADS = ("one thread", "all threads")
@@ -96,12 +97,13 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     place = original(name)
     state = _gas(case.n, case.filling_fraction, memory, case.ordering, case.seed)
     backend = md.backend.get(case.backend if place in GPU else "cpu")
-    precision, timings = np.dtype(case.precision), md.backend.Timings()
+    precision = np.dtype(case.precision)
     particles = ParticleArrays(state, precision, backend)
     before = particles.on(backend)
     grid = CellGrid(state.box, SHARED_LAW.cutoff, precision, backend)
     via = "host" if place == "host and back" else "device"
-    reorder = md.Reorder(case.ordering, md.Never(), via=via).bind(particles, grid, backend, timings)
+    system = System(particles, grid, dt=md.scenes.SHARED_DT)
+    reorder, timings = md.Reorder(case.ordering, md.Never(), via=via).build(system), system.timings
     every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
     threads = 1 if place in ("one thread", "device") else every
 

@@ -133,12 +133,12 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 def _kinds(case: Config) -> list[tuple[str, str]]:
     """List each search with each order of the cells that it supports."""
+    kinds: dict[str, Any] = {search: md.search.SEARCHES[search] for search in case.search}
     return [
         (search, order)
-        for search in case.search
+        for search, kind in kinds.items()
         for order in case.cell_order
-        if not (kind := md.search.SEARCHES[search]).capabilities.moves_particles
-        or order in kind.cell_orders(3)
+        if not kind.capabilities.moves_particles or order in kind.cell_orders(3)
     ]
 
 
@@ -259,7 +259,7 @@ def _start(case: Config) -> md.State:
 def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.Simulation:
     kind: Any = md.search.SEARCHES[name]
     reorder: md.Reorder | None = None
-    search: str | md.search.Search = name
+    search: str | md.search.SearchConfig = name
     if name == "verlet":
         search = md.search.Verlet(cell_order, case.skin)
     elif kind.capabilities.moves_particles:

@@ -105,7 +105,7 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: mean times of phases and of whole steps, and of reorders."""
-    kind = md.search.SEARCHES[case.search]
+    kind: Any = md.search.SEARCHES[case.search]
     if case.fused and not kind.capabilities.fusable:
         return
     orderings = [name for name in case.ordering if not _sorts(case) or name in kind.cell_orders(3)]
@@ -184,13 +184,14 @@ def _prepared(sim: md.Simulation, reorders: bool) -> float:
 
 def _sorts(case: Config) -> bool:
     """Return whether the search sorts the particles itself, so that there is nothing to reorder."""
-    return md.search.SEARCHES[case.search].capabilities.moves_particles
+    kind: Any = md.search.SEARCHES[case.search]
+    return kind.capabilities.moves_particles
 
 
 def _simulation(case: Config, name: str, ordering: str) -> md.Simulation:
     kind: Any = md.search.SEARCHES[name]
     reorder: md.Reorder | None = None
-    search: str | md.search.Search = name
+    search: str | md.search.SearchConfig = name
     if kind.capabilities.moves_particles:
         search = kind(ordering) if ordering in kind.cell_orders(3) else kind()
     elif ordering not in BASELINES:

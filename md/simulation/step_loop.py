@@ -83,6 +83,8 @@ class StepLoop:
             SimulationFault: a fault of the run.
         """
         shown = self.step
+        if self._reorder is not None:  # a trigger may need times in some runs only
+            self._needs_times = self._reorder.trigger.capabilities.needs_times
         with self._backend.stopwatch() as elapsed:
             samples = deque()  # a device has done the steps of the first when the host reads it, and goes on
             while self.step < last:

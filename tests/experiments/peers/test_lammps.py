@@ -163,7 +163,7 @@ def test_a_log_is_read_run_by_run():
 def pretended(monkeypatch, tmp_path: Path, log: str, status: int) -> None:
     """Have LAMMPS run by an mpirun that writes this log and ends with this status."""
     program = tmp_path / "mpirun"
-    program.write_text(f"#!/bin/sh\ncat > log <<'END'\n{log}END\necho expected_message >&2\nexit {status}\n")
+    program.write_text(f"#!/bin/sh\ncat > log <<'END'\n{log}END\necho last words >&2\nexit {status}\n")
     program.chmod(0o755)
     monkeypatch.setattr(lammps, "programs", lambda: ("lmp", str(program)))
 
@@ -189,7 +189,7 @@ def test_a_run_that_fails_tells_the_end_of_its_log(monkeypatch, tmp_path):
     with (
         Lammps(pair(), LAW, 1e-3, 2) as peer,
         pytest.raises(
-            PeerError, match=r"status 3; .*its log:\nline\n(line\n)+ERROR: Lost atoms\ntold$"
+            PeerError, match=r"status 3; .*its log:\nline\n(line\n)+ERROR: Lost atoms\nlast words$"
         ) as error,
     ):
         peer.after(5)
