@@ -12,5 +12,5 @@ def _end_quietly(kind: type[BaseException], error: BaseException, trace: Traceba
     sys.__excepthook__(kind, error, trace)
 
 
-if sys.argv[:1] == ["-m"]:  # python -m experiments.<name>, whose imports take seconds before `main` begins
+if sys.argv[:1] == ["-m"]:  # python -m experiments.<name>: its imports take seconds before `main` starts
     sys.excepthook = _end_quietly

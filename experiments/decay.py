@@ -38,7 +38,7 @@ _CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "orderi
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of gases whose memory order ages."""
+    """Sweep of gases with an aging memory order."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 

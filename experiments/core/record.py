@@ -225,7 +225,7 @@ class Record:
             (self.folder / ERROR).write_text(error, encoding="utf-8")
 
     def close(self) -> None:
-        """Delete the journal and error.txt of a run whose provenance says that it is complete."""
+        """Delete the journal and error.txt of a run that its provenance calls complete."""
         (self.folder / ERROR).unlink(missing_ok=True)
         (self.folder / JOURNAL).unlink()
 

@@ -141,7 +141,7 @@ def _rasterise(corners, light, position, triangles, depth, shade, place):
 
 def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
     """Draw the edges behind the picture, and three near axes with their names and sides."""
-    towards = view.project(np.eye(3))[:, 2] > 0  # axes whose far end is nearer to the eye
+    towards = view.project(np.eye(3))[:, 2] > 0  # axes with the far end nearer to the eye
     far, near = np.where(towards, 0, shape), np.where(towards, shape, 0)
     for axis in range(3):
         one, other = sorted({0, 1, 2} - {axis})
