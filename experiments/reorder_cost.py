@@ -47,7 +47,6 @@ class Config(TimedSettings):
     """Sweep of reorders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
-    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {"memory": {"worn": AGED, "ordered": FRESH}}
 
     n: Axis[int] = (2**14, 2**16, 2**18, 2**20)
     """Particles."""
@@ -173,7 +172,6 @@ def _check(case: Config, before: md.State, after: md.State) -> None:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw figure 5.1 of [thesis], the time of a reorder over the number of particles; write the summary."""
     table = statistics.with_rounds(table, [*_KEYS, "place"])
-    table = table.replace(Config.OLD_VALUES)
     for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
         several = table.groupby(["ordering", "precision"]).ngroups > 1
         style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost")

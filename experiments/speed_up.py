@@ -71,7 +71,6 @@ class Config(TimedSettings):
     """Sweep of shaken boxes."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
-    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {"ordering": {LATTICE: AGED}}
 
     length: float = 512.0
     """Of the box sideways, in d."""
@@ -252,7 +251,6 @@ def _steady(settings: Config) -> md.State:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw figures 6.1 to 6.3 and write Table 6.1 of [thesis]: gains over each baseline, times of a step."""
     table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
-    table = table.replace(Config.OLD_VALUES)
     for key, rows in table.groupby(_KEYS[1:], sort=False):
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
             style.save(_gains(rows), out, _file_name("gain", table, _KEYS[1:], key))

@@ -55,7 +55,6 @@ class Config(TimedSettings):
     """Sweep of the main job."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
-    OLD_FIELDS: ClassVar[dict[str, str | None]] = TimedSettings.OLD_FIELDS | {"warmup": None}
 
     n: Axis[int] = (2**19,)
     """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""

@@ -17,6 +17,7 @@ import sfc
 from experiments.analysis import reliability
 from experiments.analysis.baselines import BASELINES
 from experiments.core.executor import SERIAL, Executor, Measure
+from experiments.core.old_names import table_now
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, taken_up
@@ -126,7 +127,7 @@ def _run(
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
             progress.message = f"--replot {options.replot} draws the figures again"
-            _replot(draw, options.replot, config.CHANCE == "run")
+            _replot(draw, options.replot, experiment, config.CHANCE == "run")
             sys.exit(0)
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
@@ -164,7 +165,7 @@ def _run(
         if len(table := record.table):
             for line in reliability.lines(table):
                 print(f"warning: {line}", file=sys.stderr)
-            _draw(draw, table, record.folder)
+            _draw(draw, table_now(table, experiment), record.folder)
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     except OSError as error:
@@ -274,19 +275,20 @@ def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
         print(path)
 
 
-def _replot(draw: Draw, run: Path, timed: bool) -> None:
+def _replot(draw: Draw, run: Path, experiment: str, timed: bool) -> None:
     """Draw the figures of an earlier run again.
 
     Args:
         draw: of the experiment.
         run: its folder.
+        experiment: its name.
         timed: whether its rows are times.
 
     Raises:
         UsageError: its table cannot be read or drawn, or its folder cannot be written; the error names the
             file.
     """
-    table = read_table(run)
+    table = table_now(read_table(run), experiment)
     if timed and "warning" not in table:  # of an incomplete run, or of older code
         table = reliability.warned(table, "--quick" in read_provenance(run).get("command", ()))
     try:

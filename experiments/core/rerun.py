@@ -3,6 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
+from experiments.core.old_names import settings_now
 from experiments.core.record import PROVENANCE, read_provenance
 from experiments.core.settings import Settings, UsageError
 
@@ -28,7 +29,7 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
         )
     check_experiment(run, flag, experiment)
     known = {f.name for f in fields(config_type)}
-    config = _with_names_of_now(told["config"], config_type)
+    config = settings_now(told["config"], experiment, timed=config_type.CHANCE == "run")
     unknown = sorted(set(config) - known)
     if unknown:
         raise UsageError(
@@ -43,21 +44,6 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
             f"{flag} {run}: its settings are refused: {error}; they stand in {Path(run) / PROVENANCE}, which "
             "is damaged, or of older code"
         ) from error
-
-
-def _with_names_of_now(told: dict, config_type: type[Settings]) -> dict:
-    """Settings of a run, which may be of older code, under the names that fields and words have now."""
-    config = {}
-    for old, value in told.items():
-        name = config_type.OLD_FIELDS.get(old, old)
-        if name is None or (name != old and name in told):  # gone; or of a run of this code, which has both
-            continue
-        words = config_type.OLD_VALUES.get(name, {})
-        if isinstance(value, list):
-            config[name] = [words.get(one, one) for one in value] if words else value
-        else:
-            config[name] = words.get(value, value) if words else value
-    return config
 
 
 def check_experiment(run: Path, flag: str, experiment: str) -> None:

@@ -41,8 +41,6 @@ class Settings:
     """
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
-    OLD_FIELDS: ClassVar[dict[str, str | None]] = {}  # names in older runs -> names now; None for those gone
-    OLD_VALUES: ClassVar[dict[str, dict[str, str]]] = {}  # field -> words in older runs -> words now
     CHANCE: ClassVar[str] = "repeat"  # the column that tells a case's seed; the field has an s more
 
     backend: str = "auto"

@@ -16,7 +16,6 @@ class TimedSettings(Settings):
     """
 
     CHANCE: ClassVar[str] = "run"
-    OLD_FIELDS: ClassVar[dict[str, str | None]] = {"samples": "rounds", "repeats": "runs"}
 
     seed: int = 0
     """Seed of everything random, 0 or above, as large as you like; of the second run it is one more, and so
