@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments import reorder_cost
+from experiments.core.old_names import table_now
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import one, run
 
@@ -44,7 +45,7 @@ class TestReorderCost:
         assert found.loc[("shuffled", "one thread"), "time_ms_median_of_rounds"] == 16
         old = table[table["place"] != "one thread again"].rename(columns={"run": "repeat", "round": "sample"})
         old["memory"] = old["memory"].replace({"fresh": "ordered", "aged": "worn"})
-        reorder_cost.draw(old, tmp_path)
+        reorder_cost.draw(table_now(old, "reorder_cost"), tmp_path)
         assert set(pd.read_csv(tmp_path / "summary.csv")["memory"]) == set(reorder_cost.MEMORY)
 
     def test_one_thread_leaves_the_others_to_the_next_sample(self):

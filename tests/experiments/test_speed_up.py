@@ -6,6 +6,7 @@ import pytest
 
 import md
 from experiments import speed_up
+from experiments.core.old_names import table_now
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import counting, one, run
 
@@ -130,7 +131,7 @@ class TestSpeedUp:
             for phi in (0.05, 0.2)
             for k in range(3)
         )  # fmt: skip
-        speed_up.draw(old, tmp_path)
+        speed_up.draw(table_now(old, "speed_up"), tmp_path)
         row = (
             pd.read_csv(tmp_path / "summary.csv")
             .set_index(["ordering", "filling_fraction"])
