@@ -14,7 +14,7 @@ from experiments.core.record import PROVENANCE, TABLE
 
 pytestmark = pytest.mark.nightly
 
-REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+REFERENCE = Path(__file__).parents[3] / "results" / "reference"
 KEPT = sorted(REFERENCE.glob("*/*/"))
 DRAWN = (".png", ".pdf", ".mp4")
 RECORDED = ("table.csv",)  # of the run itself; a replot writes none
