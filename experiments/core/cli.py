@@ -20,7 +20,7 @@ from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.old_names import table_now
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
-from experiments.core.rerun import check_experiment, config_of, taken_up
+from experiments.core.rerun import check_experiment, config_of, resumed_provenance
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from experiments.drawing import style
@@ -144,7 +144,8 @@ def _run(
         if options.resume is None:
             record = Record.create(options.results, experiment, origin | {"status": "running"})
         else:
-            record, origin = Record.reopen(options.resume), taken_up(options.resume, origin, spreads)
+            record = Record.reopen(options.resume)
+            origin = resumed_provenance(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
     if config.CHANCE == "run":

@@ -1,8 +1,7 @@
-"""Names in older runs and what they are now: fields of a Config, words in fields and columns, columns.
+"""Table of names that were renamed since older runs: fields of a Config, words, columns.
 
-The one table of them, for every experiment. Runs are kept as they were recorded; `--from`, `--resume` and
-`--replot` read them under the names of now. A field, a word or a column that is renamed gets an entry in
-`NAMES`.
+There is one table for all experiments. Runs are kept as they were recorded; `--from`, `--resume` and
+`--replot` read them under the present names. A renamed field, word or column gets an entry in `NAMES`.
 """
 
 from collections.abc import Mapping
@@ -17,12 +16,12 @@ from experiments.analysis.tables import table_of
 
 @dataclass(frozen=True)
 class OldNames:
-    """Names that one experiment used in older runs.
+    """Renamed fields, words and columns of one experiment.
 
     Args:
-        fields: name of a field of the Config in older runs -> name now; None for a field that is gone.
-        values: name now of a field, and of the column of that name -> word in older runs -> word now.
-        columns: name of a column in older runs -> name now.
+        fields: old name of a field of the Config -> present name; None for a removed field.
+        values: present name of a field, and of its column -> old word -> present word.
+        columns: old name of a column -> present name.
     """
 
     fields: Mapping[str, str | None] = field(default_factory=dict)
@@ -30,7 +29,7 @@ class OldNames:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-TIMED = OldNames(fields={"samples": "rounds", "repeats": "runs"})  # of every experiment whose rows are times
+TIMED = OldNames(fields={"samples": "rounds", "repeats": "runs"})  # of every experiment that measures times
 NAMES: dict[str, OldNames] = {  # by experiment
     "timing": OldNames(fields={"warmup": None}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
@@ -38,21 +37,21 @@ NAMES: dict[str, OldNames] = {  # by experiment
 }
 
 
-def settings_now(told: Mapping[str, Any], experiment: str, timed: bool) -> dict[str, Any]:
-    """Settings of a run under the names that fields and words have now.
+def settings_now(recorded: Mapping[str, Any], experiment: str, timed: bool) -> dict[str, Any]:
+    """Rename fields and words of a run's settings to their present names.
 
     Args:
-        told: the settings as they were recorded. A field that is there under both names has the value of the
-            name now.
+        recorded: the settings in the provenance. If a field has both names, the value of the present name is
+            used.
         experiment: its name.
         timed: whether its rows are times.
     """
     names = NAMES.get(experiment, OldNames())
     fields = {**(TIMED.fields if timed else {}), **names.fields}
     found = {}
-    for old, value in told.items():
+    for old, value in recorded.items():
         name = fields.get(old, old)
-        if name is None or (name != old and name in told):
+        if name is None or (name != old and name in recorded):
             continue
         words = names.values.get(name, {})
         found[name] = [_word(words, one) for one in value] if isinstance(value, list) else _word(words, value)
@@ -60,10 +59,10 @@ def settings_now(told: Mapping[str, Any], experiment: str, timed: bool) -> dict[
 
 
 def table_now(table: pd.DataFrame, experiment: str) -> pd.DataFrame:
-    """A table of a run under the names that columns and words have now.
+    """Rename columns and words of a run's table to their present names.
 
     Args:
-        table: as it was recorded. A column that is there under both names is left as it is.
+        table: as recorded. A column that has both names is left unchanged.
         experiment: its name.
 
     Raises:

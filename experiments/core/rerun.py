@@ -1,7 +1,8 @@
-"""Runs that are taken up where they ended, and runs that are done again, from their provenance."""
+"""Resume and repeat runs from their provenance."""
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from experiments.core.old_names import settings_now
 from experiments.core.record import PROVENANCE, read_provenance
@@ -9,7 +10,7 @@ from experiments.core.settings import Settings, UsageError
 
 
 def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str) -> Settings:
-    """The Config that a run was asked for.
+    """Read the Config of a run.
 
     Args:
         run: its folder.
@@ -18,39 +19,40 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
         experiment: its name.
 
     Raises:
-        UsageError: a folder without provenance or with a damaged one, a run of another experiment, or one of
-            settings that this code does not know or does not allow.
+        UsageError: a folder without provenance or with a damaged one, a run of another experiment, or
+            settings that are unknown or not allowed in this code.
     """
-    told = read_provenance(run)
-    if "config" not in told:
+    recorded = read_provenance(run)
+    if "config" not in recorded:
         raise UsageError(
             f"{flag} {run} has no provenance.json with a config; allowed: the folder of a run, "
             "results/<experiment>/<utc>-<hash>"
         )
     check_experiment(run, flag, experiment)
     known = {f.name for f in fields(config_type)}
-    config = settings_now(told["config"], experiment, timed=config_type.CHANCE == "run")
+    config = settings_now(recorded["config"], experiment, timed=config_type.CHANCE == "run")
     unknown = sorted(set(config) - known)
     if unknown:
         raise UsageError(
-            f"{flag} {run} was run with settings that are not known any more: {', '.join(unknown)}; allowed: "
-            f"a run of this code; its commit is {told.get('code', {}).get('commit')}"
+            f"{flag} {run} has settings that no longer exist: {', '.join(unknown)}; allowed: "
+            f"a run of this code; its commit is {recorded.get('code', {}).get('commit')}"
         )
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items()}
     try:
-        return config_type(**settings)
+        build: Any = config_type
+        return build(**settings)
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"{flag} {run}: its settings are refused: {error}; they stand in {Path(run) / PROVENANCE}, which "
+            f"{flag} {run}: its settings are refused: {error}; they are in {Path(run) / PROVENANCE}, which "
             "is damaged, or of older code"
         ) from error
 
 
 def check_experiment(run: Path, flag: str, experiment: str) -> None:
-    """Look whether a run is of this experiment.
+    """Check that a run is of this experiment.
 
     Raises:
-        UsageError: it is of another.
+        UsageError: it is of another experiment.
     """
     measured = read_provenance(run).get("experiment", experiment)
     if measured != experiment:
@@ -60,37 +62,37 @@ def check_experiment(run: Path, flag: str, experiment: str) -> None:
         )
 
 
-def taken_up(run: Path, origin: dict, spreads: bool) -> dict:
-    """The provenance of a run that goes on: its own, with a line for each time it was taken up.
+def resumed_provenance(run: Path, origin: dict, spreads: bool) -> dict:
+    """Return the provenance of a resumed run: its own, with an entry for each resumption.
 
     Args:
         run: its folder.
-        origin: provenance of what goes on now.
-        spreads: whether its rows are the same wherever they are measured.
+        origin: provenance of the resuming process.
+        spreads: whether its rows are the same on any machine.
 
     Raises:
-        UsageError: rows that are times, and another machine or other code.
+        UsageError: rows of times, with another machine or other code.
     """
     own = read_provenance(run)
     machines = [
-        (told.get("backend", {}).get("device"), told.get("machine", {}).get("cpu")) for told in (own, origin)
+        (of.get("backend", {}).get("device"), of.get("machine", {}).get("cpu")) for of in (own, origin)
     ]
     if not spreads and machines[0] != machines[1]:
         raise UsageError(
-            f"--resume {run} was begun on {machines[0]}, and this is {machines[1]}: rows of times of two "
-            "machines do not belong in one table; go on there, or take --from to measure all of it here"
+            f"--resume {run} was started on {machines[0]}, and this is {machines[1]}: times of two machines "
+            "do not belong in one table; resume it there, or take --from to measure all of it here"
         )
-    sources = [told.get("code", {}).get("sources") for told in (own, origin)]
+    sources = [of.get("code", {}).get("sources") for of in (own, origin)]
     if not spreads and sources[0] is None:
         raise UsageError(
-            f"--resume {run} was begun by older code, which kept no hash of its sources: whether this is the "
-            "same program cannot be told; take --from to measure all of it again"
+            f"--resume {run} was started by older code, which kept no hash of its sources: it cannot be "
+            "compared with this program; take --from to measure all of it again"
         )
     if not spreads and sources[0] != sources[1]:
         raise UsageError(
-            f"--resume {run} was begun with sources of hash {sources[0]!s:.12}, and these have "
-            f"{sources[1]:.12}: times of two programs do not belong in one table; go on with those (their "
-            f"commit was {own['code'].get('commit')}), or take --from to measure all of it again"
+            f"--resume {run} was started with sources of hash {sources[0]!s:.12}, and these have "
+            f"{sources[1]:.12}: times of two programs do not belong in one table; resume it with those "
+            f"(their commit was {own['code'].get('commit')}), or take --from to measure all of it again"
         )
-    told = {name: origin[name] for name in ("started", "code", "packages", "backend", "machine")}
-    return own | {"resumed": [*own.get("resumed", []), told]}
+    entry = {name: origin[name] for name in ("started", "code", "packages", "backend", "machine")}
+    return own | {"resumed": [*own.get("resumed", []), entry]}

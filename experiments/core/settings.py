@@ -1,9 +1,9 @@
-"""What every experiment's Config starts from, and how a Config becomes the cases of a sweep.
+"""Base class of every experiment's Config, and the cases of a sweep that a Config describes.
 
-Contract. A Config is a frozen dataclass. A field annotated `tuple[T, ...]` is a swept axis, unless the class
-names it in `TOGETHER`: then a case takes all its values at once. Every other field is fixed. A case is the
-same Config with one value in the place of each axis, and one of the repeats' seeds: the cases of a repeat
-share it, so that what differs between them is not chance.
+Contract. A Config is a frozen dataclass. A field annotated `Axis[T]`, that is `tuple[T, ...]`, is a swept
+axis, unless the class names it in `TOGETHER`: then a case takes all its values at once. Every other field is
+fixed. A case is the same Config with one value in place of each axis, and with the seed of a repeat: all
+cases of a repeat share the seed, so that their differences are not due to chance.
 """
 
 import functools
@@ -25,31 +25,30 @@ PARTICLE_BYTES = 100  # at least: positions, velocities and forces in float64 in
 
 
 class UsageError(ValueError):
-    """Something the user can mend: an empty axis, a folder that cannot be written."""
+    """Error in the user's input or machine: an empty axis, a folder that cannot be written."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of every Config: what the core gives to each experiment.
+    """Base of every Config: fields and checks that all experiments share.
 
-    A Config with checks of its own calls `super().__post_init__()` first: that looks at the class of every
-    value by the annotation of its field, and keeps plain Python values.
+    A Config with its own checks calls `super().__post_init__()` first, which checks the class of every value
+    by the annotation of its field, and stores plain Python values.
 
     Raises:
         TypeError: a value of another class than its field's.
         ValueError: a seed or a number of repeats that is not allowed, or a curve with a baseline's name.
     """
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that a case takes whole
-    CHANCE: ClassVar[str] = "repeat"  # the column that tells a case's seed; the field has an s more
+    TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that are no axes
+    CHANCE: ClassVar[str] = "repeat"  # column that numbers the seeds; the name of the field has an s more
 
     backend: str = "auto"
-    """Where simulations run: cpu, cuda, or auto for CUDA where a device is."""
+    """Where simulations run: cpu, cuda, or auto (CUDA if there is a device)."""
     seed: int = 0
-    """Seed of everything random, 0 or above, as large as you like; of the second repeat it is one more, and
-    so on."""
+    """Seed of all random numbers, 0 or above, of any size. Each further repeat uses the next seed."""
     repeats: int = 1
-    """How often every case is measured, each time from another seed."""
+    """Number of measurements of every case, each with another seed."""
 
     def __post_init__(self):
         for name, kind in _kinds(type(self)).items():
@@ -59,100 +58,101 @@ class Settings:
         self.check("repeats", low=1)
         for name in sorted(set(BASELINES) & set(sfc.orderings())):
             raise UsageError(
-                f"a curve named {name!r}: that is the name of a baseline, which would be measured in its "
-                f"place; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
+                f"a curve named {name!r}: the baseline of that name would be measured "
+                f"instead; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
             )
 
     def check(self, name: str, **bounds: Any) -> None:
-        """Look whether a field, or all values of an axis, are numbers in a range.
+        """Check that a field, or all values of an axis, are numbers in a range.
 
         Args:
             name: of the field.
-            bounds: `low`, `high`, `remedy`, `unit` of `sfc.checks.integer` and `number`; for those that are
-                no integers `above` and `below` too.
+            bounds: `low`, `high`, `remedy`, `unit` of `sfc.checks.integer` and `number`; for other numbers
+                than integers also `above` and `below`.
 
         Raises:
-            ValueError: one is outside.
+            ValueError: a value is outside.
         """
         for value in values(getattr(self, name)):
-            look = checks.integer if checks.is_integer(value) and _whole(bounds) else checks.number
-            look(flag_of(name), value, **({"low": -math.inf} | bounds))
+            check = checks.integer if checks.is_integer(value) and _whole(bounds) else checks.number
+            check(flag_of(name), value, **({"low": -math.inf} | bounds))
 
     def check_known(self, known: dict[str, Iterable[str]]) -> None:
-        """Look whether fields, or all values of an axis, are among those that are known.
+        """Check that fields, or all values of an axis, are among the allowed words.
 
         Args:
             known: name of a field -> words allowed.
 
         Raises:
-            ValueError: one is not.
+            ValueError: a value is not.
         """
         for name, allowed in known.items():
             for value in values(getattr(self, name)):
                 checks.word(name, value, allowed)
 
     def check_above_zero(self, most: dict[str, float]) -> None:
-        """Look whether fields, or all values of an axis, are above 0 and no larger than allowed.
+        """Check that fields, or all values of an axis, are above 0 and no larger than allowed.
 
         Args:
             most: name of a field -> highest value allowed.
 
         Raises:
-            ValueError: one is not.
+            ValueError: a value is not.
         """
         for name, highest in most.items():
             self.check(name, above=0, high=highest)
 
     def check_least(self, least: dict[str, float]) -> None:
-        """Look whether fields, or all values of an axis, are large enough.
+        """Check that fields, or all values of an axis, are large enough.
 
         Args:
             least: name of a field -> lowest value allowed.
 
         Raises:
-            ValueError: one is below.
+            ValueError: a value is below.
         """
         for name, lowest in least.items():
             self.check(name, low=lowest)
 
     def highest(self, name: str) -> float:
-        """The highest value of a field that is an axis; 0 of one without values, which `axes` refuses."""
+        """Return the highest value of an axis; 0 for an axis without values, which `axes` refuses."""
         return max(values(getattr(self, name)), default=0)
 
     def check_particles(self, at_once: int = 1) -> None:
-        """Look whether this machine has memory for the particles of the field `n`.
+        """Check that this machine has memory for the particles of the field `n`.
 
         Args:
-            at_once: simulations of them that are compared, and so are in memory at the same time.
+            at_once: number of simulations that are in memory at the same time, because they are compared.
 
         Raises:
-            UsageError: it has not.
+            UsageError: it has too little memory.
         """
-        for n in values(self.n):
+        for n in values(getattr(self, "n")):  # noqa: B009 - of the classes that have it
             self.check_memory(f"--n {n}{_several(at_once)}", n * at_once, "particles")
 
     def check_box(self, at_once: int = 1) -> None:
-        """Look whether this machine has memory for the spheres of a box of the fields `length` and `height`.
+        """Check that this machine has memory for the spheres of a box of the fields `length` and `height`.
 
         Args:
-            at_once: boxes that are compared, and so are in memory at the same time.
+            at_once: number of boxes that are in memory at the same time, because they are compared.
 
         Raises:
-            UsageError: it has not.
+            UsageError: it has too little memory.
         """
-        volume = min(self.length, 1e100) ** 2 * min(self.height, 1e100)
+        length, height = (float(getattr(self, name)) for name in ("length", "height"))
+        volume = min(length, 1e100) ** 2 * min(height, 1e100)
         spheres = volume * self.highest("filling_fraction") / (math.pi / 6)
-        flags = f"--length {self.length:g} and --height {self.height:g}{_several(at_once)}"
+        flags = f"--length {length:g} and --height {height:g}{_several(at_once)}"
         self.check_memory(flags, spheres * at_once, "spheres")
 
     def check_memory(self, flags: str, count: float, what: str, each: int = PARTICLE_BYTES) -> None:
-        """Look whether this machine has memory for what flags ask for, before any of it is taken.
+        """Check that this machine has memory for the objects that flags request, before any is allocated.
 
         Args:
             flags: with their values, for the message: "--n 100".
-            count: how many there are to be.
-            what: they are: "particles".
-            each: bytes that each takes at least.
+            count: number of objects.
+            what: their name: "particles".
+            each: least number of bytes of each.
 
         Raises:
             UsageError: they do not fit.
@@ -166,13 +166,13 @@ class Settings:
 
 
 class Case(NamedTuple):
-    """A case of a sweep.
+    """One case of a sweep.
 
     Attributes:
-        number: its place among all, from 0.
-        place: what tells it from the others: number, repeat or run, and its value on each axis; column ->
+        number: its position among all cases, from 0.
+        place: the columns that identify it: number, repeat or run, and its value on each axis; column ->
             value.
-        config: what is measured.
+        config: its settings.
     """
 
     number: int
@@ -181,11 +181,11 @@ class Case(NamedTuple):
 
 
 def axes(config: Settings) -> dict[str, tuple]:
-    """The swept axes: field name -> values.
+    """Return the swept axes: field name -> values.
 
     Raises:
         TypeError: a config that is no `Settings`.
-        UsageError: an axis without a value, or with one twice.
+        UsageError: an axis without a value, or with a value twice.
     """
     checks.instance("config", config, Settings, "a Config that extends Settings")
     given = {
@@ -201,16 +201,18 @@ def axes(config: Settings) -> dict[str, tuple]:
 
 
 def cases(config: Settings) -> list[Case]:
-    """Every combination of the axes, the last axis running fastest, for one repeat or run after the other.
+    """List every combination of the axes, last axis fastest, for one repeat or run after the other.
 
     Raises:
         TypeError: a config that is no `Settings`.
         UsageError: an axis without a value, or more than `MOST_CASES` cases.
-        ValueError: what the Config itself refuses.
+        ValueError: values that the Config itself refuses.
     """
-    swept, found = axes(config), []
+    swept = axes(config)
+    found: list[Case] = []
     field = f"{config.CHANCE}s"
-    for name in _kinds(type(config)).keys() - {"seed", field}:  # no seed is too large; the others are counted
+    config_type: Any = type(config)
+    for name in _kinds(config_type).keys() - {"seed", field}:  # any seed is allowed; seeds are counted below
         _check_width(flag_of(name), getattr(config, name))
     seeds = getattr(config, field)
     count = seeds * math.prod(map(len, swept.values()))
@@ -226,37 +228,38 @@ def cases(config: Settings) -> list[Case]:
         for values in itertools.product(*swept.values()):
             chosen = dict(zip(swept, values, strict=True))
             place = {"case": len(found), config.CHANCE: chance} | chosen
-            one = replace(config, **chosen, seed=config.seed + chance, **{field: 1})
+            changes: dict[str, Any] = chosen | {"seed": config.seed + chance, field: 1}
+            one = replace(config, **changes)
             found.append(Case(len(found), place, one))
     return found
 
 
-def values(field) -> Iterator:
-    """The values of a field, whether an axis, one of its values or fixed; for checks in `__post_init__`."""
+def values(field: Any) -> Iterator[Any]:
+    """Iterate over the values of a field, whether an axis, one of its values or fixed."""
     return iter(field if isinstance(field, (tuple, list)) else (field,))
 
 
 def _check_width(flag: str, field: Any) -> None:
-    """Refuse an integer of more than 64 bits, of which no array and no table has a place."""
+    """Raise for an integer of more than 64 bits, which no array and no table holds."""
     for value in values(field):
         if checks.is_integer(value) and not -(2**63) <= value < 2**63:
             raise checks.refuse_value(flag, value, "an integer of 64 bits", "take a smaller one")
 
 
 def flag_of(name: str) -> str:
-    """The flag of a field."""
+    """Return the flag of a field."""
     return "--" + name.replace("_", "-")
 
 
 @functools.cache
-def _kinds(config_type: type[Settings]) -> dict[str, Any]:
-    """The annotation of every field."""
+def _kinds(config_type: Any) -> dict[str, Any]:
+    """Return the annotation of every field."""
     hints = typing.get_type_hints(config_type)
     return {f.name: hints[f.name] for f in fields(config_type)}
 
 
 def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
-    """A value as its field's annotation has it; unless it is taken whole, an axis may be one of its values.
+    """Convert a value to the class of its field; an axis may also be one of its values, unless `whole`.
 
     Raises:
         TypeError: another class.
@@ -277,7 +280,7 @@ def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
 
 
 def _many(count: float) -> str:
-    """A number that may be too long to be read, or for a float."""
+    """Format a number, also one that is too large to read or for a float."""
     if not 1e15 <= count < math.inf:
         return f"{count:,.0f}"
     return f"about 10^{math.floor(math.log10(count))}"
@@ -288,6 +291,6 @@ def _several(at_once: int) -> str:
 
 
 def _whole(bounds: dict[str, Any]) -> bool:
-    """Whether bounds are those of integers."""
+    """Return whether bounds are those of integers."""
     numbers = [value for value in bounds.values() if not isinstance(value, str)]
     return not {"above", "below"} & set(bounds) and all(checks.is_integer(number) for number in numbers)

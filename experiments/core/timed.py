@@ -1,4 +1,4 @@
-"""The base of the Config of every experiment that times."""
+"""Base class of the Config of every experiment that measures times."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,22 +10,21 @@ from experiments.core.settings import Settings
 
 @dataclass(frozen=True)
 class TimedSettings(Settings):
-    """Base of the Config of every experiment that times.
+    """Base of the Config of every experiment that measures times.
 
-    Cases that are compared are one case of the sweep (`TOGETHER`), for they are sampled in turns.
+    Cases that are compared form one case of the sweep (`TOGETHER`), because they are sampled in turns.
     """
 
     CHANCE: ClassVar[str] = "run"
 
     seed: int = 0
-    """Seed of everything random, 0 or above, as large as you like; of the second run it is one more, and so
-    on."""
+    """Seed of all random numbers, 0 or above, of any size. Each further run uses the next seed."""
     repeats: tyro.conf.Suppress[int] = 1
     runs: int = 3
-    """Runs, each a new process with a gas of its own. Take five for a headline; with one there is no interval
-    and no verdict."""
+    """Runs, each in a new process with its own gas. Take five for a result to publish. One run gives no
+    interval and no verdict."""
     rounds: int = 5
-    """Rounds of a run: in each, every case that is compared is sampled once, in random order."""
+    """Rounds of a run. In each, every compared case is sampled once, in random order."""
 
     def __post_init__(self):
         super().__post_init__()

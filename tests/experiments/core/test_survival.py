@@ -207,7 +207,7 @@ def test_from_does_a_run_again(whole, tmp_path):
 
 def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
     for change, expected_message in (
-        ({"config": {"weight": 1}}, "settings that are not known any more: weight"),
+        ({"config": {"weight": 1}}, "settings that no longer exist: weight"),
         ({"experiment": "timing"}, "is a run of timing; allowed: one of toy"),
         ({"config": None}, "settings"),
     ):
@@ -273,7 +273,7 @@ def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
     ("code", "message"),
     [
         ({"sources": "0" * 64}, "with sources of hash 000000000000, and these have"),
-        ({"tree": "0" * 40, "commit": "1"}, "was begun by older code, which kept no hash of its sources"),
+        ({"tree": "0" * 40, "commit": "1"}, "was started by older code, which kept no hash of its sources"),
     ],
 )
 def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):
