@@ -174,7 +174,7 @@ def test_the_seed_of_a_run_is_told_by_runs(capsys):
     with pytest.raises(SystemExit):
         main(speed_up.Config, speed_up.measure, speed_up.draw, speed_up.QUICK, ["--help"])
     expected_message = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
-    assert "of the second run it is one more" in expected_message
+    assert "Each further run uses the next seed" in expected_message
     assert "repeat" not in expected_message
 
 
