@@ -87,21 +87,33 @@ def test_on_an_unknown_machine_without_a_git_history_there_is_a_reason_to_skip(t
         lines_of(RUN, {"there": {}}, tmp_path)
 
 
+def covered_by(cases: dict) -> set[frozenset]:
+    """The pairs of values that both have an effect in some case."""
+    effective = (
+        [item for item in case.items() if final_arrays.has_effect(case, item[0])] for case in cases.values()
+    )
+    return {frozenset(pair) for items in effective for pair in itertools.combinations(items, 2)}
+
+
 def test_each_pair_of_values_is_in_a_case_or_listed_as_left_out():
     cases, left_out = final_arrays.covering()
-    covered = {
-        frozenset(pair)
-        for case in cases.values()
-        for pair in itertools.combinations(
-            [item for item in case.items() if final_arrays.has_effect(case, item[0])], 2
-        )
-    }
+    covered = covered_by(cases)
     values = [[(factor, value) for value in values] for factor, values in final_arrays.FACTORS.items()]
     for one, other in itertools.combinations(values, 2):
-        for pair in itertools.product(one, other):
-            assert (frozenset(pair) in covered) != (frozenset(pair) in left_out), pair
+        for pair in map(frozenset, itertools.product(one, other)):
+            assert (pair in covered) != (pair in left_out), sorted(pair)
     assert 150 <= len(cases) <= 300
-    assert all(not final_arrays.broken_rules(case) for case in cases.values())
+    assert not any(map(final_arrays.broken_rules, cases.values()))
+
+
+def test_each_pair_of_values_that_goes_with_fused_steps_is_in_a_case_with_them():
+    cases, _ = final_arrays.covering()
+    fused = covered_by({name: case for name, case in cases.items() if case["fused"] == "fused"})
+    beside = [next(iter(pair - {("fused", "fused")})) for pair in fused if ("fused", "fused") in pair]
+    for pair in map(frozenset, itertools.combinations(beside, 2)):
+        apart = len(dict(pair)) == 2 and not final_arrays.broken_rules(dict(pair))
+        unused = dict(pair).get("trigger") == "none" and {"mode", "via"} & dict(pair).keys()
+        assert pair in fused or not apart or unused, sorted(pair)
 
 
 @pytest.mark.nightly
