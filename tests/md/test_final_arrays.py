@@ -107,13 +107,14 @@ def test_each_pair_of_values_is_in_a_case_or_listed_as_left_out():
 
 
 def test_each_pair_of_values_that_goes_with_fused_steps_is_in_a_case_with_them():
-    cases, _ = final_arrays.covering()
+    cases, left_out = final_arrays.covering()
     fused = covered_by({name: case for name, case in cases.items() if case["fused"] == "fused"})
     beside = [next(iter(pair - {("fused", "fused")})) for pair in fused if ("fused", "fused") in pair]
-    for pair in map(frozenset, itertools.combinations(beside, 2)):
-        apart = len(dict(pair)) == 2 and not final_arrays.broken_rules(dict(pair))
-        unused = dict(pair).get("trigger") == "none" and {"mode", "via"} & dict(pair).keys()
-        assert pair in fused or not apart or unused, sorted(pair)
+    pairs = {
+        frozenset([one, other]) for one, other in itertools.combinations(beside, 2) if one[0] != other[0]
+    }
+    assert pairs - left_out.keys() <= fused
+    assert len(pairs - left_out.keys()) > 1000
 
 
 @pytest.mark.nightly
