@@ -14,7 +14,7 @@ extern "C" __global__ void touch_each(int n, int count, int parts, const real* p
 
 // A warp has a segment, and each of its threads a part of the box, which has its left and lower side but not the others.
 extern "C" __global__ void touch_near(int lanes, int n, int count, const real* pos, const real* vel, const real* nodes,
-                                      const int* way, const int* order, const real* boxes, const real* segments,
+                                      const int* ropes, const int* order, const real* boxes, const real* segments,
                                       Foil foil, Grid grid, real* force, double* on_wing) {
     if (work_item() >= lanes) return;
     int s = work_item() / 32, lane = threadIdx.x % 32, kx = lane % ACROSS, ky = lane / ACROSS;
@@ -31,7 +31,7 @@ extern "C" __global__ void touch_near(int lanes, int n, int count, const real* p
             Node here = load_node(nodes, node);
             int leaf = node - (n - 1);
             bool near = here.low.x[0] < right && here.high.x[0] >= left && here.low.x[1] < up && here.high.x[1] >= down;
-            node = near ? here.way.x : here.way.y;
+            node = near ? here.ropes.x : here.ropes.y;
             if (!near || leaf < 0) continue;
             int i = order ? order[leaf] : leaf;
             Vec push = zero();

@@ -87,8 +87,8 @@ class Wing(Boundary):
         before = np.roll(along, 1, axis=0)
         across = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
         turn = np.arctan2(across, (before * along).sum(axis=1))
-        way = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
-        return np.column_stack([start, end, normal, way, length**2])
+        sign = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
+        return np.column_stack([start, end, normal, sign, length**2])
 
     def distance(self, pos) -> np.ndarray:
         """Distance of points from the outline, negative inside: (p,) float64, in d.
@@ -263,7 +263,7 @@ def touch_each(n, count, parts, pos, vel, segments, foil, force, on_wing):
 
 
 @kernel(parallel=True)
-def touch_near(lanes, n, count, pos, vel, nodes, way, order, boxes, segments, foil, grid, force, on_wing):
+def touch_near(lanes, n, count, pos, vel, nodes, ropes, order, boxes, segments, foil, grid, force, on_wing):
     """Every segment against the particles in its box; on_wing is its reaction.
 
     A walk for the box (a device has one for each part of it), and for each image of it along periodic axes,
@@ -287,7 +287,7 @@ def touch_near(lanes, n, count, pos, vel, nodes, way, order, boxes, segments, fo
                     and nodes[2 * node + 1, 1] >= down + my
                 )
                 leaf = node - (n - 1)
-                node = np.int64(way[2 * node + (0 if near else 1)])
+                node = np.int64(ropes[2 * node + (0 if near else 1)])
                 if near and leaf >= 0:
                     i = np.int64(order[leaf]) if len(order) else leaf
                     owner, fx, fy = pushed(count, segments, f, pos[i, 0], pos[i, 1], vel[i, 0], vel[i, 1])

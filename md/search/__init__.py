@@ -1,4 +1,4 @@
-"""Neighbour searches. A new one is its own file (pair) and one line here, or `register`ed by its user."""
+"""Neighbour searches. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md import checks
 from md.registry import Registry
@@ -49,11 +49,11 @@ register = SEARCHES.register
 
 
 def search(choice: str | SearchConfig) -> SearchConfig:
-    """Return the search of a name with its defaults, or a configured one as it is.
+    """Return the search of a name with its defaults, or a configured search as it is.
 
     Raises:
         TypeError: neither a name nor a search.
-        ValueError: an unknown name; lists those known.
+        ValueError: an unknown name; the message lists the known ones.
     """
     if isinstance(choice, SearchConfig):
         return choice

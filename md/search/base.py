@@ -1,16 +1,17 @@
-"""Base classes of the neighbour searches: a choice with its parameters, and the search that works on a system.
+"""Base classes of the neighbour searches: the configuration, and the search that works on a system.
 
-Contract. A search is two classes in one file. The choice (`SearchConfig`) is a frozen dataclass of parameters;
-its `build(system)` makes the search (`Search`) with its buffers. The search implements `build`, which makes its
-structure from the positions, and `structure`, the arrays that its force kernel takes; forces, pairs, touching
-pairs and accesses follow from that kernel. The kernel stands in the same file:
+Contract. A search is two classes in one file. The configuration (`SearchConfig`) is a frozen dataclass of
+parameters; its `build(system)` makes the search (`Search`) with its buffers. The search implements `build`,
+which makes its structure from the positions, and `structure`, the arrays that its force kernel takes. Forces,
+pairs, touching pairs and accesses follow from that kernel, which is in the same file:
 `force(n, pos, vel, work, *structure, grid, law, out)` folds a pair law (`md.laws.pair`) over the partners of
-every particle. `work` is `ParticleArrays.work`, the order in which the kernel takes the particles (`slot_of`); a
-search that moves the particles has no such parameter. Where a device has another number of threads than one a
-particle, that number comes before `n`. On a device `build` and `force` are launches that neither wait nor
-allocate, so that steps can be captured (`md.simulation.graph_capture`); a search of which that is not true says
-so in its `Capabilities`. When `build` runs is decided by the search's `policy` (`md.search.rebuild`). All
-searches find the same pairs; they differ in what they read and where that lies in memory.
+every particle. `work` is `ParticleArrays.work`, the order in which the kernel processes the particles
+(`slot_of`); a search that moves the particles has no such parameter. If a device does not use one thread a
+particle, the number of threads comes before `n`. On a device `build` and `force` are kernel launches that
+neither wait nor allocate, so that steps can be captured (`md.simulation.graph_capture`); otherwise the
+`Capabilities` of the search must not contain `capturable`. The search's `policy` (`md.search.rebuild`)
+decides when `build` runs. All searches find the same pairs; they differ in what they read and where it is in
+memory.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from sfc.cache import AccessStream
 
 
 class SearchConfig(ABC):
-    """A neighbour search as a choice: plain parameters, for `Simulation(search=...)`.
+    """Configuration of a neighbour search: plain parameters, for `Simulation(search=...)`.
 
     Attributes:
         name: as in `Simulation(search=name)`.
-        capabilities: what the search can do.
+        capabilities: what the search supports.
     """
 
     name: ClassVar[str]
@@ -47,7 +48,7 @@ class SearchConfig(ABC):
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
-        """Return the names of the orders along which the search can sort the particles; none if it moves none."""
+        """Return the names of the orders along which the search can sort; none if it moves no particles."""
         return sfc.orderings(dim) if cls.capabilities.moves_particles else ()
 
     @abstractmethod
@@ -55,23 +56,23 @@ class SearchConfig(ABC):
         """Make the search for a system, with its buffers allocated.
 
         Raises:
-            ValueError: parameters that do not fit the box, or a structure there is no memory for.
+            ValueError: parameters that do not fit the box, or a structure that does not fit in memory.
         """
 
 
 class Search(ABC):
-    """A neighbour search that works on the particles of a system.
+    """Neighbour search over the particles of a system.
 
     Args:
-        config: the choice.
+        config: its configuration.
         system: shared state of the simulation.
-        grid: cells of its own; None for the system's.
-        policy: when the structure is rebuilt; None for at every step.
+        grid: cells of the search; None for those of the system.
+        policy: decides when the structure is rebuilt; None for every step.
 
     Attributes:
         config, system, grid, policy: as given.
         particles, backend: of the system.
-        capabilities: of the choice.
+        capabilities: of the configuration.
     """
 
     def __init__(
@@ -92,49 +93,50 @@ class Search(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the choice."""
+        """Name of the search, as in `Simulation(search=name)`."""
         return self.config.name
 
     @property
     def builds(self) -> int:
-        """How often the structure was built."""
+        """Number of times the structure was built for steps."""
         return self.policy.builds
 
     @abstractmethod
     def build(self) -> None:
-        """Make the structure from the positions; on a device by launches alone."""
+        """Make the structure from the positions; on a device by kernel launches only."""
 
     @abstractmethod
     def structure(self) -> tuple[Any, ...]:
         """Return the arrays and numbers that `force` takes before `grid`."""
 
     def update(self) -> None:
-        """Build if the policy says that the structure is too old; may wait for the device."""
+        """Build the structure if its policy returns that it is due; may wait for the device."""
         if self.policy.is_due:
             self.build()
             self.policy.built()
 
     def rebuild(self) -> None:
-        """Build where a plan says so, without a check of whether it is due."""
+        """Build the structure for a step plan, without checking whether it is due."""
         self.build()
 
     def reset(self) -> None:
-        """Be as after construction: build before the next step, and plan from that step on.
+        """Return to the state after construction: build before the next step, and plan from that step on.
 
-        So a run that goes on after it was saved and a run that is loaded take the same steps.
+        A run that continues after it was saved and the run that is loaded then take the same steps.
         """
         self.policy.reset()
 
     @property
     def reallocated(self) -> tuple[Array, ...]:
-        """Arrays in place of which a build may put others."""
+        """Arrays that a build may replace by others."""
         return ()
 
     @property
     def boxes(self) -> tuple[Array, Array, Array] | None:
-        """Nodes and ropes of a tree of boxes (`md.search.bvh.tree`), and the slot of each leaf, (0,) for its number.
+        """Nodes and ropes of the search's tree (`md.search.bvh.tree`), and the slot of each leaf; None without a tree.
 
-        As they were when forces were last computed; None if the search has no tree.
+        The slots are (0,) if they are the leaves' numbers. All are as they were when forces were last
+        computed.
         """
         return None
 
@@ -150,14 +152,14 @@ class Search(ABC):
         self._fold(law, kernel_law(law, self.grid.precision), out)
 
     def accesses(self) -> AccessStream:
-        """Return the slots that `force` reads, particle by particle in the order in which it takes them."""
+        """Return the slots that `force` reads, particle by particle in the order of the kernel."""
         return self._collect(np.inf, self._no_radius())
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a distance.
+        """Return the ids of the pairs whose centres are closer than a cutoff.
 
         Args:
-            cutoff: in d, at most the grid's.
+            cutoff: distance in d, at most the grid's cutoff.
 
         Returns:
             (p, 2) int32 ids with i < j, sorted.
@@ -165,10 +167,10 @@ class Search(ABC):
         return self._pairs_of(self._collect(cutoff * cutoff, self._no_radius()))
 
     def touching(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs that touch: closer than a distance times the sum of their radii.
+        """Return the ids of the pairs that touch: closer than a cutoff times the sum of their radii.
 
         Args:
-            cutoff: of the law, in d: for two particles whose radii are a half.
+            cutoff: of the law, in d: for two particles of radius 0.5.
 
         Returns:
             (p, 2) int32 ids with i < j, sorted.
@@ -177,12 +179,12 @@ class Search(ABC):
 
     @property
     def slots(self) -> Array:
-        """(n,) int32 slot of the particle in each row that the kernel reads; (0,) where it is the same."""
+        """(n,) int32 slot of the particle in each row that the kernel reads; (0,) if it is the row number."""
         return self.backend.empty(0, np.int32)
 
     @property
     def _radius(self) -> Array:
-        """(n,) radius of the particle in each slot that the kernel reads; (0,) where all are a half."""
+        """(n,) radius of the particle in each row that the kernel reads; (0,) if all are 0.5."""
         return self.particles.radius
 
     def _no_radius(self) -> Array:
@@ -198,15 +200,15 @@ class Search(ABC):
 
     @property
     def _work_order(self) -> Array:
-        """(n,) int32 slots in the order in which the kernel takes them; (0,) for memory order."""
+        """(n,) int32 slots in the order of the kernel's work items; (0,) for memory order."""
         return self.particles.work
 
     def _ids(self) -> np.ndarray:
-        """(n,) id of the particle in each slot that the kernel reads."""
+        """Return the (n,) ids of the particles in the rows that the kernel reads."""
         return self.backend.download(self.particles.id)
 
     def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Count the partners in one fold, and store them in another."""
+        """Count the partners in a first fold, and store them in a second one."""
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.empty(n, np.int64)
@@ -218,7 +220,7 @@ class Search(ABC):
         np.cumsum(self.backend.download(counts)[readers], out=offsets[1:])
         place[readers] = offsets[:-1]
         found = int(offsets[-1])
-        remedy = "ask for a smaller distance, or take another search or fewer particles"
+        remedy = "take a smaller distance, another search or fewer particles"
         checks.memory(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
         partners = self.backend.empty(found, np.int32)
         if len(partners):

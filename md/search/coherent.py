@@ -1,7 +1,7 @@
-"""Particles sorted by cell at every step: the partners in a cell are one contiguous stretch of memory.
+"""Search that sorts the particles by cell at every step: the particles of a cell are contiguous in memory.
 
-The cells may stand in any order. Green, Particle Simulation using CUDA, NVIDIA (2010); "coherent grid" in
-seed 004.
+The cells may be in any order. Green, Particle Simulation using CUDA, NVIDIA (2010); "coherent grid" in
+[flock].
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class Coherent(SearchConfig):
-    """Counting sort of the particles by the rank of their cell at every step: partners lie in few stretches.
+    """Configuration of the search that sorts the particles by the rank of their cell at every step.
+
+    Partners are then in few contiguous ranges of memory.
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
@@ -54,30 +56,30 @@ class Coherent(SearchConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+            ValueError: an unknown ordering, one of another dimension, or more cells than fit in memory.
         """
         return CoherentSearch(self, system)
 
 
 class CoherentSearch(Search):
-    """Particles sorted by cell."""
+    """Search over the particles of a system, sorted by cell."""
 
     def __init__(self, config: Coherent, system: System):
         super().__init__(config, system)
         self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
-        """Sort the particles by the rank of their cell and move them there."""
+        """Sort the particles by the rank of their cell, in memory."""
         self._sort.apply(self.particles)
 
     def structure(self) -> tuple[Array, Array]:
-        """Return the start of each cell's stretch and the rank of each cell."""
+        """Return the first slot of each cell, by rank, and the rank of each cell."""
         return self._sort.start, self._sort.rank
 
 
 @kernel(parallel=True)
 def force(n, pos, vel, start, rank, grid, law, out):
-    """out[i] = the law folded over the stretches of the home cell and those around it."""
+    """Compute out[i], the law folded over the particles of the home cell and of the cells around it."""
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)

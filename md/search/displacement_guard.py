@@ -1,9 +1,9 @@
-"""Displacement guard: stops fused steps on a device once a particle may have moved too far since the last build.
+"""Displacement guard: stops fused steps on a device once a particle may have moved too far since the build.
 
 A device takes fused steps before the host has read how far particles moved. Each fused step reads a
 `DisplacementGuard` and sums an upper bound of the distance that the fastest particle has travelled since the
-structure was built. Once that is no longer less than the limit, no particle moves, in this step and in all later
-ones, until the structure is rebuilt; each such step counts itself in `halted_steps`.
+structure was built. Once that is no longer less than the limit, no particle moves, in this step and in all
+later ones, until the structure is rebuilt. Each such step adds 1 to `halted_steps`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from md.backend.base import Array
 
 
 class DisplacementGuard(NamedTuple):
-    """What a fused step reads of the structure that it uses.
+    """Bound of the displacement since the last build, which fused steps read and update.
 
-    A step reads entry `turn` of `fastest` and `travelled` (`turn` of `md.integrate.fused.KickDrift`) and writes
-    the other.
+    A step reads entry `turn` of `fastest` and `travelled` (`turn` of `md.integrate.fused.KickDrift`) and
+    writes the other.
 
     Attributes:
         fastest: (2,) uint64. The lower half is a float32: the square of the largest speed in the step before,
-            rounded up, or somewhat more. The upper half counts steps, so that what is newer is larger. (0,)
+            rounded up, or somewhat more. The upper half counts steps, so that a newer word is larger. (0,)
             for a structure that is rebuilt at every step: nothing is summed, and no step halts.
-        travelled: (2,) float32, bound of the distance travelled from the build to the step before, in d. A build
-            sets all bits of both entries; or both to infinity, to halt the steps.
+        travelled: (2,) float32, bound of the distance travelled from the build to the step before, in d. A
+            build sets all bits of both entries; or both to infinity, to halt the steps.
         halted_steps: (1,) int32, number of steps that were halted.
-        limit: how far a particle may move, in d.
-        rounding: by how much more than speed times time a step may move a particle, by rounding, in d.
+        limit: largest allowed displacement, in d.
+        rounding: largest displacement of a step beyond speed times time, by rounding, in d.
     """
 
     fastest: Array
@@ -42,5 +42,5 @@ class DisplacementGuard(NamedTuple):
 
 def unguarded(backend: Backend) -> DisplacementGuard:
     """Return the guard of a structure that is rebuilt at every step: it halts nothing."""
-    none = [backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32)]
-    return DisplacementGuard(*none, np.float32(np.inf), np.float32(0))
+    fastest, travelled, halted = (backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32))
+    return DisplacementGuard(fastest, travelled, halted, np.float32(np.inf), np.float32(0))

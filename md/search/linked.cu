@@ -6,10 +6,10 @@ extern "C" __global__ void link(int n, const real* pos, Grid grid, int* keys, in
     if (i < n) next[i] = atomicExch(&head[cell_number(grid, home_cell(grid, load(pos, n, i)))], i);
 }
 
-// The chains of the three cells of a row are walked as one: the heads are loaded together, and the lanes of a warp
-// wait for the longest row, not for the longest chain of every cell.
+// Folds the law over the chains of the three cells of a row as one chain: the heads are loaded together, and the lanes
+// of a warp wait for the longest row, not for the longest chain of every cell.
 template <bool INTERIOR, class Acc>
-__device__ __forceinline__ Acc walk(int first, int second, int third, int n, int i, const real* pos, const real* vel,
+__device__ __forceinline__ Acc fold(int first, int second, int third, int n, int i, const real* pos, const real* vel,
                                     const int* next, const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
                                     Acc acc) {
     for (;;) {
@@ -39,13 +39,13 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
     Vec ri = load(pos, n, i), vi = load(vel, n, i);
     auto acc = initial(law, ri);
     int3 home = home_cell(grid, ri);
-    if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp on both paths would walk them in turn
+    if (__all_sync(__activemask(), is_interior(grid, home))) {  // a warp on both paths would run them in turn
         const int* row = head + cell_number(grid, home) - 1 - grid.cells[0] * (DIM == 3 ? 1 + grid.cells[1] : 1);
 #pragma unroll 1
         for (int c = 0; c < (DIM == 3 ? 3 : 1); ++c, row += grid.cells[0] * (grid.cells[1] - 3)) {
 #pragma unroll 1
             for (int b = 0; b < 3; ++b, row += grid.cells[0]) {
-                acc = walk<true>(row[0], row[1], row[2], n, i, pos, vel, next, grid, law, ri, vi, acc);
+                acc = fold<true>(row[0], row[1], row[2], n, i, pos, vel, next, grid, law, ri, vi, acc);
             }
         }
     } else {
@@ -55,7 +55,7 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
             int row = neighbour_row(grid, home, b);
             if (row < 0) continue;
             int first = before < 0 ? -1 : head[row + before], third = after < 0 ? -1 : head[row + after];
-            acc = walk<false>(first, head[row + home.x], third, n, i, pos, vel, next, grid, law, ri, vi, acc);
+            acc = fold<false>(first, head[row + home.x], third, n, i, pos, vel, next, grid, law, ri, vi, acc);
         }
     }
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

@@ -1,8 +1,8 @@
-"""Linked lists of the particles in each cell, as in the thesis: one head per cell, one link per particle.
+"""Linked lists of the particles in each cell, as in [thesis]: one head per cell, one link per particle.
 
-The lists point into the particle arrays as they lie, so what a step costs depends on the memory order:
-this is the search on which the thesis's claims are measured. Hockney and Eastwood, Computer Simulation
-Using Particles (1981), 8.4; seed 003, appendix.
+The lists point into the particle arrays in their present order, so the time of a step depends on the memory
+order: the claims of [thesis] are measured on this search. Hockney and Eastwood, Computer Simulation Using
+Particles (1981), 8.4; [thesis], appendix.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class Linked(SearchConfig):
-    """Linked cell lists, rebuilt at every step; the particles do not move in memory.
+    """Configuration of linked cell lists, rebuilt at every step; the particles are not moved in memory.
 
     On the CPU each list is in memory order, so runs repeat bit for bit. On a device the lists are linked by
-    atomics in whatever order the threads come, so the rounding of a force's sum differs from run to run.
+    atomics in no fixed order, so the rounding of a force's sum differs from run to run.
     """
 
     name = "linked"
@@ -46,13 +46,13 @@ class Linked(SearchConfig):
         """Make the search for a system, with one head a cell and one link a particle.
 
         Raises:
-            ValueError: more cells than there is memory for.
+            ValueError: more cells than fit in memory.
         """
         return LinkedSearch(self, system)
 
 
 class LinkedSearch(Search):
-    """Linked cell lists over the particles of a system."""
+    """Search with linked cell lists over the particles of a system."""
 
     def __init__(self, config: Linked, system: System):
         super().__init__(config, system)
@@ -77,9 +77,9 @@ class LinkedSearch(Search):
 
 @kernel(parallel=True)
 def link(n, pos, grid, keys, head, next, parts):
-    """Lists of ascending slots: each part owns a range of cells, so no two write the same head.
+    """Link the lists in ascending order of slots; each part owns a range of cells, so no two write one head.
 
-    `keys` is scratch for the cell of each particle, which every part reads; a device needs none.
+    `keys` is scratch for the cell of each particle, which every part reads; a device does not use it.
     """
     cells = len(head)
     for i in numba.prange(n):
@@ -96,7 +96,7 @@ def link(n, pos, grid, keys, head, next, parts):
 
 @kernel(parallel=True)
 def force(n, pos, vel, work, head, next, grid, law, out):
-    """out[i] = the law folded over the lists of the home cell and those around it."""
+    """Compute out[i], the law folded over the lists of the home cell and of the cells around it."""
     for item in numba.prange(n):
         g = grid[0]
         i = slot_of(work, item)

@@ -1,4 +1,4 @@
-"""All pairs: every particle visits every other. O(n^2), the reference that every search must agree with."""
+"""All-pairs search: every particle visits every other. O(n^2); the reference for all other searches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class Naive(SearchConfig):
-    """Visit all n - 1 other particles in memory order; there is no structure to build."""
+    """Configuration of the all-pairs search: each particle visits all n - 1 others in memory order."""
 
     name = "naive"
 
@@ -25,7 +25,7 @@ class Naive(SearchConfig):
 
 
 class NaiveSearch(Search):
-    """All pairs."""
+    """All-pairs search over the particles of a system."""
 
     def build(self) -> None:
         """Do nothing: there is no structure."""
@@ -37,7 +37,7 @@ class NaiveSearch(Search):
 
 @kernel(parallel=True)
 def force(n, pos, vel, work, grid, law, out):
-    """out[i] = the law folded over every j != i."""
+    """Compute out[i], the law folded over every j != i."""
     for item in numba.prange(n):
         g = grid[0]
         i = slot_of(work, item)

@@ -1,4 +1,4 @@
-// Counts the partners within reach and, where there is room, writes them down; see partners.py.
+// Counts the partners within reach and, if there is room, stores them; see partners.py.
 
 #include "md/laws/pair.cuh"
 

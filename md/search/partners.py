@@ -1,8 +1,8 @@
-"""The law that collects instead of pushing: which partners does a search visit?
+"""A law that collects the partners a search visits instead of computing a force.
 
-Folded by a search's own force kernel, it counts every partner within reach and writes it down. With an
-infinite reach that is the kernel's access stream; with the cutoff it is the pair set. So what is predicted
-and what is tested is the traversal that is timed.
+A search's own force kernel folds it: it counts and stores every partner within reach. With an infinite reach
+that is the kernel's access stream; with the cutoff it is the set of pairs. So the traversal that is predicted
+and tested is the one that is timed.
 """
 
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from sfc.compile import inlined
 
 
 class CollectPartners(NamedTuple):
-    """Count the partners within reach and, where there is room, write them down.
+    """Law that counts the partners within reach and, if there is room, stores them.
 
     Attributes:
-        reach2: (1,) square of the distance a partner must be closer than; infinite for every visit.
-        radius: (n,) of each particle, in d, where the distance is in sums of two radii; (0,) where in d.
-        offsets: (n,) int64 place of each particle's first partner; used only when `partners` has room.
+        reach2: (1,) square of the search radius; infinite for every visit.
+        radius: (n,) of each particle, in d, if the search radius is in sums of two radii; (0,) if it is in d.
+        offsets: (n,) int64 index of each particle's first partner; used only if `partners` has room.
         partners: (partners of all,) int32 slots, filled; or (0,) to count only.
     """
 
@@ -31,13 +31,13 @@ class CollectPartners(NamedTuple):
 
 @inlined
 def none_yet(law, ri):
-    """No partner counted."""
+    """Return 0: no partner is counted yet."""
     return 0
 
 
 @pair_function(CollectPartners, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """The number of partners so far, and one more within reach, which is written down if there is room."""
+    """Count one more partner if it is within reach, and store it if there is room."""
     size = pair_size(law.radius, i, j)
     if r2 >= law.reach2[0] * (size * size):
         return acc

@@ -1,8 +1,7 @@
-"""When the structure of a search is rebuilt, and how many steps are taken before that is decided again.
+"""Rebuild policies: when the structure of a search is rebuilt, and how many steps are planned ahead.
 
-The step loop and the fault monitor read a policy only. Three are enough: a structure that is rebuilt at every
-step, one that is used for k steps (trees), and one that holds until a particle has moved too far (neighbour
-lists).
+The step loop and the fault monitor use a policy only. There are three: rebuild at every step, every k steps
+(trees), and when a particle has moved too far (neighbour lists).
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from md.search.displacement_guard import DisplacementGuard, unguarded
 from md.search.skin import Skin
 
 MANY_STEPS = 2**30
-MARGIN = 0.95  # share of the distance a particle may travel that is planned for
-RECALL = 0.98  # of the longest stride of the fastest particle so far: the next may be as fast
-LONGEST = 10_000  # steps that are planned for at most
+MARGIN = 0.95  # share of the allowed displacement that a plan uses
+RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
+LONGEST = 10_000  # largest number of planned steps
 
 
 class StepPlan(NamedTuple):
-    """Steps without a decision in between.
+    """Plan of steps that are taken without a decision in between.
 
     Attributes:
-        steps: how many at most.
-        build: whether the structure is rebuilt (`Search.rebuild`) before the first of them.
-        build_each: and before each of the others.
+        steps: largest number of steps.
+        build: whether the structure is rebuilt (`Search.rebuild`) before the first step.
+        build_each: whether it is rebuilt before each of the other steps too.
     """
 
     steps: int
@@ -38,15 +37,15 @@ class StepPlan(NamedTuple):
 
 
 class RebuildPolicy:
-    """Rebuild at every step: base of the policies.
+    """Base of the rebuild policies: rebuild the structure of a search at every step.
 
     Args:
         system: shared state of the simulation.
 
     Attributes:
-        builds: how often the structure was built for steps since the search was made.
-        guard: what a fused step reads to stop before the structure is too old (`DisplacementGuard`).
-        tunes: whether `observe_steps` is of use to it.
+        builds: number of builds for steps since the search was made.
+        guard: `DisplacementGuard` by which fused steps stop before the structure is too old.
+        tunes: whether the policy uses `observe_steps`.
     """
 
     tunes: bool = False
@@ -66,7 +65,7 @@ class RebuildPolicy:
         return False
 
     def plan(self) -> StepPlan:
-        """Return what comes before the next steps, and how many there may be."""
+        """Return how many steps come next, and whether the structure is rebuilt before them."""
         return StepPlan(MANY_STEPS, build=True, build_each=True)
 
     def built(self) -> None:
@@ -81,33 +80,33 @@ class RebuildPolicy:
         self.builds += 1
 
     def reset(self) -> None:
-        """Be as after construction: a run that is saved here and one that is loaded plan alike."""
+        """Return to the state after construction, so that a saved and a loaded run plan the same steps."""
 
     def process(self, words: np.ndarray, dt: float) -> int:
-        """Plan by the words of the displacement guard at some moment.
+        """Update the plan from a copy of the displacement guard.
 
         Args:
-            words: (4,) uint64, a host copy.
+            words: (4,) uint64, words of the guard on the host.
             dt: length of a fused step in time units.
 
         Returns:
-            Fused steps that were halted up to then.
+            Number of fused steps that were halted before the copy.
         """
         return 0
 
     def retry(self) -> None:
-        """Prepare to take halted steps again; all work that was launched is done."""
+        """Prepare to take halted steps again; all launched work must be done."""
 
     def observe_steps(self, ms: float, steps: int) -> None:
-        """Record how long some steps took together, in ms."""
+        """Record the time of several steps together, in ms."""
 
 
 class EveryStep(RebuildPolicy):
-    """Rebuild at every step."""
+    """Policy that rebuilds the structure at every step."""
 
 
 class EverySteps(RebuildPolicy):
-    """Rebuild every k steps.
+    """Policy that rebuilds the structure every k steps.
 
     Args:
         system: shared state of the simulation.
@@ -120,7 +119,7 @@ class EverySteps(RebuildPolicy):
 
     @property
     def is_due(self) -> bool:
-        """Whether the structure has been used for as many steps as it may."""
+        """Whether the structure has been used for k steps."""
         return self._age >= self._interval
 
     def built(self) -> None:
@@ -136,7 +135,7 @@ class EverySteps(RebuildPolicy):
         return StepPlan(self._interval - (0 if build else self._age), build, build_each=False)
 
     def steps_taken(self, plan: StepPlan) -> None:
-        """Record steps that were launched as planned: the structure has aged by as many."""
+        """Record steps that were launched as planned, in the age of the structure."""
         self._age = 1 if plan.build_each else plan.steps + (0 if plan.build else self._age)
         self.builds += plan.steps if plan.build_each else plan.build
 
@@ -145,22 +144,25 @@ class EverySteps(RebuildPolicy):
         self._age += 1
 
     def reset(self) -> None:
-        """Rebuild before the next step."""
+        """Make the structure due before the next step."""
         self._age = self._interval
 
 
 class DisplacementBound(RebuildPolicy):
-    """Rebuild when a particle may have moved farther than half the skin since the last build.
+    """Policy that rebuilds when a particle may have moved more than half the skin since the last build.
 
     On the CPU the displacements are measured before each step. A device bounds them by the largest speed and
-    halts fused steps by itself (`DisplacementGuard`); the host plans as many steps as the fastest particle
-    allows, and takes halted ones again.
+    halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle allows, and
+    takes halted steps again.
 
     Args:
         system: shared state of the simulation.
-        skin: width of the lists' margin, and how far a particle may move within it.
+        skin: width of the skin, and the displacement it allows.
         farthest: measures the largest displacement since the last build, in d; waits for the device.
-        grow: makes more room if the last lists were cut short, and returns whether they were; waits.
+        grow: makes more room if the last lists overflowed, and returns whether they did; waits.
+
+    Attributes:
+        travelled: (1,) float32 view of the guard's bound of the displacement.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
@@ -174,12 +176,12 @@ class DisplacementBound(RebuildPolicy):
         self.set_limit()
 
     def restart(self) -> None:
-        """Forget the lists, and plan few steps at first."""
+        """Discard the lists, and plan few steps at first."""
         self._window, self._since, self._stride = 8, 0, 0.0
-        self._has_lists = self._is_whole = False  # whether there are lists, and whether they had room
+        self._has_lists = self._is_whole = False  # whether there are lists, and none overflowed
 
     def set_limit(self) -> None:
-        """Take the present width of the skin for the guard."""
+        """Set the limit of the guard from the present width of the skin."""
         if self._backend.runs_ahead:
             limits = np.float32(self._skin.limit), np.float32(self._skin.step_rounding)
             self.guard = DisplacementGuard(self._speeds, self.travelled, self._halted_steps, *limits)
@@ -191,22 +193,22 @@ class DisplacementBound(RebuildPolicy):
 
     @property
     def is_due(self) -> bool:
-        """Whether there are no whole lists, or two particles that are in no list of each other may touch."""
+        """Whether the lists are missing or incomplete, or two particles that are not listed may touch."""
         return not (self._is_whole and self._farthest() < self._skin.limit)
 
     @property
     def must_wait(self) -> bool:
-        """Whether a device has no lists yet, or another width of the skin is due."""
+        """Whether a device has no lists yet, or the skin is to be changed."""
         if not self._backend.runs_ahead:
             return False
         return not self._has_lists or (self._since >= self._window and self._skin.proposed is not None)
 
     def begin_build(self) -> None:
-        """Record that `Search.update` starts to build: until `built` the lists are not whole."""
+        """Record that `Search.update` starts a build: the lists are incomplete until `built`."""
         self._is_whole = False
 
     def built(self) -> None:
-        """Record whole lists."""
+        """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
 
     def plan(self) -> StepPlan:
@@ -224,15 +226,15 @@ class DisplacementBound(RebuildPolicy):
             self._since = plan.steps + (0 if plan.build else self._since)
 
     def step_taken(self) -> None:
-        """Record one step that was neither fused nor captured: `Search.update` has checked the lists."""
+        """Record one step that was neither fused nor captured; `Search.update` has checked the lists."""
 
     def reset(self) -> None:
-        """Reset the planned window, the speed estimate and the guard, so that a loaded run repeats this one."""
+        """Reset the planned window, the speed estimate and the guard, so that a loaded run is the same."""
         self._backend.fill(self._words, 0)
         self.restart()
 
     def process(self, words: np.ndarray, dt: float) -> int:
-        """Plan as many steps as the fastest particle allows; return how many fused steps were halted."""
+        """Plan as many steps as the fastest particle allows; return the number of halted fused steps."""
         if not words[:2].any():  # no fused step was taken
             return 0
         halted = int(words[3:].view(np.int32)[0])
@@ -243,17 +245,17 @@ class DisplacementBound(RebuildPolicy):
         if self._skin.limit < longest * stride:
             longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.limit / stride)))
         self._window = max(1, min(longest, self._window - 1) if halted else longest)
-        if int(words[:2].max()) >> 63:  # their counter is half way to its end; before a build they may be 0
+        if int(words[:2].max()) >> 63:  # the step counter is half full; before a build the words may be reset
             self._backend.fill(self._speeds, 0)
             self._since = LONGEST
         return halted
 
     def retry(self) -> None:
-        """Rebuild before the next step, with more room if the lists were cut short."""
+        """Plan a build before the next step, with more room if the lists overflowed."""
         self._is_whole = not self._grow()
         self._backend.fill(self._halted_steps, 0)
-        self._since = LONGEST  # however the plan may change
+        self._since = LONGEST  # due whatever the window becomes
 
     def observe_steps(self, ms: float, steps: int) -> None:
-        """Record how long some steps took with the present width of the skin, in ms."""
+        """Record the time of several steps with the present width of the skin, in ms."""
         self._skin.timed(ms, steps)

@@ -1,8 +1,8 @@
-"""A list of the particles' slots sorted by cell; the particles stay where they are.
+"""Search with a list of slots sorted by cell; the particles are not moved in memory.
 
-Each cell's slots are one stretch of the list, but what they point to lies wherever the memory order put it.
-Beside `coherent`, which moves the particles, it shows what moving them is worth. Green, Particle Simulation
-using CUDA, NVIDIA (2010); "uniform grid" in seed 004.
+The slots of a cell are contiguous in the list, but the particles are wherever the memory order puts them. The
+difference to `coherent`, which moves the particles, is the effect of moving them. Green, Particle Simulation
+using CUDA, NVIDIA (2010); "uniform grid" in [flock].
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class Scattered(SearchConfig):
-    """Counting sort of the slots by the rank of the cell at every step; the particles do not move in memory.
+    """Configuration of the search that sorts slots by the rank of the cell at every step.
 
     Args:
-        cell_order: order of the cells in list: a name of `sfc.orderings(dim)` or a curve.
+        cell_order: order of the cells in the list: a name of `sfc.orderings(dim)` or a curve.
 
     Raises:
         TypeError: an order that is neither a name nor a curve.
@@ -54,30 +54,30 @@ class Scattered(SearchConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+            ValueError: an unknown ordering, one of another dimension, or more cells than fit in memory.
         """
         return ScatteredSearch(self, system)
 
 
 class ScatteredSearch(Search):
-    """Slots sorted by cell."""
+    """Search over the particles of a system, with their slots sorted by cell."""
 
     def __init__(self, config: Scattered, system: System):
         super().__init__(config, system)
         self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
-        """Sort the slots by the rank of their particle's cell."""
+        """Sort the slots by the rank of the particle's cell."""
         self._sort.find(self.particles.pos)
 
     def structure(self) -> tuple[Array, Array, Array]:
-        """Return the start of each cell's stretch, the rank of each cell, and the sorted slots."""
+        """Return the first entry of each cell, by rank, the rank of each cell, and the sorted slots."""
         return self._sort.start, self._sort.rank, self._sort.order
 
 
 @kernel(parallel=True)
 def force(n, pos, vel, work, start, rank, order, grid, law, out):
-    """out[i] = the law folded over the slots listed for the home cell and those around it."""
+    """Compute out[i], the law folded over the slots of the home cell and of the cells around it."""
     for item in numba.prange(n):
         g = grid[0]
         i = slot_of(work, item)

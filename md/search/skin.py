@@ -1,6 +1,6 @@
-"""How wide the skin of neighbour lists is: as given, or found while the run goes on.
+"""Width of the skin of neighbour lists: given, or tuned during the run.
 
-A wide skin makes lists longer, and lets them hold for longer.
+A wide skin makes lists longer, and rebuilds rarer.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ import numpy as np
 from md import checks
 from md.particles.cell_grid import CellGrid
 
-RATIO = 1.25  # from one value tried to the next
-GAIN = 0.99  # what is not this much faster is not better
+RATIO = 1.25  # between two values tried in turn
+GAIN = 0.99  # a time above this share of the best one is no improvement
 
 
 class HillClimb:
-    """Climbs downhill over the values of one positive parameter, from the times that others measure.
+    """Local search for the fastest value of one positive parameter, from measured times.
 
-    From the first value it tries the next larger; where that is no faster, the next smaller; and goes on in a
-    direction while it gains. Then it stays, and begins anew after a while, for the run may have changed.
+    After the first value the next larger is tried; if that is no faster, the next smaller. A direction is
+    followed while the time falls. Then the best value is used for a while, and the search starts again,
+    because the run may have changed.
 
     Args:
-        first: value to begin with.
-        least, most: no value outside of these is tried.
-        stay: times measured at the best value before it tries anew.
+        first: value to start with.
+        least, most: range of the values that are tried.
+        stay: number of times measured at the best value before the search starts again.
 
     Attributes:
-        value: to run with now.
-        best: the fastest so far.
+        value: to be used now.
+        best: the fastest value so far.
     """
 
     def __init__(self, first: float, least: float, most: float, stay: int = 100):
@@ -46,10 +47,10 @@ class HillClimb:
         self._ratio: float | None = None
 
     def measured(self, time: float) -> bool:
-        """Take note of the time at `value`, in any unit.
+        """Record a time measured at `value`, in any unit, and choose the next value.
 
         Returns:
-            Whether `value` is another now.
+            Whether `value` has changed.
         """
         if self._left:
             self._left -= 1
@@ -59,8 +60,8 @@ class HillClimb:
         if time < GAIN * self._time:
             self.best, self._time = self.value, time
             if self._ratio is not None:
-                self._tried.append(1 / self._ratio)  # where it comes from
-        else:
+                self._tried.append(1 / self._ratio)  # leads back to the value before
+        elif self._ratio is not None:
             self._tried.append(self._ratio)
             self._ratio = None
         before = self.value
@@ -81,13 +82,13 @@ class HillClimb:
         return self.best
 
 
-USUAL = 0.3  # in d, where the box has room for it
-THINNEST, WIDEST = 0.02, 1.5  # tried by tuning
+USUAL = 0.3  # in d, if it fits the box
+THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
 
 
 def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
-    """A choice of the skin.
+    """Check a choice of the skin and return it.
 
     Raises:
         TypeError: neither a number nor a word nor None.
@@ -102,20 +103,19 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
 
 
 class Skin:
-    """The skin of a run.
+    """Skin of the neighbour lists of a run, and its tuning.
 
     Args:
-        choice: in d; "auto" for one that is tuned; None for 0.3, or less in a periodic box too narrow for
-            that.
-        grid: of the box, its cutoff that of the law.
+        choice: in d; "auto" to tune it; None for 0.3, or less in a periodic box too narrow for that.
+        grid: cells of the box, with the cutoff of the law.
 
     Attributes:
         width: in d.
-        rounding: by how much the distance of two particles is misjudged at most, in d.
-        tunes: whether it wants to know how long steps take.
+        rounding: largest error of the distance of two particles, in d.
+        tunes: whether the width is tuned by the times of steps.
 
     Raises:
-        ValueError: too wide for the box.
+        ValueError: a skin too wide for the box.
     """
 
     def __init__(self, choice: float | Literal["auto"] | None, grid: CellGrid):
@@ -138,16 +138,16 @@ class Skin:
 
     @property
     def limit(self) -> float:
-        """How far a particle may go before lists are too old, in d."""
+        """Displacement of a particle up to which lists are complete, in d."""
         return (self.width - self.rounding) / 2
 
     @property
     def step_rounding(self) -> float:
-        """How much farther than its speed says a step may take a particle, for its position is rounded."""
+        """Largest displacement of a step beyond speed times time, by the rounding of positions, in d."""
         return np.sqrt(self._dim) * self.rounding / 8
 
     def timed(self, ms: float, steps: int) -> None:
-        """Take note of how long some steps took at this width."""
+        """Record the time of several steps at the present width, in ms."""
         if self._steps < 0:  # not settled yet
             self._steps = min(self._steps + steps, 0)
             return
@@ -158,10 +158,10 @@ class Skin:
 
     @property
     def proposed(self) -> float | None:
-        """Another width to change to, if one is to be tried."""
+        """Width to try next; None if it is the present one."""
         return self._tuner.value if self.tunes and self._tuner.value != self.width else None
 
     def change(self) -> None:
-        """Take the width that is wanted."""
+        """Set the width to the proposed one."""
         self.width = self._tuner.value
         self._ms, self._steps = 0.0, -SETTLE

@@ -1,4 +1,4 @@
-// The output of a force kernel on a sorted copy: row i goes to the slot that the copy has it from; see sorted_copy.py.
+// Output of a force kernel on a sorted copy: row i is written to the slot it was copied from; see sorted_copy.py.
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {

@@ -1,7 +1,7 @@
-"""A search that works on a sorted copy of the particles, which stay where they are.
+"""Search on a sorted copy of the particles, which are not moved themselves.
 
-`build` brings the copy up to date, in an order that is given; the force kernel reads the copy alone, and its
-output puts each force back into the row of the particle itself.
+`build` updates the copy, in a given order. The force kernel reads the copy only, and its output scatters each
+force to the particle's own row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sfc.compile import implement, inlined
 
 
 class ScatterOutput(NamedTuple):
-    """Output of a force kernel on a sorted copy: row k goes to the slot that the copy has it from.
+    """Output of a force kernel on a sorted copy: row k is written to the slot it was copied from.
 
     Attributes:
         rows: (n, dim) array, filled.
@@ -34,13 +34,13 @@ class ScatterOutput(NamedTuple):
 
 
 class SortedCopySearch(Search):
-    """Another search on a sorted copy of position and velocity, rebuilt and refreshed at every step.
+    """Search that runs another one on a sorted copy of position and velocity, updated at every step.
 
     Args:
-        config: of the search that works on the copy; one that does not move the particles itself.
+        config: of the search on the copy; it must not move the particles.
         system: shared state of the simulation.
-        order: (n,) int32 permutation on the backend: row k of the copy is of the particle in slot order[k]. Its
-            owner may change its entries.
+        order: (n,) int32 permutation on the backend: row k of the copy is the particle in slot order[k]. The
+            reorder that owns the array may change its entries.
     """
 
     def __init__(self, config: SearchConfig, system: System, order: Array):
@@ -48,27 +48,28 @@ class SortedCopySearch(Search):
         self.capabilities = replace(config.capabilities, fusable=False)
         p, backend = self.particles, self.backend
         self._order, self._copy = order, copy.copy(p)
-        self._copy.pos, self._copy.vel = (backend.rows(*p.pos.shape, p.pos.dtype) for _ in range(2))
+        n, dim = p.pos.shape
+        self._copy.pos, self._copy.vel = (backend.rows(n, dim, p.pos.dtype) for _ in range(2))
         self._copy.radius = backend.empty(len(p.radius), p.radius.dtype)
         self._search = config.build(system.with_particles(self._copy))
 
     @property
     def name(self) -> str:
-        """The name of the mode of a reorder that makes it."""
+        """Name of the reorder mode that uses this search."""
         return "shadow"
 
     def build(self) -> None:
-        """Copy the particles as they are now, and build on the copy."""
+        """Copy the present particles in the given order, and build on the copy."""
         self.particles.copy_to(self._order, self._copy.pos, self._copy.vel, self._copy.radius)
         self._search.update()
 
     def reset(self) -> None:
-        """Be as after construction."""
+        """Return to the state after construction, with the search on the copy."""
         super().reset()
         self._search.reset()
 
     def structure(self) -> tuple[Any, ...]:
-        """Return the structure on the copy."""
+        """Return the structure of the search on the copy."""
         return self._search.structure()
 
     def force(self, law: PairLaw, out: Array) -> None:
@@ -86,16 +87,16 @@ class SortedCopySearch(Search):
         return self._order
 
     def accesses(self) -> AccessStream:
-        """Return the rows of the copy that `force` reads, in the order it visits them."""
+        """Return the rows of the copy that `force` reads, in the order of its reads."""
         return self._search.accesses()
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a distance: (p, 2) int32, i < j, sorted."""
+        """Return the ids of the pairs whose centres are closer than a cutoff: (p, 2) int32, i < j, sorted."""
         self._copy_ids()
         return self._search.pairs(cutoff)
 
     def touching(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs that touch, as `Search.touching` does: (p, 2) int32, i < j, sorted."""
+        """Return the ids of the touching pairs, as `Search.touching` does: (p, 2) int32, i < j, sorted."""
         self._copy_ids()
         return self._search.touching(cutoff)
 
@@ -106,7 +107,7 @@ class SortedCopySearch(Search):
 
 @inlined
 def scatter(out, grid, i, ri, vi, acc):
-    """Write to the slot that row i of the copy is from."""
+    """Write the force on row i of the copy to the slot that the row was copied from."""
     store(out.rows, np.uint32(out.order[i]), acc)
 
 

@@ -1,32 +1,32 @@
-// Tiles of cells with their surroundings in shared memory; see tiles.py.
+// Tiles of cells with the particles around them in shared memory; see tiles.py.
 //
-// A warp works on one tile at a time. Where its lanes wait for one another they all come: what decides it
-// is the same for each of them.
+// A warp works on one tile at a time. All lanes of a warp reach each barrier, because its conditions are the same in
+// all lanes.
 
 #define LANES 32
-#define WARPS 8    // in a block of the launcher
-#define STAGED (sizeof(real) == 4 ? 256 : 192)  // particles at a time: 48 KiB for a block hold no more
+#define WARPS 8    // warps in a block of the launcher
+#define STAGED (sizeof(real) == 4 ? 256 : 192)  // particles staged at a time, limited by 48 KiB a block
 #define WIDEST 94  // cells of a tile; as in tiles.py
-#define NOT_YET 0x7fffffff  // place of a slice that is not reached yet: beyond all others
+#define NOT_YET 0x7fffffff  // offset of a slice that is not staged yet: larger than all others
 
 struct Stage {
     Vec near[STAGED];      // positions of the particles around the tile, slice by slice along axis 0
-    int who[STAGED];       // their slots
-    int slab[WIDEST + 3];  // how many particles around the tile come before each slice
+    int slots[STAGED];     // their slots
+    int slab[WIDEST + 3];  // number of particles around the tile before each slice
     int own[LANES];        // slots of the tile's own particles
-    int cell[LANES];       // which cell of the tile each is in
+    int cell[LANES];       // cell of the tile that contains each of them
     int row[NEIGHBOUR_ROWS];
 };
 
-// How far the rounds of 32 cells have come in which a tile's surroundings are staged.
+// Progress of the rounds of 32 cells in which the particles around a tile are staged.
 struct Progress {
     int cell = 0;  // first cell of the round
     int used = 0;  // particles of the round that have been staged
     int done = 0;  // particles of the rounds before
 };
 
-// Slots of a cell's particles: `count` of them from `from` on; none in a cell that is not there.
-__device__ __forceinline__ void look_up(int cell, const int* start, const int* rank, int& from,
+// Slots of a cell's particles: `count` slots from `from`; count = 0 for a negative cell.
+__device__ __forceinline__ void cell_slots(int cell, const int* start, const int* rank, int& from,
                                         int& count) {
     from = count = 0;
     if (cell < 0) return;
@@ -35,7 +35,7 @@ __device__ __forceinline__ void look_up(int cell, const int* start, const int* r
     count = start[place + 1] - from;
 }
 
-// Sum over this lane and those before it.
+// Sum over this lane and the lanes before it.
 __device__ __forceinline__ int sum_upto(int count, int lane) {
 #pragma unroll
     for (int apart = 1; apart < LANES; apart *= 2) {
@@ -45,13 +45,13 @@ __device__ __forceinline__ int sum_upto(int count, int lane) {
     return count;
 }
 
-// Lists up to 32 of the tile's particles, from number `first` on. Returns how many it has in all.
+// Lists up to 32 of the tile's particles, from number `first` on. Returns the number of all its particles.
 __device__ __forceinline__ int list_own(Stage& stage, int lane, int first, int row, int cells,
                                         const int* start, const int* rank) {
     int total = 0;
     for (int round = 0; round < cells; round += LANES) {
         int cell = round + lane, from, count;
-        look_up(cell < cells ? row + cell : -1, start, rank, from, count);
+        cell_slots(cell < cells ? row + cell : -1, start, rank, from, count);
         int upto = sum_upto(count, lane), before = total + upto - count - first;
         for (int k = max(0, -before); k < count && before + k < LANES; ++k) {
             stage.own[before + k] = from + k;
@@ -62,7 +62,7 @@ __device__ __forceinline__ int list_own(Stage& stage, int lane, int first, int r
     return total;
 }
 
-// Stages particles around the tile until there is no room or nobody left. Returns how many.
+// Stages particles around the tile until the buffer is full or none are left. Returns their number.
 __device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, int n, const int3& home,
                                           int cells, const real* pos, const int* start, const int* rank,
                                           const Grid& grid) {
@@ -74,12 +74,12 @@ __device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, 
         if (slice == 0) x = axis_neighbour(grid, 0, home.x, 0);
         if (slice == cells + 1) x = axis_neighbour(grid, 0, home.x + cells - 1, 2);
         int from, count;
-        look_up(row < 0 || x < 0 ? -1 : row + x, start, rank, from, count);
+        cell_slots(row < 0 || x < 0 ? -1 : row + x, start, rank, from, count);
         int upto = sum_upto(count, lane), sum = __shfl_sync(~0u, upto, LANES - 1);
         if (slice < cells + 3 && number % NEIGHBOUR_ROWS == 0) stage.slab[slice] = at.done + upto - count;
         int before = staged + upto - count - at.used;
         for (int k = max(0, staged - before); k < count && before + k < STAGED; ++k) {
-            stage.who[before + k] = from + k;
+            stage.slots[before + k] = from + k;
         }
         int taken = min(sum - at.used, STAGED - staged);
         staged += taken;
@@ -91,7 +91,7 @@ __device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, 
         }
     }
     __syncwarp();
-    for (int k = lane; k < staged; k += LANES) stage.near[k] = load(pos, n, stage.who[k]);
+    for (int k = lane; k < staged; k += LANES) stage.near[k] = load(pos, n, stage.slots[k]);
     __syncwarp();
     return staged;
 }
@@ -101,7 +101,7 @@ __device__ __forceinline__ Acc fold(const Stage& stage, int low, int high, int n
                                     const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
                                     Acc acc) {
     for (int k = low; k < high; ++k) {
-        int j = stage.who[k];
+        int j = stage.slots[k];
         if (j == i) continue;
         Vec dr = separation<INTERIOR>(grid, ri, stage.near[k]);
         acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);

@@ -1,10 +1,10 @@
-"""Tiles: stretches of cells whose surroundings are copied to fast memory once, for all particles in them.
+"""Search by tiles: rows of cells, with the particles around them copied to fast memory once a tile.
 
 The particles are sorted by cell. A tile is a few cells in a row along axis 0. The particles of all cells
-around it are brought together in a small buffer (shared memory on a device), slice by slice along axis 0,
-so that whoever is around a cell of the tile is one stretch of the buffer. Tiles for all pairs: Nyland,
-Harris and Prins, Fast N-body simulation with CUDA, GPU Gems 3 (2007), ch. 31; cells on a device: Green,
-Particle Simulation using CUDA, NVIDIA (2010).
+around it are copied to a small buffer (shared memory on a device), slice by slice along axis 0, so that the
+particles around a cell of the tile are contiguous in the buffer. Tiles for all pairs: Nyland, Harris and
+Prins, Fast N-body simulation with CUDA, GPU Gems 3 (2007), ch. 31; cells on a device: Green, Particle
+Simulation using CUDA, NVIDIA (2010).
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from sfc import Curve
 from sfc.compile import inlined, kernel
 
 LANES = 32  # threads of a device that work on one tile
-CROWD = 20  # particles of a tile on average: most have a lane for each, and room to stage all around
+CROWD = 20  # mean particles of a tile: most tiles have a lane a particle, and the buffer holds all around
 WIDEST = 94  # cells of a tile; as in tiles.cu
-MOST_TILES = 2**24  # at work at once on a device; each then takes another
+MOST_TILES = 2**24  # tiles that a device works on at once
 WIDTH = 4  # particles copied at once: few cells hold more
-at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
+at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
 
 @dataclass(frozen=True)
 class Tiles(SearchConfig):
-    """Counting sort of the particles by the rank of their cell, then tiles of cells with their surroundings staged.
+    """Configuration of the search by tiles: particles sorted by the rank of their cell, neighbours staged.
 
-    A tile reads each particle around it from memory once (on a device once for every 32 of its own), and
-    each of its own is then compared with those in the cells next to it, always in the same order, so that
-    runs repeat bit for bit on either backend. `accesses` yields the partners that are compared, particle by
-    particle, not what little a tile reads from memory.
+    A tile reads each particle around it from memory once (on a device once for every 32 particles of the
+    tile). Each particle of the tile is then compared with those in the cells next to its own, always in the
+    same order, so that runs repeat bit for bit on either backend. `accesses` returns the partners that are
+    compared, particle by particle, not the fewer reads of a tile from memory.
 
     Args:
-        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve. Tiles lie along
-            axis 0 in any; only with "row" is what they read a few long stretches.
-        width: most cells of a tile, 1 to 94; None for as many as hold about 20 particles. A row is cut into
-            as few tiles as that allows, of equal width but for the last.
+        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve. Tiles are along
+            axis 0 in any order; only with "row" do they read a few long ranges.
+        width: largest number of cells of a tile, 1 to 94; None for as many as hold about 20 particles. A row
+            is divided into as few tiles as that allows, of equal width except for the last.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a width that is no integer.
@@ -81,13 +81,13 @@ class Tiles(SearchConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
+            ValueError: an unknown ordering, one of another dimension, or more cells than fit in memory.
         """
         return TilesSearch(self, system)
 
 
 class TilesSearch(Search):
-    """Tiles of sorted cells."""
+    """Search by tiles over the particles of a system, sorted by cell."""
 
     def __init__(self, config: Tiles, system: System):
         super().__init__(config, system)
@@ -97,16 +97,16 @@ class TilesSearch(Search):
         width = crowd if config.width is None else config.width
         per_row = -(-along // min(max(width, 1), WIDEST))
         if along < 3:
-            per_row = along  # of two cells in one tile, each would be beside the other and around it
+            per_row = along  # two cells in one tile would each be a neighbour of the tile too
         self._width = -(-along // per_row)
         self._tiles = -(-along // self._width) * (self.grid.size // along)
 
     def build(self) -> None:
-        """Sort the particles by the rank of their cell and move them there."""
+        """Sort the particles by the rank of their cell, in memory."""
         self._sort.apply(self.particles)
 
     def structure(self) -> tuple[Array, Array, int, int, int]:
-        """Return start and rank of the cells, width and number of tiles, and the parts the CPU cuts them into."""
+        """Return start and rank of the cells, width and number of tiles, and number of parts on the CPU."""
         return self._sort.start, self._sort.rank, self._width, self._tiles, 4 * self.backend.workers
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
@@ -118,7 +118,7 @@ class TilesSearch(Search):
 
 @inlined
 def first_cell(grid, width, tile):
-    """The first cell of a tile, as (x, y, z)."""
+    """Return the first cell of a tile, as (x, y, z)."""
     per_row = (grid.cells[0] + width - 1) // width
     row = tile // per_row
     return (tile - row * per_row) * width, row % grid.cells[1], row // grid.cells[1]
@@ -126,7 +126,7 @@ def first_cell(grid, width, tile):
 
 @inlined
 def slice_cell(grid, home, last, s):
-    """Where along axis 0 slice s around a tile lies; negative if absent.
+    """Return the coordinate along axis 0 of slice s around a tile; negative if there is none.
 
     Slice 0 comes before the tile's first cell `home`, the last slice after its cell `last`.
     """
@@ -138,19 +138,19 @@ def slice_cell(grid, home, last, s):
 
 @kernel(parallel=True)
 def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out):
-    """out[i] = the law folded over the staged cells around that of particle i.
+    """Compute out[i], the law folded over the staged cells around the cell of particle i.
 
-    `threads` are those of a device, `LANES` for each tile at work; here each part takes a stretch of the
-    tiles.
+    `threads` is the number of threads of a device, `LANES` for each tile it works on at once; on the CPU each
+    part takes a range of the tiles.
     """
     crowd = 0
     for cell in numba.prange(len(rank)):
         crowd = max(crowd, start[cell + 1] - start[cell])
-    room = 9 * (width + 2) * crowd  # of a tile; and a cell is in it twice at most
+    room = 9 * (width + 2) * crowd  # of a tile; it contains a cell at most twice
     for p in numba.prange(parts):
         g = grid[0]
         near = np.empty((pos.shape[1], min(room, 2 * n) + WIDTH), pos.dtype).T
-        who = np.empty(len(near), np.uint32)
+        slots = np.empty(len(near), np.uint32)
         far = np.empty(len(near), pos.dtype)
         slab = np.empty(width + 3, np.int64)
         for tile in range(p * tiles // parts, (p + 1) * tiles // parts):
@@ -176,14 +176,14 @@ def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out
                     cell = rank[at(row + x)]
                     j = start[at(cell)]
                     count = start[at(cell + 1)] - j
-                    for b in range(WIDTH):  # most cells hold fewer: what is over is overwritten
-                        who[at(k + b)] = j + b
+                    for b in range(WIDTH):  # most cells hold fewer; the excess is overwritten
+                        slots[at(k + b)] = j + b
                     for b in range(WIDTH, count):
-                        who[at(k + b)] = j + b
+                        slots[at(k + b)] = j + b
                     k += count
             slab[at(last - home[0] + 3)] = k
             for m in range(k):
-                store(near, at(m), load(pos, at(who[at(m)]), g))
+                store(near, at(m), load(pos, at(slots[at(m)]), g))
             interior = is_interior(g, home) and is_interior(g, (last, home[1], home[2]))
             for x in range(home[0], last + 1):
                 cell = rank[at(own + x)]
@@ -201,7 +201,7 @@ def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out
                             dr = displacement(g, ri, load(near, at(k), g))
                             far[at(k)] = dot(dr, dr)
                     for k in range(low, high):
-                        j = who[at(k)]
+                        j = slots[at(k)]
                         if j != i:
                             dr = separation(g, interior, ri, load(near, at(k), g))
                             acc = interact(law, vel, i, j, far[at(k)], dr, vi, acc)

@@ -12,12 +12,13 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* referenc
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-// Calls visit(j) for every particle within reach in cells that follow one another along axis 0. Where they do so in
-// memory too, as they all do where there is no rank, their particles are one stretch. Who is near is noted first, so that
-// a warp parts for those alone.
+// Calls visit(j) for every particle within reach in consecutive cells along axis 0. Cells that are consecutive in
+// memory too, as all are without a rank, are one range of particles. Particles within reach are first marked in a bit
+// mask, so that a warp diverges for these only.
 template <bool SHIFTED, typename Visit>
-__device__ __forceinline__ void look(int n, int cell, int last, const real* pos, const int* start, const int* rank,
-                                     const Grid& grid, real reach2, const Vec& seen, Visit visit) {
+__device__ __forceinline__ void visit_cells(int n, int cell, int last, const real* pos, const int* start,
+                                            const int* rank, const Grid& grid, real reach2, const Vec& seen,
+                                            Visit visit) {
     do {
         int place = rank ? rank[cell] : cell, from = start[place];
         if (rank) {
@@ -40,9 +41,9 @@ __device__ __forceinline__ void look(int n, int cell, int last, const real* pos,
     } while (cell <= last);
 }
 
-// A cell past the end of an axis is one at its other end, from which the particle is seen a box length away. Returns
-// false where there is none.
-__device__ __forceinline__ bool beside(const Grid& grid, int axis, int& cell, Vec& seen) {
+// Wraps the number of a cell past the end of an axis, and shifts the position of the particle by a box length to match.
+// Returns false if the axis is not periodic.
+__device__ __forceinline__ bool wrap_cell(const Grid& grid, int axis, int& cell, Vec& seen) {
     int count = grid.cells[axis];
     if (cell >= 0 && cell < count) return true;
     seen.x[axis] += cell < 0 ? grid.length[axis] : -grid.length[axis];
@@ -51,7 +52,7 @@ __device__ __forceinline__ bool beside(const Grid& grid, int axis, int& cell, Ve
 }
 
 // Calls visit(j) for every particle within reach, the particle itself included. SHIFTED: there are three cells or more
-// along every periodic axis, so that each is seen from one side only.
+// along every periodic axis, so that each cell is a neighbour from one side only.
 template <bool SHIFTED, typename Visit>
 __device__ __forceinline__ void for_each_near(int n, const real* pos, const int* start, const int* rank,
                                               const Grid& grid, real reach2, const Vec& ri, const int3& home,
@@ -61,20 +62,20 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
         Vec seen = ri;
         if (SHIFTED) {
             int y = home.y + b % 3 - 1, z = DIM == 3 ? home.z + b / 3 - 1 : 0;
-            if (!beside(grid, 1, y, seen)) continue;
-            if (DIM == 3 && !beside(grid, DIM - 1, z, seen)) continue;
+            if (!wrap_cell(grid, 1, y, seen)) continue;
+            if (DIM == 3 && !wrap_cell(grid, DIM - 1, z, seen)) continue;
             int row = grid.cells[0] * (y + grid.cells[1] * z);
             int before = max(home.x - 1, 0), after = min(home.x + 1, grid.cells[0] - 1);
-            look<true>(n, row + before, row + after, pos, start, rank, grid, reach2, seen, visit);
+            visit_cells<true>(n, row + before, row + after, pos, start, rank, grid, reach2, seen, visit);
             int x = home.x == 0 ? -1 : home.x + 1;
-            if ((x < 0 || x == grid.cells[0]) && beside(grid, 0, x, seen)) {
-                look<true>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
+            if ((x < 0 || x == grid.cells[0]) && wrap_cell(grid, 0, x, seen)) {
+                visit_cells<true>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
             }
         } else {
             int row = neighbour_row(grid, home, b);
             for (int a = 0; row >= 0 && a < 3; ++a) {
                 int x = axis_neighbour(grid, 0, home.x, a);
-                if (x >= 0) look<false>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
+                if (x >= 0) visit_cells<false>(n, row + x, row + x, pos, start, rank, grid, reach2, seen, visit);
             }
         }
     }
@@ -82,8 +83,8 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
 
 #define INFINITELY_FAR __int_as_float(0x7f800000)
 
-// On a device lists stand side by side, in fours: partners 4 g .. 4 g + 3 of particle i are the four at g * n + i. Those
-// left over are the particle itself. The last of a four is written as ~j where another follows.
+// On a device lists are interleaved, in fours: partners 4 g .. 4 g + 3 of particle i are the four at g * n + i. Unused
+// entries are the particle itself. The last entry of a four is stored as ~j if another four follows.
 __device__ __forceinline__ int4 shifted_in(const int4& four, int j) { return make_int4(four.y, four.z, four.w, j); }
 
 template <bool SHIFTED>
@@ -96,7 +97,7 @@ __device__ __forceinline__ int list_near(int n, int i, const real* pos, const in
         if (j == i) return;
         if (found && found % 4 == 0) {
             int full = found / 4 - 1;
-            if (full + 1 < room) four.w = ~four.w;  // else it is the last there is room for
+            if (full + 1 < room) four.w = ~four.w;  // else it is the last four that fits
             if (full < room) fours[(size_t)full * n + i] = four;
             four = make_int4(i, i, i, i);
         }
@@ -128,7 +129,7 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     }
     long long places = 4ll * n * used;
     if (places > *(volatile long long*)needed) atomicMax(needed, places);
-    if (used > most) travelled[0] = travelled[1] = INFINITELY_FAR;  // so that no step is taken
+    if (used > most) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
 extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, const int* first, const int* count,
@@ -144,7 +145,7 @@ extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, c
         fours += n;
         more = four.w < 0;
         int partner[4] = {four.x, four.y, four.z, more ? ~four.w : four.w};
-        // Two at a time: more would take registers, and with them threads that wait for memory at once.
+        // Two at a time: more would need more registers, so that fewer threads could hide the latency of memory.
 #pragma unroll
         for (int k = 0; k < 4; k += 2) {
             Vec rj[2] = {load(pos, n, partner[k]), load(pos, n, partner[k + 1])};

@@ -1,8 +1,8 @@
-"""Neighbour lists that outlive the step: whoever is within cutoff + skin of a particle is in its list.
+"""Neighbour lists that are used for several steps, with all partners within cutoff + skin of a particle.
 
-A list holds as long as no particle has moved by more than half the skin since it was made. Then the particles
-are sorted by cell, so that partners lie close together in memory, and the lists are made anew. Verlet, Phys.
-Rev. 159 (1967) 98.
+A list is complete as long as no particle has moved by more than half the skin since the build. Then the
+particles are sorted by cell, so that partners are close in memory, and the lists are built again. Verlet,
+Phys. Rev. 159 (1967) 98.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 
-ROOM = 24  # partners of a particle that there is room for at first: of many millions one has more than 16
-MOST_ROOM = 2**31 - 1  # places are int32 on the CPU
+ROOM = 24  # initial room of a list, in partners: one of many millions of particles has more than 16
+MOST_ROOM = 2**31 - 1  # indices are int32 on the CPU
 WIDTH = 8  # numbers written at once
-at = np.uint64  # an index without a sign: for one with a sign Numba asks each time whether it is negative
+at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
 
 @dataclass(frozen=True)
 class Verlet(SearchConfig):
-    """Neighbour lists with a skin, rebuilt only when a particle has moved too far for them.
+    """Configuration of neighbour lists with a skin, rebuilt when a particle has moved too far.
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
-        skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" for one that is tuned while the
-            run goes on, which no two runs do alike; None for 0.3, or less in a periodic box too narrow for that.
+        skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
+            times, so that no two runs are the same; None for 0.3, or less in a periodic box too narrow for
+            that.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
@@ -70,21 +71,22 @@ class Verlet(SearchConfig):
         object.__setattr__(self, "skin", checked(self.skin))
 
     def build(self, system: System) -> VerletSearch:
-        """Make the search for a system, in cells as wide as cutoff and skin.
+        """Make the search for a system, in cells as wide as cutoff + skin.
 
         Raises:
-            ValueError: a skin too wide for the box, an unknown ordering, or more cells than there is memory for.
+            ValueError: a skin too wide for the box, an unknown ordering, or more cells than fit in memory.
         """
         return VerletSearch(self, system)
 
 
 class VerletSearch(Search):
-    """Neighbour lists over the particles of a system.
+    """Search with neighbour lists over the particles of a system.
 
     Attributes:
-        skin: `Skin`, the width of the lists' margin and its tuning.
+        skin: `Skin`, the width of the skin and its tuning.
     """
 
+    config: Verlet
     policy: DisplacementBound
 
     def __init__(self, config: Verlet, system: System):
@@ -106,7 +108,7 @@ class VerletSearch(Search):
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
 
     def reset(self) -> None:
-        """Be as after construction, the room of the lists included."""
+        """Return to the state after construction, including the room of the lists."""
         room = min(ROOM * self.particles.n, MOST_ROOM)
         if len(self._partners) != room:
             self._partners = self.backend.empty(room, np.int32)
@@ -115,13 +117,13 @@ class VerletSearch(Search):
     def build(self) -> None:
         """Sort the particles by cell and list the partners of each, as far as there is room.
 
-        On a device steps with lists that were cut short are halted.
+        On a device steps with lists that overflowed are halted.
         """
         self._sort.apply(self.particles)
         self._list_partners()
 
     def update(self) -> None:
-        """Build if a particle has moved too far, or another skin is to be tried; waits for the device."""
+        """Build if a particle has moved too far or the skin is to be changed; waits for the device."""
         if not (self.policy.must_wait or self.policy.is_due):
             return
         self.policy.begin_build()
@@ -137,7 +139,7 @@ class VerletSearch(Search):
         self.policy.built()
 
     def rebuild(self) -> None:
-        """Build where a plan says so: a device without waiting, the CPU if a particle has moved too far."""
+        """Build for a step plan: on a device without waiting, on the CPU if a particle has moved too far."""
         if self.backend.runs_ahead:
             self.build()
         else:
@@ -145,16 +147,16 @@ class VerletSearch(Search):
 
     @property
     def reallocated(self) -> tuple[Array, ...]:
-        """The array of partners, which a build replaces when it needs more room."""
+        """Array of partners, which a build replaces if it needs more room."""
         return (self._partners,)
 
     def _grow(self) -> bool:
-        """Take more room if the lists were cut short, and return whether they were; waits for the device."""
+        """Make more room if the lists overflowed, and return whether they did; waits for the device."""
         needed = int(self.backend.download(self._needed)[0])
         if needed <= len(self._partners):
             return False
         room = needed + needed // 4
-        room += -room % (4 * max(1, self.particles.n))  # on a device lists stand side by side in fours
+        room += -room % (4 * max(1, self.particles.n))  # on a device lists are interleaved in fours
         most = min(MOST_ROOM, self.backend.free_memory() // self._partners.itemsize + len(self._partners))
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
@@ -164,7 +166,7 @@ class VerletSearch(Search):
         return True
 
     def _list_partners(self) -> None:
-        """Fill the lists; `_grow` tells whether there was room."""
+        """Fill the lists; `_grow` then returns whether they overflowed."""
         backend, p, g = self.backend, self.particles, self.grid
         reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
@@ -177,20 +179,20 @@ class VerletSearch(Search):
         )  # fmt: skip
 
     def _largest_displacement(self) -> float:
-        """Distance that the farthest particle has moved since the lists were built, in d; waits."""
+        """Return the largest displacement of a particle since the build, in d; waits for the device."""
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
         backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
         return float(np.sqrt(backend.download(self._farthest)[0]))
 
     def structure(self) -> tuple[Array, Array, Array]:
-        """Return where the list of each particle begins, its length, and the partners."""
+        """Return the start of each particle's list, its length, and the partners."""
         return self._first, self._count, self._partners
 
 
 @kernel(parallel=True)
 def farthest(n, pos, reference_pos, grid, most):
-    """most[0] = square of the farthest that a particle is from its reference_pos."""
+    """Store the square of the largest displacement of a particle from its reference_pos in most[0]."""
     found = 0.0
     for i in numba.prange(n):
         g = grid[0]
@@ -203,45 +205,46 @@ def farthest(n, pos, reference_pos, grid, most):
 def build_lists(
     n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, room, needed, travelled, parts
 ):
-    """List the partners of each particle within a distance, and drop reference_pos.
+    """List the partners of each particle within a distance, and store its position in reference_pos.
 
-    The partners of particle i stand in `partners` from first[i] on (on a device otherwise, and `first` and
-    `count` are empty: see verlet.cu). Each part lists a stretch of the particles. needed[0] is the room that
-    all lists need; with less some are cut short, and on a device `travelled` is infinite, which halts the steps.
+    The partners of particle i are stored in `partners` from first[i] on (on a device in another layout, with
+    `first` and `count` empty: see verlet.cu). Each part lists a range of the particles. needed[0] is the room
+    that all lists need. With less room some overflow, and on a device `travelled` is set to infinity, which
+    halts the steps.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
         g = grid[0]
         begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
-        near = np.empty(n + WIDTH, np.uint32)  # who stands in the cells around a particle
+        near = np.empty(n + WIDTH, np.uint32)  # slots of the particles in the cells around a particle
         for i in range(p * n // parts, (p + 1) * n // parts):
             ri = load(pos, i, g)
             store(reference_pos, i, ri)
             first[i] = here
             home = home_cell(g, ri)
-            beside = axis_neighbours(g, 0, home[0])
+            columns = axis_neighbours(g, 0, home[0])
             around = 0
             for row in neighbour_rows(g, home):
                 if row < 0:
                     continue
                 joined = (
-                    min(beside[0], beside[2]) >= 0
-                    and rank[at(row + beside[1])] == rank[at(row + beside[0])] + 1
-                    and rank[at(row + beside[2])] == rank[at(row + beside[0])] + 2
-                )  # the three cells are one stretch of memory
+                    min(columns[0], columns[2]) >= 0
+                    and rank[at(row + columns[1])] == rank[at(row + columns[0])] + 1
+                    and rank[at(row + columns[2])] == rank[at(row + columns[0])] + 2
+                )  # the three cells are contiguous in memory
                 for k in range(1 if joined else 3):
-                    if beside[k] < 0:
+                    if columns[k] < 0:
                         continue
-                    cell = rank[at(row + beside[k])]
+                    cell = rank[at(row + columns[k])]
                     j = start[at(cell)]
                     length = start[at(cell + (3 if joined else 1))] - j
-                    for b in range(WIDTH):  # most stretches are shorter: what is over is overwritten
+                    for b in range(WIDTH):  # most ranges are shorter; the excess is overwritten
                         near[at(around + b)] = j + b
                     for b in range(WIDTH, length):
                         near[at(around + b)] = j + b
                     around += length
-            # Who is within reach is a coin toss, so no branch: what is not is overwritten by the next.
+            # No branch, which would be mispredicted: an entry beyond the distance is overwritten by the next.
             if is_interior(g, home):
                 for k in range(around):
                     j = near[at(k)]
@@ -261,7 +264,7 @@ def build_lists(
 
 @kernel(parallel=True)
 def force(n, pos, vel, first, count, partners, grid, law, out):
-    """out[i] = the law folded over the list of each particle."""
+    """Compute out[i], the law folded over the list of particle i."""
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)

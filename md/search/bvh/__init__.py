@@ -1,1 +1,1 @@
-"""Bounding volume hierarchies: Morton-ordered trees of boxes, and the searches that traverse them."""
+"""Bounding volume hierarchies: trees over particles sorted along a curve, and searches that traverse them."""

@@ -1,4 +1,4 @@
-"""What searches on a tree (`md.search.bvh.tree`) share: when the particles are sorted, and when boxes are computed."""
+"""Base classes of the searches on a tree, which sort every few steps and compute boxes at every step."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sfc.cache import AccessStream
 
 
 class TreeConfig(SearchConfig):
-    """A search on a tree, as a choice: the particles are sorted along a curve every few steps only.
+    """Configuration of a search on a tree that sorts the particles along a curve every few steps.
 
-    The boxes of the tree are computed again at each step, so that no pair is missed however far particles have
-    moved: an old tree is slower, not wrong.
+    The boxes of the tree are computed again at each step, so no pair is missed however far particles have
+    moved. An old tree is slower but gives the same pairs.
 
     Attributes:
         cell_order: the curve of the leaves.
-        rebuild_every: steps from one sort to the next; 1 for at each.
+        rebuild_every: steps from one sort to the next; 1 sorts at every step.
     """
 
     cell_order: str | Curve
@@ -32,19 +32,19 @@ class TreeConfig(SearchConfig):
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
-        """Return the names of the curves that halve their cubes."""
+        """Return the names of the curves of base 2."""
         return halving(dim)
 
 
 class TreeSearch(Search):
-    """A search on a tree over the particles of a system.
+    """Search on a tree over the particles of a system.
 
     Args:
-        config: the choice.
+        config: its configuration.
         system: shared state of the simulation.
 
     Attributes:
-        tree: over the particles.
+        tree: the `Tree` over the particles.
     """
 
     def __init__(self, config: TreeConfig, system: System):
@@ -52,17 +52,17 @@ class TreeSearch(Search):
         self.tree = Tree(self.particles.n, self.grid, self.backend, config.cell_order)
 
     def build(self) -> None:
-        """Sort the particles along the curve, move them there, and link the tree."""
+        """Sort the particles along the curve in memory, and link the tree."""
         self.tree.build(self.particles.pos)
         self.particles.permute(self.tree.keys.order)
 
     @property
     @abstractmethod
     def _reach_record(self) -> np.ndarray:
-        """Length-1 record of the search radii, whose `leaf2` is the square of that for leaves."""
+        """Length-1 record of the search radii; its `leaf2` is the square of the radius for leaves."""
 
     def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Collect all leaves that a traversal visits, within the radius or not: it reads the box of each."""
+        """Collect all leaves that a traversal reads the box of, within the search radius or not."""
         record = self._reach_record
         stored = record["leaf2"].copy()
         record["leaf2"] = np.inf

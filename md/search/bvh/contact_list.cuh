@@ -1,4 +1,4 @@
-// Counts the partners that a particle meets and writes them down as long as there is room; see contact_list.py.
+// Counts the partners of a particle and lists them as long as there is room; see contact_list.py.
 
 #include "md/laws/pair.cuh"
 

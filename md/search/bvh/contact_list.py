@@ -1,7 +1,7 @@
-"""The law that puts off: whom does a walk meet? A list for each particle, for a kernel that pushes later.
+"""Contact lists: a law that stores the partners of each particle for a second kernel, which adds the forces.
 
-A walk that pushes in place needs none. Lists are how it was done first, and what it is compared with (the
-article on Newtonian lift, seed 000; Karras, Thinking parallel, part I, NVIDIA developer blog, 2012).
+A traversal that computes forces in place needs no lists. Lists are the older method, measured here for
+comparison ([lift]; Karras, Thinking parallel, part I, NVIDIA developer blog, 2012).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from md.search.partners import none_yet
 
 
 class ContactList(NamedTuple):
-    """Write down whom a particle meets, as long as there is room.
+    """Law that lists the partners of each particle, as long as there is room.
 
     Attributes:
-        room: partners of each that there is room for.
-        partners: (room * n,) int32 slots of n particles, filled: the k-th of particle i in k * n + i, so that
-            neighbouring threads write side by side.
+        room: capacity of each list, in partners.
+        partners: (room * n,) int32 slots of n particles, filled: the k-th partner of particle i is stored in
+            k * n + i, so that neighbouring threads write neighbouring entries.
     """
 
     room: int
@@ -28,10 +28,10 @@ class ContactList(NamedTuple):
 
 @pair_function(ContactList, initial=none_yet)
 def interact(law, vel, i, j, r2, dr, vi, acc):
-    """The number of partners so far, and one more, which is written down if there is room.
+    """Count one more partner, and store it if there is room.
 
-    The output of a force kernel, (n,) int32, is how many each met: more than the room where some are not in
-    the list.
+    The output of a force kernel, (n,) int32, is the number of partners of each particle: more than the room
+    if some are not in the list.
     """
     if acc < law.room:
         law.partners[acc * len(vel) + i] = j

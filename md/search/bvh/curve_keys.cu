@@ -33,7 +33,7 @@ extern "C" __global__ void extent_of_all(int threads, const real* pos, const rea
     }
 }
 
-// The bits of a coordinate with DIM - 1 noughts after each.
+// Spreads the bits of a coordinate, with DIM - 1 zero bits after each.
 __device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
 #if DIM == 2
     x = (x | x << 16) & 0x0000ffff0000ffffull;
@@ -50,7 +50,7 @@ __device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
 #endif
 }
 
-// A negative state to start from stands for Morton's curve, whose index is the bits of the coordinates in turn.
+// A negative start state stands for the Morton curve, whose index interleaves the bits of the coordinates.
 extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start,
                                       const unsigned short* rank, const unsigned short* next, unsigned* keys) {
     int i = work_item();
@@ -61,21 +61,21 @@ extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent
     long long most = (1ll << bits) - 1;
     real scale = widest > 0 ? (real)(most + 1) / widest : (real)0;
     Vec r = load(pos, n, i);
-    unsigned long long turns = 0;
+    unsigned long long interleaved = 0;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         long long cell = max(0ll, min((long long)((r.x[axis] - extent[2 * axis]) * scale), most));
-        turns |= with_gaps((unsigned long long)cell & most) << axis;
+        interleaved |= with_gaps((unsigned long long)cell & most) << axis;
     }
     if (start < 0) {
-        put_key(keys, bits * DIM > 32, i, turns);
+        put_key(keys, bits * DIM > 32, i, interleaved);
         return;
     }
     const unsigned all = (1u << DIM) - 1;
     unsigned long long key = 0;
     unsigned state = start;
     for (int level = bits - 1; level >= 0; --level) {
-        unsigned digit = (unsigned)(turns >> DIM * level) & all;
+        unsigned digit = (unsigned)(interleaved >> DIM * level) & all;
         key = key << DIM | rank[state << DIM | digit];
         state = next[state << DIM | digit];
     }

@@ -1,7 +1,7 @@
-"""Sort keys of particles along a curve, counted from a corner of their own extent.
+"""Sort keys of particles along a curve, measured from the lower corner of the extent of the particles.
 
-Particles may be out of open sides of the box; those farther out than seven lengths have the key of who is
-there.
+Particles may be outside the box at open sides. One farther out than seven box lengths has the key of a
+particle at that distance.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from md.particles.cell_grid import CellGrid
 from sfc import Curve
 from sfc.compile import kernel
 
-BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # of a key along an axis, to choose from; dim -> how many
-AROUND = 3  # lengths of an open axis in which cells are as narrow as asked for, the box in their middle
-FAR = 7  # lengths out of the box; cells are wider where somebody is there
-PARTS, LANES = 256, 256  # of the particles in which the extent is found, and threads of a device for each
+BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
+AROUND = 3  # extent along an open axis, in box lengths, for which cells are as narrow as required
+FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
+PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
 
 
 def curve_of(choice: str | Curve, dim: int) -> Curve:
-    """A curve whose index has a bit for each halving of a cube, by name or as it is.
+    """Return the curve of a name, or a curve as it is, after checking that its base is 2.
 
     Raises:
-        ValueError: it is unknown, of another dimension or of another base; lists those that can be taken.
+        ValueError: an unknown curve, or one of another dimension or base; the message lists the allowed ones.
     """
     curve = sfc.curve(choice, dim) if isinstance(choice, str) and choice in sfc.curves(dim) else choice
     if isinstance(curve, Curve) and (curve.dim, curve.base) == (dim, 2):
@@ -37,14 +37,16 @@ def curve_of(choice: str | Curve, dim: int) -> Curve:
 
 
 def halving(dim: int) -> tuple[str, ...]:
-    """Names of the curves along which there can be a tree."""
+    """Return the names of the curves of base 2, along which a tree can be built."""
     return tuple(name for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2)
 
 
 def bits_for(n: int, grid: CellGrid) -> int:
-    """Bits of a key along an axis: as few as give two cells a particle, none wider than the cutoff.
+    """Return the bits of a key along an axis: the fewest that give small enough cells.
 
-    Fewer bits are sorted in fewer passes. Keys of up to 32 bits are kept as such, longer ones as 64.
+    There are two cells a particle or more, and none is wider than the cutoff, as far as the bits of `BITS`
+    allow. Fewer bits are sorted in fewer passes. Keys of up to 32 bits are stored in 32 bits, longer ones in
+    64.
     """
     sides = zip(grid.box.lengths, grid.box.open, strict=True)
     widest, dim = max(AROUND * side if is_open else side for side, is_open in sides), grid.box.dim
@@ -57,20 +59,20 @@ def bits_for(n: int, grid: CellGrid) -> int:
 
 
 class CurveKeys:
-    """Keys of some particles, with the buffers to find and sort them.
+    """Sort keys of particles along a curve, with the buffers to compute and sort them.
 
     Args:
         n: number of particles.
-        grid: their box, precision and cutoff.
-        backend: where they live.
-        curve: the curve: a name of `sfc.curves(dim)` or a curve, of base 2.
+        grid: box, precision and cutoff.
+        backend: where the arrays are stored.
+        curve: a name of `sfc.curves(dim)` or a curve, of base 2.
 
     Attributes:
-        bits: of a key along an axis.
-        key_bits: of a key.
-        keys: (n,) indices along the curve, sorted: uint32, or uint64 where a key is longer than 32 bits.
+        bits: bits of a key along an axis.
+        key_bits: bits of a key.
+        keys: (n,) indices along the curve, sorted: uint32, or uint64 if a key is longer than 32 bits.
         order: (n,) int32 slot of the particle of each key.
-        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` lengths out.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` box lengths out.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
@@ -90,10 +92,10 @@ class CurveKeys:
         self._start = -1 if slot_of else self._curve.start
 
     def sort(self, pos: Array) -> None:
-        """Find and sort the keys, by launches alone.
+        """Compute and sort the keys, by kernel launches only.
 
         Args:
-            pos: (n, dim) positions in d, n above 0; they stay where they are.
+            pos: (n, dim) positions in d, n above 0; not changed.
         """
         n, kernels = self._n, self._backend.kernels(__name__)
         kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
@@ -104,7 +106,7 @@ class CurveKeys:
 
 @kernel(parallel=True)
 def extent_of_parts(threads, n, pos, extents):
-    """Least and greatest coordinate along each axis of every part of the particles, one after the other."""
+    """Store the least and the greatest coordinate along each axis of every part of the particles."""
     for part in numba.prange(PARTS):
         for axis in range(pos.shape[1]):
             low, high = pos[part % n, axis], pos[part % n, axis]
@@ -116,7 +118,7 @@ def extent_of_parts(threads, n, pos, extents):
 
 @kernel
 def extent_of_all(threads, pos, extents, grid, extent):
-    """Of all parts: extent[2 axis] is the least, the next the greatest."""
+    """Reduce the extents of the parts: extent[2 axis] is the least coordinate, the next entry the largest."""
     for axis in range(pos.shape[1]):
         lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
         highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
@@ -128,9 +130,9 @@ def extent_of_all(threads, pos, extents, grid, extent):
 
 @kernel(parallel=True)
 def curve_keys(n, pos, extent, bits, start, rank, next, keys):
-    """keys[i] = index along the curve of the cell of particle i, one of 2**bits a side; cells are cubes.
+    """Compute keys[i], the index along the curve of the cell of particle i in a grid of 2**bits cubes a side.
 
-    A negative `start` stands for Morton's curve, for which a device needs no tables.
+    A negative `start` stands for the Morton curve, for which a device needs no tables.
     """
     dim, real = pos.shape[1], extent.dtype.type
     widest = extent[1] - extent[0]

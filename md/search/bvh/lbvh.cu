@@ -1,22 +1,22 @@
-// A walk through a tree of boxes for each particle; see lbvh.py, traversal.cuh, and tree.py for how nodes are numbered.
+// Forces by a traversal of the tree for each particle; see lbvh.py and traversal.cuh, and tree.py for node numbers.
 
 #include "md/search/bvh/traversal.cuh"
 
-// As far_of in lbvh.py.
-__device__ __forceinline__ Far far_of(const real* radius, const Reach& reach, int i) {
+// Search radius of a particle, as in lbvh.py.
+__device__ __forceinline__ QueryReach reach_of(const real* radius, const Reach& reach, int i) {
     real own = reach.reach + (radius ? reach.scale * radius[i] : (real)0), own2 = radius ? own * own : reach.reach2;
     return {own, own2, max(own2, reach.leaf2)};
 }
 
-extern "C" __global__ void force(int n, const real* pos, const real* vel, const real* nodes, const int* way,
+extern "C" __global__ void force(int n, const real* pos, const real* vel, const real* nodes, const int* ropes,
                                  const real* radius, Reach reach, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
-    World world = {n, pos, vel, nullptr, nodes, way};
-    Walker who = walker_of(world, i, false);
-    Ropes ropes;
-    auto acc = initial(law, who.r);
-    auto react = [&](int j, const Vec& dr) { acc = interact(law, vel, n, i, j, dot(dr, dr), dr, who.v, acc); };
-    traverse_images(world, far_of(radius, reach, i), grid, who, ropes, react);
-    finish(out, grid, n, i, who.r, who.v, result(law, who.r, who.v, acc));
+    TreeView view = {n, pos, vel, nullptr, nodes, ropes};
+    Query query = query_of(view, i, false);
+    RopeTraversal traversal;
+    auto acc = initial(law, query.r);
+    auto visit = [&](int j, const Vec& dr) { acc = interact(law, vel, n, i, j, dot(dr, dr), dr, query.v, acc); };
+    traverse_images(view, reach_of(radius, reach, i), grid, query, traversal, visit);
+    finish(out, grid, n, i, query.r, query.v, result(law, query.r, query.v, acc));
 }

@@ -1,6 +1,6 @@
-"""A walk through a tree of boxes for every particle: those whose box is out of reach are passed by.
+"""Linear bounding volume hierarchy: each particle traverses a tree of boxes and skips those out of reach.
 
-The particles are sorted along a curve, of which `md.search.bvh.tree` makes the tree.
+The particles are sorted along a curve; `md.search.bvh.tree` builds the tree on them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ REBUILD_EVERY = 16  # steps
 
 @dataclass(frozen=True)
 class Lbvh(TreeConfig):
-    """A linear bounding volume hierarchy, traversed without a stack by each particle from the root.
+    """Linear bounding volume hierarchy, traversed without a stack by each particle from the root.
 
-    A particle near a periodic side traverses the tree once more for each of its images that may have partners.
+    A particle near a periodic side traverses the tree again for each of its images that may have partners.
     Each pair is found twice, once from either particle, so that a step repeats bit for bit.
 
-    Where particles differ in radius, boxes hold whole spheres and each particle searches no farther than its own
-    radius: a few large ones do not make all others search farther, as they do where cells have to be as wide.
+    If particles differ in radius, boxes enclose whole spheres and each particle searches within its own
+    radius. A few large spheres then do not widen the search of all others, as they do with cells, which have
+    to be as wide.
 
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
-        rebuild_every: steps from one sort to the next; 1 for at each.
+        rebuild_every: steps from one sort to the next; 1 sorts at every step.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a number of steps that is no integer.
@@ -58,21 +59,21 @@ class Lbvh(TreeConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: a curve of another base or dimension, or a tree that there is no memory for.
+            ValueError: a curve of another base or dimension, or a tree that does not fit in memory.
         """
         return LbvhSearch(self, system)
 
 
 class LbvhSearch(TreeSearch):
-    """A linear bounding volume hierarchy over the particles of a system."""
+    """Search with a linear bounding volume hierarchy over the particles of a system."""
 
     def __init__(self, config: Lbvh, system: System):
         super().__init__(config, system)
         grid, real = self.grid, self.grid.precision
         self._no_radii = self.backend.empty(0, real)
         lengths, eps, widest = max(grid.box.lengths), np.finfo(real).eps, self.particles.widest
-        reach = grid.cutoff + 8 * eps * lengths  # of an image's position, rounded
-        slack = 16 * eps * (np.abs(grid.box.ends).max() + 2 * grid.cutoff)  # and of the corners of boxes
+        reach = grid.cutoff + 8 * eps * lengths  # an image's position is rounded
+        slack = 16 * eps * (np.abs(grid.box.ends).max() + 2 * grid.cutoff)  # corners of boxes are rounded
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "leaf2", "scale")], align=True)
         self._centres = np.array([(reach, reach**2, 0, 1)], kind)
         self._spheres = np.array([(slack, 0, 0, grid.cutoff / widest)], kind)
@@ -81,11 +82,11 @@ class LbvhSearch(TreeSearch):
 
     @property
     def boxes(self) -> tuple[Array, Array, Array]:
-        """Nodes and ropes of the tree; a leaf's slot is its number."""
-        return self.tree.nodes, self.tree.way, self._in_place
+        """Nodes and ropes of the tree, and an empty array: a leaf's slot is its number."""
+        return self.tree.nodes, self.tree.ropes, self._in_place
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a distance: (p, 2) int32, i < j, sorted."""
+        """Return the ids of the pairs whose centres are closer than a cutoff: (p, 2) int32, i < j, sorted."""
         self._by_centres = True
         try:
             return super().pairs(cutoff)
@@ -93,12 +94,12 @@ class LbvhSearch(TreeSearch):
             self._by_centres = False
 
     def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
-        """Return nodes and ropes of the tree, the radii if boxes are of spheres, and the search radii."""
+        """Return nodes and ropes of the tree, the radii if boxes enclose spheres, and the search radii."""
         radius, reach = self._boxes_of()
-        return self.tree.nodes, self.tree.way, radius, reach
+        return self.tree.nodes, self.tree.ropes, radius, reach
 
     def _boxes_of(self) -> tuple[Array, np.ndarray]:
-        """Radii, (0,) if boxes are of centres, and the record of search radii."""
+        """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
         if self._by_centres or not len(self.particles.radius):
             return self._no_radii, self._centres
         return self.particles.radius, self._spheres
@@ -114,11 +115,11 @@ class LbvhSearch(TreeSearch):
 
 
 @inlined
-def far_of(radius, reach, i):
-    """How far a particle walks, the square of that, and that for leaves.
+def reach_of(radius, reach, i):
+    """Return the search radius of a particle, its square for inner nodes, and its square for leaves.
 
-    Those of a sphere in reach of another's: |r_i - r_j| < radius_i + radius_j, so that the place on the line
-    between them that is radius_j from the centre of j is in its box, and within radius_i of i.
+    Two spheres touch if |r_i - r_j| < radius_i + radius_j. Then the point on the line between them at
+    radius_j from the centre of j is in the box of j, and within radius_i of i.
     """
     if len(radius) == 0:
         return reach.reach, reach.reach2, max(reach.reach2, reach.leaf2)
@@ -127,11 +128,11 @@ def far_of(radius, reach, i):
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, nodes, way, radius, reach, grid, law, out):
-    """out[i] = the law folded over what walks for the particle and for its images come to."""
+def force(n, pos, vel, nodes, ropes, radius, reach, grid, law, out):
+    """Compute out[i], the law folded over the leaves that traversals for a particle and its images visit."""
     for item in numba.prange(n):
         i, g = np.int64(item), grid[0]
-        rows, tree, far = (pos, vel, way[:0]), (nodes, way), far_of(radius, reach[0], i)
-        acc = traverse_images(n, i, False, rows, tree, g, far, law, None, None)
+        rows, tree, own_reach = (pos, vel, ropes[:0]), (nodes, ropes), reach_of(radius, reach[0], i)
+        acc = traverse_images(n, i, False, rows, tree, g, own_reach, law, None, None)
         ri, vi = load(pos, i, g), load(vel, i, g)
         finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -1,12 +1,13 @@
-// What leaves of a tree do with whom their walks meet: gather, or push both of each pair; see pair_forces.py.
+// Forces from a BVH traversal: one-sided (gather: each leaf sums its own force) or symmetric (push: each pair is
+// visited once and both particles get the force); see pair_forces.py.
 
 #include "md/search/bvh/traversal.cuh"
 
 #if defined(HAS_REACH)
-__device__ __forceinline__ Far far_of(const Reach& reach) { return {reach.reach, reach.reach2, reach.leaf2}; }
+__device__ __forceinline__ QueryReach reach_of(const Reach& reach) { return {reach.reach, reach.reach2, reach.leaf2}; }
 #endif
 
-// Adds to row k of an (n, DIM) array, whoever else does.
+// Adds to row k of an (n, DIM) array atomically.
 __device__ __forceinline__ void add_to_row(real* data, int n, int k, const Vec& v) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -20,9 +21,9 @@ __device__ __forceinline__ void add_to_row(real* data, int n, int k, const Vec& 
     }
 }
 
-// Sums up what those lanes of a warp that are here have for the same row; true in the one that has the sum. In each round
-// every other of a row's lanes gives what it has to the one before it. Westphal, Voting and shuffling to optimize atomic
-// operations, NVIDIA developer blog (2015).
+// Sums the vectors that the active lanes of a warp hold for the same row; returns true in the lane that then holds the
+// sum. In each round every second lane of a row adds its vector to that of the lane before it. Westphal, Voting and
+// shuffling to optimize atomic operations, NVIDIA developer blog (2015).
 __device__ __forceinline__ bool sum_of_peers(int row, Vec& v) {
     unsigned lanes = __activemask(), peers = __match_any_sync(lanes, row), lane = threadIdx.x % 32;
     unsigned place = __popc(peers & ((1u << lane) - 1)), others = peers & (~1u << lane);
@@ -41,58 +42,61 @@ __device__ __forceinline__ bool sum_of_peers(int row, Vec& v) {
 }
 
 #if defined(HAS_OUT)
-// out[i] = the law folded over all others, or those whose leaves come later.
-template <class Walk>
-__device__ __forceinline__ void gather(Walk way, bool is_later, const World& world, const Far& far, const Grid& grid,
-                                       const Law& law, const Out& out) {
+// out[i] = the law folded over all other particles, or over those of later leaves only.
+template <class Traversal>
+__device__ __forceinline__ void gather(Traversal traversal, bool later_only, const TreeView& view,
+                                       const QueryReach& reach, const Grid& grid, const Law& law, const Out& out) {
     int leaf = work_item();
-    if (leaf >= world.n) return;
-    Walker who = walker_of(world, leaf, is_later);
-    auto acc = initial(law, who.r);
-    auto react = [&](int j, const Vec& dr) {
-        acc = interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, acc);
+    if (leaf >= view.n) return;
+    Query query = query_of(view, leaf, later_only);
+    auto acc = initial(law, query.r);
+    auto visit = [&](int j, const Vec& dr) {
+        acc = interact(law, view.vel, view.n, query.i, j, dot(dr, dr), dr, query.v, acc);
     };
-    traverse_images(world, far, grid, who, way, react);
-    finish(out, grid, world.n, who.i, who.r, who.v, result(law, who.r, who.v, acc));
+    traverse_images(view, reach, grid, query, traversal, visit);
+    finish(out, grid, view.n, query.i, query.r, query.v, result(law, query.r, query.v, acc));
 }
 #elif defined(HAS_LAW)
-// Adds the force on a particle by a partner to one, and the opposite to the other.
+// Adds the force of a partner on a particle to `acc`, and the opposite force to the row of the partner.
 template <bool AGGREGATED>
-__device__ __forceinline__ void push_both(const World& world, const Law& law, const Walker& who, int j, const Vec& dr,
-                                          real* out, Vec& acc) {
-    Vec back = sub(zero(), interact(law, world.vel, world.n, who.i, j, dot(dr, dr), dr, who.v, initial(law, who.r)));
+__device__ __forceinline__ void push_both(const TreeView& view, const Law& law, const Query& query, int j,
+                                          const Vec& dr, real* out, Vec& acc) {
+    Vec force = interact(law, view.vel, view.n, query.i, j, dot(dr, dr), dr, query.v, initial(law, query.r));
+    Vec back = sub(zero(), force);
     acc = sub(acc, back);
-    if (!AGGREGATED || sum_of_peers(j, back)) add_to_row(out, world.n, j, back);
+    if (!AGGREGATED || sum_of_peers(j, back)) add_to_row(out, view.n, j, back);
 }
 
-// Each pair is met by the one whose leaf comes first.
-template <bool AGGREGATED, class Walk>
-__device__ __forceinline__ void push(Walk way, const World& world, const Far& far, const Grid& grid, const Law& law,
-                                     real* out) {
+// Adds the forces of each pair, which the particle of the earlier leaf visits, to both particles.
+template <bool AGGREGATED, class Traversal>
+__device__ __forceinline__ void push(Traversal traversal, const TreeView& view, const QueryReach& reach,
+                                     const Grid& grid, const Law& law, real* out) {
     int leaf = work_item();
-    if (leaf >= world.n) return;
-    Walker who = walker_of(world, leaf, true);
+    if (leaf >= view.n) return;
+    Query query = query_of(view, leaf, true);
     Vec acc = zero();
-    auto react = [&](int j, const Vec& dr) { push_both<AGGREGATED>(world, law, who, j, dr, out, acc); };
-    traverse_images(world, far, grid, who, way, react);
-    add_to_row(out, world.n, who.i, acc);
+    auto visit = [&](int j, const Vec& dr) { push_both<AGGREGATED>(view, law, query, j, dr, out, acc); };
+    traverse_images(view, reach, grid, query, traversal, visit);
+    add_to_row(out, view.n, query.i, acc);
 }
 
-// The same from lists; one that had no room for all is not looked at, but its particle walks.
-__device__ __forceinline__ void push_listed(const World& world, const Far& far, const Grid& grid, const Law& law,
-                                            const int* met, int room, const int* partners, real* out) {
+// Adds the forces of the listed pairs to both particles. The particle of a list that overflowed traverses the tree
+// again.
+__device__ __forceinline__ void push_listed(const TreeView& view, const QueryReach& reach, const Grid& grid,
+                                            const Law& law, const int* counts, int room, const int* partners,
+                                            real* out) {
     int leaf = work_item();
-    if (leaf >= world.n) return;
-    if (met[leaf] > room) {
-        push<false>(Ropes{}, world, far, grid, law, out);
+    if (leaf >= view.n) return;
+    if (counts[leaf] > room) {
+        push<false>(RopeTraversal{}, view, reach, grid, law, out);
         return;
     }
-    Walker who = walker_of(world, leaf, true);
+    Query query = query_of(view, leaf, true);
     Vec acc = zero();
-    for (int k = 0; k < met[leaf]; ++k) {
-        int j = partners[(size_t)k * world.n + leaf];
-        push_both<false>(world, law, who, j, displacement(grid, who.r, load(world.pos, world.n, j)), out, acc);
+    for (int k = 0; k < counts[leaf]; ++k) {
+        int j = partners[(size_t)k * view.n + leaf];
+        push_both<false>(view, law, query, j, displacement(grid, query.r, load(view.pos, view.n, j)), out, acc);
     }
-    add_to_row(out, world.n, leaf, acc);
+    add_to_row(out, view.n, leaf, acc);
 }
 #endif

@@ -1,9 +1,10 @@
-"""What leaves of a tree do with whom their walks (`md.search.bvh.traversal`) meet: gather, or push both of each pair.
+"""Forces from a BVH traversal (`md.search.bvh.traversal`), one-sided (gather) or symmetric (push).
 
-A part is some of the leaves in turn. Who pushes both adds to sums of its part's own, for two parts may meet
-one leaf; the device's kernels add with atomics instead (`pair_forces.cuh`). `rows`, `tree` and `far` are those
-of `md.search.bvh.traversal`. `lists` is None, or how many each leaf met, the room of a list, and the partners
-(`md.search.bvh.contact_list`).
+One-sided: each leaf sums its own force. Symmetric: each pair is visited once and both particles get the
+force. A part is a range of leaves. A symmetric kernel adds to one array of sums a part, because two parts may
+add to the same leaf; the device kernels add with atomics instead (`pair_forces.cuh`). `rows`, `tree` and
+`reach` are those of `md.search.bvh.traversal`. `lists` is None, or the number of partners of each leaf, the
+room of a list, and the partners (`md.search.bvh.contact_list`).
 """
 
 import numpy as np
@@ -15,45 +16,45 @@ from sfc.compile import callee, inlined
 
 
 @inlined
-def far_of(reach):
-    """How far walks look, the square of that, and that for leaves."""
+def reach_of(reach):
+    """Return the search radius, its square for inner nodes, and its square for leaves."""
     return reach.reach, reach.reach2, reach.leaf2
 
 
 @callee
-def gather_part(part, n, parts, later, rows, tree, grid, far, law, stack, out):
-    """Of some of the leaves, for their own particles alone."""
+def gather_part(part, n, parts, later_only, rows, tree, grid, reach, law, stack, out):
+    """Compute the forces on the particles of a part of the leaves, one-sided."""
     pos, vel, order = rows
     for leaf in range(part * n // parts, (part + 1) * n // parts):
         i = np.int64(order[leaf]) if len(order) else leaf
-        acc = traverse_images(n, leaf, later, rows, tree, grid, far, law, stack, None)
+        acc = traverse_images(n, leaf, later_only, rows, tree, grid, reach, law, stack, None)
         ri, vi = load(pos, i, grid), load(vel, i, grid)
         finish(out, grid, i, ri, vi, result(law, ri, vi, acc))
 
 
 @callee
-def push_part(part, n, parts, lists, rows, tree, grid, far, law, stack, sums):
-    """Of some of the leaves, for both of each pair: row k of the part's sums is of leaf k."""
-    mine, begin = sums[part], part * n // parts
+def push_part(part, n, parts, lists, rows, tree, grid, reach, law, stack, sums):
+    """Compute the forces of a part of the leaves, symmetric: row k of the part's sums belongs to leaf k."""
+    part_sums, begin = sums[part], part * n // parts
     for leaf in range(begin, n):
-        for axis in range(mine.shape[1]):
-            mine[leaf, axis] = 0
+        for axis in range(part_sums.shape[1]):
+            part_sums[leaf, axis] = 0
     for leaf in range(begin, (part + 1) * n // parts):
         if lists is None or lists[0][leaf] > lists[1]:
-            acc = traverse_images(n, leaf, 1, rows, tree, grid, far, law, stack, mine)
+            acc = traverse_images(n, leaf, 1, rows, tree, grid, reach, law, stack, part_sums)
         else:
-            acc = push_listed(n, leaf, lists, rows, grid, law, mine)
+            acc = push_listed(n, leaf, lists, rows, grid, law, part_sums)
         for axis in range(len(acc)):
-            mine[leaf, axis] += acc[axis]
+            part_sums[leaf, axis] += acc[axis]
 
 
 @callee
 def push_listed(n, leaf, lists, rows, grid, law, sums):
-    """What a leaf's particle gets of those in its list, which get as much."""
-    (met, _, partners), (pos, vel, _) = lists, rows
+    """Return the force of the listed partners on a leaf's particle, and add the opposite to the partners."""
+    (counts, _, partners), (pos, vel, _) = lists, rows
     ri, vi = load(pos, leaf, grid), load(vel, leaf, grid)
     acc = initial(law, ri)
-    for k in range(met[leaf]):
+    for k in range(counts[leaf]):
         j = np.int64(partners[k * n + leaf])
         dr = displacement(grid, ri, load(pos, j, grid))
         back = sub(zero(ri), interact(law, vel, leaf, j, dot(dr, dr), dr, vi, initial(law, ri)))
@@ -65,7 +66,7 @@ def push_listed(n, leaf, lists, rows, grid, law, sums):
 
 @callee
 def sum_parts(leaf, n, parts, order, sums, out):
-    """Of all parts that may have met a leaf; earlier ones do not begin after it."""
+    """Sum the forces on a leaf over the parts that may have added to it: those that do not begin after it."""
     i = np.int64(order[leaf]) if len(order) else leaf
     for axis in range(out.shape[1]):
         total = sums[0, leaf, axis]

@@ -1,6 +1,8 @@
-// Images of a position at periodic sides, for a walk through boxes that may reach out of the box; see periodic_images.py.
+// Images of a position at periodic sides, for traversals of nodes that may extend beyond the box; see
+// periodic_images.py.
 
-// Whether a position has anything in reach of that image of it: of the digits of `image` 1 is up a length, 2 down.
+// Whether the box from `low` to `high` is within reach of an image of a position. Of the digits of `image` 1 is a
+// length up, 2 a length down.
 __device__ __forceinline__ bool is_needed(const Grid& grid, const Vec& r, int image, const Vec& low, const Vec& high,
                                           real reach) {
     for (int axis = 0; axis < DIM; ++axis, image /= 3) {
@@ -12,8 +14,9 @@ __device__ __forceinline__ bool is_needed(const Grid& grid, const Vec& r, int im
     return true;
 }
 
-// Whether a position has anything in reach of any image of it but itself.
-__device__ __forceinline__ bool needs_images(const Grid& grid, const Vec& r, const Vec& low, const Vec& high, real reach) {
+// Whether the box from `low` to `high` is within reach of any image of a position other than the position itself.
+__device__ __forceinline__ bool needs_images(const Grid& grid, const Vec& r, const Vec& low, const Vec& high,
+                                             real reach) {
     bool needs = false;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -31,12 +34,12 @@ __device__ __forceinline__ Vec image_of(const Grid& grid, Vec r, int image) {
     return r;
 }
 
-// Whether that image of a is nearest to b, which may stand in the tree at `there`, a length away: two images meet nobody
-// twice.
-__device__ __forceinline__ bool is_nearest(const Grid& grid, const Vec& a, const Vec& b, const Vec& there, int image) {
+// Whether an image of a is the one nearest to b, which the tree may store at `stored`, a length away. So no particle is
+// visited by two images.
+__device__ __forceinline__ bool is_nearest(const Grid& grid, const Vec& a, const Vec& b, const Vec& stored, int image) {
     for (int axis = 0; axis < DIM; ++axis, image /= 3) {
-        real half = grid.half[axis], d = a.x[axis] - b.x[axis], gone = there.x[axis] - b.x[axis];
-        int nearest = d > half ? -1 : d < -half ? 1 : 0, out = gone > half ? 1 : gone < -half ? -1 : 0;
+        real half = grid.half[axis], d = a.x[axis] - b.x[axis], offset = stored.x[axis] - b.x[axis];
+        int nearest = d > half ? -1 : d < -half ? 1 : 0, out = offset > half ? 1 : offset < -half ? -1 : 0;
         int moved = image % 3 == 2 ? -1 : image % 3;
         if (moved - out != nearest) return false;
     }

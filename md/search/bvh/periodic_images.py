@@ -1,4 +1,4 @@
-"""Images of a position at periodic sides, for a walk through boxes that may reach out of the box.
+"""Images of a position at periodic sides, for traversals of nodes that may extend beyond the box.
 
 An image is a number of `dim` digits of base 3, the first axis lowest: 1 is a length up, 2 a length down.
 """
@@ -8,7 +8,7 @@ from sfc.compile import inlined, overload
 
 @inlined
 def is_needed(grid, r, image, low, high, reach):
-    """Whether a position has anything in reach of that image of it, of what is between two corners."""
+    """Return whether the box from `low` to `high` is within reach of an image of a position."""
     for axis in range(len(r)):
         digit = image % 3
         image //= 3
@@ -21,7 +21,7 @@ def is_needed(grid, r, image, low, high, reach):
 
 @inlined
 def needs_images(grid, r, low, high, reach):
-    """Whether a position has anything in reach of any image of it but itself."""
+    """Return whether the box is within reach of any image of a position other than the position itself."""
     needs = False
     for axis in range(len(r)):
         x, length = r[axis], grid.length[axis]
@@ -31,15 +31,16 @@ def needs_images(grid, r, low, high, reach):
 
 
 @inlined
-def is_nearest(grid, a, b, there, image):
-    """Whether that image of a is nearest to b, which may stand in the tree at `there`, a length away.
+def is_nearest(grid, a, b, stored, image):
+    """Return whether an image of a is the one nearest to b.
 
-    `there` need not be the place itself, but nearer than half a length. By this two images meet nobody twice.
+    The tree may store b a length away, at `stored`, which may differ from that position by less than half a
+    length. So no particle is visited by two images.
     """
     for axis in range(len(a)):
-        half, d, gone = grid.half[axis], a[axis] - b[axis], there[axis] - b[axis]
+        half, d, offset = grid.half[axis], a[axis] - b[axis], stored[axis] - b[axis]
         nearest = -1 if d > half else (1 if d < -half else 0)
-        out = 1 if gone > half else (-1 if gone < -half else 0)
+        out = 1 if offset > half else (-1 if offset < -half else 0)
         moved = -1 if image % 3 == 2 else image % 3
         if moved - out != nearest:
             return False
@@ -49,14 +50,14 @@ def is_nearest(grid, a, b, there, image):
 
 @inlined
 def moved_along(grid, axis, x, digit):
-    """A coordinate of an image."""
+    """Return a coordinate of an image."""
     if digit == 0:
         return x
     return x + grid.length[axis] if digit == 1 else x - grid.length[axis]
 
 
 def image_of(grid, r, image):
-    """A position moved by up to a length along each axis."""
+    """Return an image of a position: the position moved by up to a length along each axis."""
     raise NotImplementedError
 
 

@@ -1,14 +1,16 @@
-"""A walk through a tree for every particle, each way in which it can be done: what pays, one against another.
+"""Tree search in which each leaf traverses the tree for the other leaves, in variants to be compared.
 
-The source meets every pair once: the particle whose leaf comes first sees the other, and adds to the force on
-both. It keeps nodes to visit on a stack, and works on a copy of the particles in the order of the leaves.
-Karras, Thinking parallel, part II: tree traversal on the GPU, NVIDIA developer blog (2012); seed 000.
+In [lift] every pair is visited once: the particle of the earlier leaf visits the other, and adds to the force
+on both. Nodes to visit are kept on a stack, and the search works on a copy of the particles in the order of
+the leaves. Karras, Thinking parallel, part II: tree traversal on the GPU, NVIDIA developer blog (2012);
+[lift].
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -22,7 +24,7 @@ from md.particles.capabilities import Capabilities
 from md.particles.system import System
 from md.search.bvh.base import TreeConfig, TreeSearch
 from md.search.bvh.contact_list import ContactList
-from md.search.bvh.pair_forces import far_of, gather_part, push_part, sum_parts
+from md.search.bvh.pair_forces import gather_part, push_part, reach_of, sum_parts
 from md.search.sorted_copy import ScatterOutput
 from sfc import Curve
 from sfc.cache import AccessStream
@@ -35,46 +37,47 @@ CHOICES = {
     "data": ("sorted", "shadow", "unsorted"),
     "contacts": ("walked", "listed"),
 }
-MOST_ROOM = 2**31 - 1  # a device counts partners by int32
+MOST_ROOM = 2**31 - 1  # a device counts partners in int32
 ROOM = 32  # of a list: partners whose leaves come later
 
 
 @dataclass(frozen=True)
 class Reflexive(TreeConfig):
-    """The tree of `Lbvh`, in which each leaf looks for the others: the source's search and its variants.
+    """Configuration of the tree search of [lift] and its variants, on the tree of `Lbvh`.
 
-    Pairs are met once for reciprocal laws alone (`md.laws.pair`): those that give a partner the opposite of
-    what the particle gets. For any other law each pair is met from either side.
+    Pairs are visited once for reciprocal laws only (`md.laws.pair`): laws by which a partner gets the
+    opposite of the force on the particle. For any other law each pair is visited from both sides.
 
-    On the CPU, where pairs are met once, each thread sums forces of its own, and the sums are added up in the
-    end: another number of threads (`NUMBA_NUM_THREADS`) gives other bits. A run repeats bit for bit, and goes
-    on bit for bit from a checkpoint, with the same number of threads alone.
+    On the CPU, if pairs are visited once, each thread has its own array of sums, and these are added at the
+    end. Another number of threads (`NUMBA_NUM_THREADS`) therefore gives other bits. A run repeats bit for
+    bit, and resumes bit for bit from a checkpoint, only with the same number of threads.
 
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
-        stack: where the nodes are that a walk has yet to visit. "local": in an array of the thread. "shared":
-            in shared memory of a device's block; on the CPU as "local". "none": nowhere, for each node tells
-            what follows it.
-        met: "once": a pair by the particle whose leaf comes first, which adds to the force on both; no
-            subtree is entered of which all leaves come before its own. "twice": from either particle, so
-            that a step repeats bit for bit on a device too.
-        atomics: how a device adds to the force on a partner. "plain": each thread for itself. "aggregated":
-            threads of a warp with the same partner sum up first, and one adds. "none": it does not, which
-            goes with met="twice" alone. The CPU sums in parts of its own, in the same order each time.
-        data: "sorted": the particles are moved to the order of the leaves at each sort. "shadow": they stay,
-            and at each force a copy in that order is made, from which the forces are put back. "unsorted":
-            they stay, and each leaf tells where its particle is.
-        rebuild_every: steps from one sort to the next; 1 for at each. Boxes are found anew at each step.
-        contacts: when pairs push. "walked": as soon as a walk meets them. "listed": a first kernel walks and
-            writes down whom it meets, a second one pushes; that goes with met="once", atomics="plain" and
-            rows in the order of the leaves alone.
-        room: of each list, in partners. A particle that meets more walks once more in the second kernel, so
-            that no contact is lost; `crowded` tells how many do.
+        stack: where a traversal stores the nodes still to visit. "local": in an array of the thread.
+            "shared": in shared memory of a device's block; on the CPU as "local". "none": nowhere, because
+            ropes lead from each node to the next.
+        met: "once": a pair is visited by the particle of the earlier leaf, which adds to the force on both; a
+            subtree of earlier leaves only is not entered. "twice": from either particle, so that a step
+            repeats bit for bit on a device too.
+        atomics: how a device adds to the force on a partner. "plain": one atomic addition a thread.
+            "aggregated": the threads of a warp with the same partner sum first, and one of them adds. "none":
+            it does not add, which is allowed with met="twice" only. The CPU sums in parts, in the same order
+            each time.
+        data: "sorted": the particles are moved to the order of the leaves at each sort. "shadow": they are
+            not moved; at each force a copy in that order is made, from which the forces are scattered.
+            "unsorted": they are not moved; each leaf stores the slot of its particle.
+        rebuild_every: steps from one sort to the next; 1 sorts at every step. Boxes are always computed at
+            every step.
+        contacts: when the forces of pairs are added. "walked": during the traversal. "listed": a first kernel
+            traverses and lists the partners, a second one adds the forces; allowed with met="once",
+            atomics="plain" and rows in the order of the leaves only.
+        room: capacity of each list, in partners. A particle with more partners traverses the tree again in
+            the second kernel, so that no contact is lost; `crowded` counts these particles.
 
     Raises:
         TypeError: a choice that is no word, or a number of steps or a room that is no integer.
-        ValueError: an unknown choice, choices that do not go together, a number below 1, or (when bound)
-            lists that there is no memory for.
+        ValueError: an unknown choice, choices that do not go together, or a number below 1.
     """
 
     name = "reflexive"
@@ -96,7 +99,7 @@ class Reflexive(TreeConfig):
         if (self.met == "twice") != (self.atomics == "none"):
             raise ValueError(
                 f"Reflexive(met={self.met!r}, atomics={self.atomics!r}); allowed: met='twice' with "
-                "atomics='none', for then a thread writes its own force alone, or met='once' with 'plain' or "
+                "atomics='none', where a thread writes its own force only, or met='once' with 'plain' or "
                 "'aggregated'"
             )
         if self.contacts == "listed" and (self.atomics != "plain" or self.data == "unsorted"):
@@ -110,7 +113,7 @@ class Reflexive(TreeConfig):
         object.__setattr__(self, "rebuild_every", every)
         room = checks.integer("room of Reflexive", self.room, 1, MOST_ROOM, unit="partners")
         object.__setattr__(self, "room", room)
-        can = Capabilities(  # a thread has the whole force on its own row where pairs are met twice
+        can = Capabilities(  # if pairs are visited twice, one thread has the whole force on a particle
             fusable=self.met == "twice" and self.data == "sorted",
             capturable=True,
             moves_particles=True,
@@ -122,35 +125,38 @@ class Reflexive(TreeConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: a curve of another base or dimension, or a tree or lists that there is no memory for.
+            ValueError: a curve of another base or dimension, or a tree or lists that do not fit in memory.
         """
         return ReflexiveSearch(self, system)
 
 
 class ReflexiveSearch(TreeSearch):
-    """The reflexive tree over the particles of a system."""
+    """Tree search of [lift] and its variants over the particles of a system.
+
+    Attributes:
+        stack, met, atomics, data, contacts, room: of the configuration.
+    """
 
     def __init__(self, config: Reflexive, system: System):
         super().__init__(config, system)
         p, grid, backend, real = self.particles, self.grid, self.backend, self.grid.precision
         self.stack, self.met, self.atomics = config.stack, config.met, config.atomics
         self.data, self.contacts, self.room = config.data, config.contacts, config.room
-        reach = grid.cutoff + 8 * np.finfo(real).eps * max(
-            grid.box.lengths
-        )  # of an image's position, rounded
+        rounding = 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's position
+        reach = grid.cutoff + rounding
         fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
         self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
         self._entries = -(-(self.tree.depth + 1) // 8) * 8
-        self._in_place, self._later, self._read = backend.empty(0, np.int32), 0, p
+        self._in_place, self._later_only, self._read = backend.empty(0, np.int32), 0, p
         summed = self.met == "once" and not backend.runs_ahead
         self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
         listed = p.n if self.contacts == "listed" else 0
-        self._met = backend.zeros(listed, np.int32)
+        self._contact_counts = backend.zeros(listed, np.int32)
         if listed:
             remedy = "take less room, fewer particles, or contacts='walked'"
             needed = 4 * self.room * listed
             checks.memory(f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy)
-        self._listing = ContactList(self.room, backend.empty(self.room * listed, np.int32))
+        self._contact_list = ContactList(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)
             self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
@@ -167,9 +173,9 @@ class ReflexiveSearch(TreeSearch):
         """Fold a pair law over the partners of every particle.
 
         Args:
-            law: the law. One that is not reciprocal meets each pair from either side in any case.
-            out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or where
-                `fuses` another output that `finish` takes (`md.integrate.fused.KickDrift`).
+            law: the law. If it is not reciprocal, each pair is visited from both sides in any case.
+            out: (n, dim) array of the backend, filled: the force on each particle, in its own slot; or, if
+                the search is fusable, another output that `finish` takes (`md.integrate.fused.KickDrift`).
         """
         law, order, copied = scaled_to_radii(law, self._radius), self.tree.keys.order, self.data == "shadow"
         parameters = kernel_law(law, self.grid.precision)
@@ -179,24 +185,24 @@ class ReflexiveSearch(TreeSearch):
             forces = self._forces if copied else out
             self._push(law, parameters, forces)
             if copied:
-                self.backend.kernels(__name__).give_back(self.particles.n, order, forces, out)
+                self.backend.kernels(__name__).scatter_forces(self.particles.n, order, forces, out)
 
     def accesses(self) -> AccessStream:
-        """The slots that `force` reads, reader by reader in the order of the leaves.
+        """Return the slots that `force` reads, reader by reader in the order of the leaves.
 
-        They are of the particles, or rows of the copy where `data` is "shadow". A pair that is met once is
-        there once, with the particle that meets the other as its reader.
+        They are slots of particles, or rows of the copy if `data` is "shadow". A pair that is visited once is
+        there once, with the visiting particle as its reader.
         """
-        self._later = int(self.met == "once")
+        self._later_only = int(self.met == "once")
         try:
             return super().accesses()
         finally:
-            self._later = 0
+            self._later_only = 0
 
     @property
     def crowded(self) -> int:
-        """Particles that met more than there is room for when forces were found last; waits for a device."""
-        return int((self.backend.download(self._met) > self.room).sum())
+        """Number of particles with more partners than room in the last forces; waits for the device."""
+        return int((self.backend.download(self._contact_counts) > self.room).sum())
 
     @property
     def _order(self) -> Array:
@@ -212,17 +218,17 @@ class ReflexiveSearch(TreeSearch):
 
     @property
     def boxes(self) -> tuple[Array, Array, Array]:
-        """Of the tree."""
+        """Nodes and ropes of the tree, and the slot of each leaf, (0,) if it is the leaf's number."""
         slots = self._in_place if self.data == "sorted" else self.tree.keys.order
-        return self.tree.nodes, self.tree.way, slots
+        return self.tree.nodes, self.tree.ropes, slots
 
     def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
         """Return the order of the leaves, nodes and ropes of the tree, and the search radii."""
-        return self._order, self.tree.nodes, self.tree.way, self._reach
+        return self._order, self.tree.nodes, self.tree.ropes, self._reach
 
     @property
     def slots(self) -> Array:
-        """Of the copy, where there is one."""
+        """(n,) int32 slot of the particle in each row of the copy; (0,) without a copy."""
         return self.tree.keys.order if self.data == "shadow" else self._in_place
 
     @property
@@ -233,8 +239,8 @@ class ReflexiveSearch(TreeSearch):
     def _reach_record(self) -> np.ndarray:
         return self._reach
 
-    def _fit(self):
-        """Boxes of the particles, and the copy of these, as they are now; what the kernels read."""
+    def _fit(self) -> tuple[Any, ...]:
+        """Update the copy and the boxes from the present positions; return the arguments of the kernels."""
         p, read = self.particles, self._read
         if self.data == "shadow":
             p.copy_to(self.tree.keys.order, read.pos, read.vel, read.radius)
@@ -243,67 +249,71 @@ class ReflexiveSearch(TreeSearch):
         self.tree.fit(read.pos, self._order if self.data == "unsorted" else None)
         return read.pos, read.vel, *self.structure(), self.grid.record
 
-    def _fold(self, law, parameters, out) -> None:
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         gather = getattr(kernels, f"gather_{self.stack}")
-        gather(n, 4 * self.backend.workers, self._entries, self._later, *read, parameters, out)
+        gather(n, 4 * self.backend.workers, self._entries, self._later_only, *read, parameters, out)
 
-    def _push(self, law, parameters, out) -> None:
+    def _push(self, law: PairLaw, parameters: Any, out: Array) -> None:
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         self.backend.kernels(__name__).clear(n, out)
         if self.contacts == "listed":
-            lists = self.backend.kernels(__name__, self._listing)
-            walk, parts = getattr(lists, f"gather_{self.stack}"), 4 * self.backend.workers
-            walk(n, parts, self._entries, 1, *read, self._listing, self._met)
-            known = self.room, self._met, self._listing.partners
-            kernels.resolve(n, self.backend.workers, *known, *read, parameters, self._sums, out)
+            listing = self.backend.kernels(__name__, self._contact_list)
+            gather, parts = getattr(listing, f"gather_{self.stack}"), 4 * self.backend.workers
+            gather(n, parts, self._entries, 1, *read, self._contact_list, self._contact_counts)
+            lists = self.room, self._contact_counts, self._contact_list.partners
+            kernels.resolve(n, self.backend.workers, *lists, *read, parameters, self._sums, out)
             return
         push = getattr(kernels, f"{'push' if self.atomics == 'plain' else 'sum'}_{self.stack}")
         push(n, self.backend.workers, self._entries, *read, parameters, self._sums, out)
 
 
 @kernel(parallel=True)
-def gather_none(n, parts, entries, later, pos, vel, order, nodes, way, reach, grid, law, out):
-    """out[i] = the law folded over all others, or those whose leaves come `later`; without a stack."""
+def gather_none(n, parts, entries, later_only, pos, vel, order, nodes, ropes, reach, grid, law, out):
+    """Compute out[i], the law folded over all other leaves or over later leaves only; without a stack."""
     for part in numba.prange(parts):
-        rows, tree = (pos, vel, order), (nodes, way)
-        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], far_of(reach[0]), law, None, out)
+        rows, tree = (pos, vel, order), (nodes, ropes)
+        gather_part(
+            np.int64(part), n, parts, later_only, rows, tree, grid[0], reach_of(reach[0]), law, None, out
+        )
 
 
 @kernel(parallel=True)
-def gather_local(n, parts, entries, later, pos, vel, order, nodes, way, reach, grid, law, out):
-    """The same with a stack of so many entries."""
+def gather_local(n, parts, entries, later_only, pos, vel, order, nodes, ropes, reach, grid, law, out):
+    """Compute out[i] as `gather_none` does, with a stack of so many entries."""
     for part in numba.prange(parts):
-        rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
-        gather_part(np.int64(part), n, parts, later, rows, tree, grid[0], far_of(reach[0]), law, stack, out)
+        rows, tree, stack = (pos, vel, order), (nodes, ropes), np.empty(entries, np.int32)
+        gather_part(
+            np.int64(part), n, parts, later_only, rows, tree, grid[0], reach_of(reach[0]), law, stack, out
+        )
 
 
 @kernel(parallel=True)
-def push_none(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law, sums, out):
-    """out[i] = the force on each particle, each pair being met once; without a stack."""
+def push_none(n, parts, entries, pos, vel, order, nodes, ropes, reach, grid, law, sums, out):
+    """Compute out[i], the force on each particle, visiting each pair once; without a stack."""
     for part in numba.prange(parts):
-        rows, tree = (pos, vel, order), (nodes, way)
-        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], far_of(reach[0]), law, None, sums)
+        rows, tree = (pos, vel, order), (nodes, ropes)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach_of(reach[0]), law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
 
 @kernel(parallel=True)
-def push_local(n, parts, entries, pos, vel, order, nodes, way, reach, grid, law, sums, out):
-    """The same with a stack."""
+def push_local(n, parts, entries, pos, vel, order, nodes, ropes, reach, grid, law, sums, out):
+    """Compute out[i] as `push_none` does, with a stack of so many entries."""
     for part in numba.prange(parts):
-        rows, tree, stack = (pos, vel, order), (nodes, way), np.empty(entries, np.int32)
-        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], far_of(reach[0]), law, stack, sums)
+        rows, tree, stack = (pos, vel, order), (nodes, ropes), np.empty(entries, np.int32)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach_of(reach[0]), law, stack, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
 
 @kernel(parallel=True)
-def resolve(n, parts, room, met, partners, pos, vel, order, nodes, way, reach, grid, law, sums, out):
-    """The same from lists, of which a crowded one is not looked at, but its particle walks."""
+def resolve(n, parts, room, counts, partners, pos, vel, order, nodes, ropes, reach, grid, law, sums, out):
+    """Compute out[i] from contact lists; the particle of a list that overflowed traverses the tree."""
     for part in numba.prange(parts):
-        rows, tree, lists = (pos, vel, order), (nodes, way), (met, room, partners)
-        push_part(np.int64(part), n, parts, lists, rows, tree, grid[0], far_of(reach[0]), law, None, sums)
+        rows, tree, lists = (pos, vel, order), (nodes, ropes), (counts, room, partners)
+        push_part(np.int64(part), n, parts, lists, rows, tree, grid[0], reach_of(reach[0]), law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
@@ -314,15 +324,15 @@ sum_none, sum_local, sum_shared = push_none, push_local, push_local
 
 @kernel(parallel=True)
 def clear(n, out):
-    """No force on anybody."""
+    """Set the force on every particle to zero."""
     for i in numba.prange(n):
         for axis in range(out.shape[1]):
             out[i, axis] = 0
 
 
 @kernel(parallel=True)
-def give_back(n, order, forces, out):
-    """Row k of a copy goes to the slot order[k]."""
+def scatter_forces(n, order, forces, out):
+    """Copy row k of the forces to the slot order[k]."""
     for k in numba.prange(n):
         for axis in range(out.shape[1]):
             out[order[k], axis] = forces[k, axis]

@@ -1,16 +1,18 @@
-// The tree of tree.py as kernels see it: a node's box in one row with where a walk goes from it.
+// Nodes of the tree of tree.py as kernels read them: the box of a node and its ropes in one row.
 
 #include "md/backend/sorting/keys.cuh"
 
-#define LEAVES 256  // of a block that merges boxes
+#define LEAVES 256  // leaves whose boxes one block merges
 
-// A node: its box, and as `way` in tree.py where a walk goes that enters it (x), and one that does not (y).
+// A node: its box, and its ropes as in tree.py: the next node of a traversal that enters it (x), and of one that skips
+// it (y).
 struct Node {
     Vec low, high;
-    int2 way;
+    int2 ropes;
 };
 
-// A row of 8 numbers, read and written whole: lower corner, x, upper corner, y; a way as the bits of a number.
+// A row of 8 numbers, read and written whole: lower corner, x, upper corner, y. A rope is stored as the bits of a
+// number.
 union Row {
     real value[8];
     float4 part[sizeof(real) / 2];
@@ -28,7 +30,7 @@ __device__ __forceinline__ Node node_of(const Row& row) {
         node.low.x[axis] = row.value[axis];
         node.high.x[axis] = row.value[4 + axis];
     }
-    node.way = make_int2(as_bits(row.value[3]), as_bits(row.value[7]));
+    node.ropes = make_int2(as_bits(row.value[3]), as_bits(row.value[7]));
     return node;
 }
 
@@ -39,7 +41,7 @@ __device__ __forceinline__ Node load_node(const real* nodes, int k) {
     return node_of(row);
 }
 
-// One that another thread of this kernel has written: past the first cache, which does not hear of that.
+// Loads a node that another thread of this kernel has written. The load bypasses the L1 cache, which is not coherent.
 __device__ __forceinline__ Node load_written(const real* nodes, int k) {
     Row row;
 #pragma unroll
@@ -47,20 +49,20 @@ __device__ __forceinline__ Node load_written(const real* nodes, int k) {
     return node_of(row);
 }
 
-__device__ __forceinline__ void store_node(real* nodes, int k, const Vec& low, const Vec& high, int2 way) {
+__device__ __forceinline__ void store_node(real* nodes, int k, const Vec& low, const Vec& high, int2 ropes) {
     Row row;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
         row.value[axis] = axis < DIM ? low.x[axis < DIM ? axis : 0] : (real)0;
         row.value[4 + axis] = axis < DIM ? high.x[axis < DIM ? axis : 0] : (real)0;
     }
-    row.value[3] = as_number(way.x, (real)0);
-    row.value[7] = as_number(way.y, (real)0);
+    row.value[3] = as_number(ropes.x, (real)0);
+    row.value[7] = as_number(ropes.y, (real)0);
 #pragma unroll
     for (int p = 0; p < (int)sizeof(real) / 2; ++p) ((float4*)(nodes + (size_t)k * 8))[p] = row.part[p];
 }
 
-// The middle of a box; of a point the point itself, to the bit.
+// Centre of a box; for a box of zero size that point itself, to the bit.
 __device__ __forceinline__ Vec middle(const Node& node) {
     Vec r;
 #pragma unroll
@@ -69,13 +71,14 @@ __device__ __forceinline__ Vec middle(const Node& node) {
 }
 
 #if defined(HAS_GRID)
-// A position, or its image where a particle went out at a periodic side and came in at the other; at most half a length out.
-__device__ __forceinline__ Vec where_it_went_out(const Grid& grid, Vec r, const Vec& before) {
+// Position of a particle, without the wrapping at a periodic side since `before`: its image there, at most half a box
+// length out of the box.
+__device__ __forceinline__ Vec unwrapped(const Grid& grid, Vec r, const Vec& before) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         real x = r.x[axis], half = grid.half[axis], image = grid.image[axis], d = x - before.x[axis];
-        real there = x + (d > half ? -image : d < -half ? image : (real)0);
-        r.x[axis] = there >= -half && there <= grid.length[axis] + half ? there : x;
+        real image_x = x + (d > half ? -image : d < -half ? image : (real)0);
+        r.x[axis] = image_x >= -half && image_x <= grid.length[axis] + half ? image_x : x;
     }
     return r;
 }
