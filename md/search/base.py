@@ -133,10 +133,9 @@ class Search(ABC):
 
     @property
     def boxes(self) -> tuple[Array, Array, Array] | None:
-        """Nodes and ropes of the search's tree (`md.search.bvh.tree`), and the slot of each leaf; None without a tree.
+        """Nodes and ropes of a tree (`md.search.bvh.tree`), and the slot of each leaf; None without a tree.
 
-        The slots are (0,) if they are the leaves' numbers. All are as they were when forces were last
-        computed.
+        The slots are (0,) if they are the leaves' numbers. All are as of the last computation of forces.
         """
         return None
 

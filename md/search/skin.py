@@ -94,12 +94,11 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
         TypeError: neither a number nor a word nor None.
         ValueError: a number that is negative or not finite, or another word than "auto".
     """
-    remedy = "None for what suits the box; 'auto' for one that is tuned as the run goes on"
-    return (
-        None
-        if choice is None
-        else checks.number_or_word("skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy)
-    )
+    if choice is None:
+        return None
+    remedy = "None for a width that suits the box; 'auto' to tune it during the run"
+    found = checks.number_or_word("skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy)
+    return found  # type: ignore[return-value]  # "auto" is the only word
 
 
 class Skin:
