@@ -155,7 +155,7 @@ class Search(ABC):
         return self._collect(np.inf, self._no_radius())
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a cutoff.
+        """Return the ids of the pairs with centres closer than a cutoff.
 
         Args:
             cutoff: distance in d, at most the grid's cutoff.

@@ -97,8 +97,9 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
     if choice is None:
         return None
     remedy = "None for a width that suits the box; 'auto' to tune it during the run"
-    found = checks.number_or_word("skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy)
-    return found  # type: ignore[return-value]  # "auto" is the only word
+    return checks.number_or_word(  # type: ignore[return-value]  # "auto" is the only word
+        "skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy
+    )
 
 
 class Skin:

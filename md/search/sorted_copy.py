@@ -91,7 +91,7 @@ class SortedCopySearch(Search):
         return self._search.accesses()
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a cutoff: (p, 2) int32, i < j, sorted."""
+        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
         self._copy_ids()
         return self._search.pairs(cutoff)
 

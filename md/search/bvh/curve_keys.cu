@@ -50,7 +50,7 @@ __device__ __forceinline__ unsigned long long with_gaps(unsigned long long x) {
 #endif
 }
 
-// A negative start state stands for the Morton curve, whose index interleaves the bits of the coordinates.
+// A negative start state stands for the Morton curve: its index interleaves the bits of the coordinates.
 extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start,
                                       const unsigned short* rank, const unsigned short* next, unsigned* keys) {
     int i = work_item();

@@ -86,7 +86,7 @@ class LbvhSearch(TreeSearch):
         return self.tree.nodes, self.tree.ropes, self._in_place
 
     def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs whose centres are closer than a cutoff: (p, 2) int32, i < j, sorted."""
+        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
         self._by_centres = True
         try:
             return super().pairs(cutoff)

@@ -38,7 +38,7 @@ CHOICES = {
     "contacts": ("walked", "listed"),
 }
 MOST_ROOM = 2**31 - 1  # a device counts partners in int32
-ROOM = 32  # of a list: partners whose leaves come later
+ROOM = 32  # capacity of a list, in partners of later leaves
 
 
 @dataclass(frozen=True)

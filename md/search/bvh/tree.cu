@@ -11,7 +11,7 @@ struct Keys {
         unsigned long long differ = key_at(keys, wide, i) ^ key_at(keys, wide, j);
         return differ ? __clzll(differ) : 64 + __clzll((unsigned long long)(i ^ j));
     }
-    // The node that a traversal takes after a subtree whose range ends with a leaf.
+    // The node that a traversal takes after a subtree that ends with a leaf.
     __device__ __forceinline__ int next_subtree(int leaf) const {
         int end = leaf + 1;
         if (end == n) return -1;
@@ -50,7 +50,7 @@ extern "C" __global__ void link(int n, int key_bits, const unsigned* keys, int* 
 }
 
 // Merges boxes from the leaves up: the second thread that arrives at a node merges the boxes of its children. A part is
-// the leaves of a block. A node whose range lies within them is merged in shared memory, in rounds, one a level that
+// the leaves of a block. A node that spans these leaves only is merged in shared memory, in rounds, one a level that
 // any thread climbs.
 extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* pos, const real* radius, real scale,
                                      const int* order, const int* ropes, const int* other_end, const int* parent,

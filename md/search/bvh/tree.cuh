@@ -2,7 +2,7 @@
 
 #include "md/backend/sorting/keys.cuh"
 
-#define LEAVES 256  // leaves whose boxes one block merges
+#define LEAVES 256  // leaves of a block that merges boxes
 
 // A node: its box, and its ropes as in tree.py: the next node of a traversal that enters it (x), and of one that skips
 // it (y).

@@ -141,7 +141,7 @@ def common_prefix(n, keys, i, j):
 
 @callee
 def next_subtree(n, keys, leaf):
-    """Return the node that a traversal takes after a subtree whose range ends with a leaf.
+    """Return the node that a traversal takes after a subtree that ends with a leaf.
 
     It is the child that begins with the next leaf, because both ranges end where a node is split.
     """
@@ -219,7 +219,7 @@ def fit_parts(
     """Compute boxes from the leaves up, within each part of the leaves in parallel.
 
     The centre of a leaf's box is the position that the particle had in the tree before. stopped[leaf] is the
-    node whose parent spans several parts, from which `fit_spanning` continues; -1 if another leaf does.
+    node from which `fit_spanning` continues, because its parent spans several parts; -1 if another leaf does.
     """
     dim = pos.shape[1]
     for item in numba.prange(parts):
