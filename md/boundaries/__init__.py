@@ -1,4 +1,4 @@
-"""Boundaries: walls, gravity and shaking, a wing, inflow. A new boundary is its own file (pair) and one line here."""
+"""Boundaries: walls, gravity and shaking, wing, inflow. A new one is a file (pair) and one line here."""
 
 from md.boundaries.inflow import Inflow
 from md.boundaries.walls import ShakenWalls, Walls

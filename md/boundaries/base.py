@@ -1,9 +1,10 @@
-"""Base classes of the boundaries that act in steps which are not fused: a wing in a stream, an inflow.
+"""Base classes of the boundaries that act in steps that are not fused: a wing in a stream, an inflow.
 
-Contract. A boundary is two classes: the choice (`Boundary`), plain data, and the `ActiveBoundary` that its
-`build(system, search)` makes. That one acts twice in each step: `add_forces` adds to the forces before the
-integrator reads them, `after_step` runs when the particles have moved. Both are launches that neither wait nor
-allocate, the same at each step but the first, so that steps can be captured (`md.simulation.graph_capture`).
+Contract. A boundary is two classes: the configuration (`Boundary`), plain data, and the `ActiveBoundary` that
+its `build(system, search)` makes. An active boundary acts twice in each step: `add_forces` adds to the forces
+before the integrator reads them, `after_step` runs after the particles have moved. Both are kernel launches
+that neither wait nor allocate, the same at each step except the first, so that steps can be captured
+(`md.simulation.graph_capture`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from md.search.base import Search
 
 
 class ActiveBoundary:
-    """A boundary that acts on the particles of a system.
+    """Boundary that acts on the particles of a system.
 
     Attributes:
         capabilities: whether `after_step` may change velocities.
@@ -39,19 +40,19 @@ class ActiveBoundary:
         return
 
     def after_step(self, step_times: Array) -> None:
-        """Act after the particles have moved.
+        """Act on the particles after they have moved.
 
         Args:
-            step_times: (2,) float64 array of the backend: the times by which the step kicked and drifted.
+            step_times: (2,) float64 array of the backend: the times of the step's kick and drift.
         """
         return
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return what a run needs to resume: name -> array on the host."""
+        """Return the state that a run needs to resume: name -> array on the host."""
         return {}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` of another boundary of this kind gave.
+        """Restore the state that `state_dict` of another boundary of this class returned.
 
         Raises:
             ValueError: an entry is missing or of another kind.
@@ -60,7 +61,7 @@ class ActiveBoundary:
 
 
 class Boundary(ABC):
-    """A boundary as a choice for `Simulation(surroundings=...)`: plain data."""
+    """Configuration of a boundary for `Simulation(surroundings=...)`: plain data."""
 
     @property
     def contact_time(self) -> float:
@@ -73,18 +74,18 @@ class Boundary(ABC):
 
         Args:
             system: shared state of the simulation.
-            search: of its particles.
+            search: finds the neighbours of its particles.
 
         Raises:
-            ValueError: it does not fit the box.
+            ValueError: the boundary does not fit the box.
         """
 
 
 class ActiveBoundaries(Sequence[ActiveBoundary]):
-    """The boundaries of a simulation, in the order in which they were given; one part for saving and loading.
+    """Sequence of the active boundaries of a simulation, saved and loaded together.
 
     Args:
-        boundaries: those that act.
+        boundaries: in the order in which they were given.
     """
 
     def __init__(self, boundaries: Sequence[ActiveBoundary]):
@@ -97,11 +98,11 @@ class ActiveBoundaries(Sequence[ActiveBoundary]):
         return len(self._boundaries)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return the states of all, each name after the number of its boundary: `0_given`."""
+        """Return the states of all boundaries; a name has the number of its boundary before it: `0_given`."""
         return {f"{k}_{name}": array for k, b in enumerate(self) for name, array in b.state_dict().items()}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` gave.
+        """Restore the states that `state_dict` returned.
 
         Raises:
             ValueError: an entry is missing or of another kind.

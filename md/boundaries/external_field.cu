@@ -1,7 +1,7 @@
-// What acts on a particle from outside; see external_field.py.
+// Gravity, walls and the motion of the container; see external_field.py.
 
-extern "C" __global__ void swing(int n, const long long* clock, long long turn, double step, const double* elapsed, double dt,
-                                 double frequency, double acceleration, double speed, double* now) {
+extern "C" __global__ void swing(int n, const long long* clock, long long turn, double step, const double* elapsed,
+                                 double dt, double frequency, double acceleration, double speed, double* now) {
     if (work_item() > 0) return;
     double time = elapsed ? *elapsed : (clock ? (double)clock[turn] + step : step) * dt;
     double cycles = frequency * time;

@@ -1,13 +1,13 @@
-// What acts on a particle from outside; see external_field.py. The loader makes `struct Outside` from the record.
+// Gravity and walls; see external_field.py. The loader makes `struct Outside` from the record.
 
 #if defined(HAS_OUTSIDE)
-// Of a particle, where `radius` may be null.
+// Radius of a particle; `radius` is null if all are equal.
 __device__ __forceinline__ real radius_of(const Outside& o, const real* radius, int i) {
     return radius ? radius[i] : o.radius;
 }
 
-// Adds gravity, the walls at the ends of the axes, and what `now` tells of the container: its acceleration reversed, and
-// its velocity where dashpots feel that.
+// Adds gravity, the walls at the ends of the axes and the motion of the container to a force. `now` holds the reversed
+// acceleration of the container, and its velocity if dashpots depend on it.
 __device__ __forceinline__ Vec outside(const Outside& o, real radius, const double* now, const Grid& grid, const Vec& r,
                                        const Vec& v, Vec acc) {
 #pragma unroll

@@ -1,4 +1,4 @@
-"""External field: gravity, walls, and the shaking of the container that the walls are."""
+"""External field: gravity, walls, and the shaking of the container that the walls belong to."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
     real = np.dtype(precision)
     return np.dtype(
         [
-            ("pull", real, (dim,)),  # of gravity
-            ("spring", real, (dim,)),  # of the walls at both ends: force per length; 0 without walls
+            ("pull", real, (dim,)),  # acceleration of gravity
+            ("spring", real, (dim,)),  # stiffness of the walls at both ends; 0 without walls
             ("damping", real, (dim,)),
             ("radius", real),
-            ("axis", np.int32),  # along which the container moves; -1 if it stands
+            ("axis", np.int32),  # direction in which the container moves; -1 if it is at rest
         ],
         align=True,
     )
@@ -38,16 +38,16 @@ class ExternalField:
     Args:
         walls: at the ends of axes (`Walls.axes`); None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
-        law: between particles; walls without a contact time of their own take that of the law.
+        law: pair law; walls without a contact time use the one of the law.
         system: shared state of the simulation; each particle touches walls at its own radius.
-        others: whether there are boundaries that may give energy too (`md.boundaries.base`).
+        others: whether other boundaries may add energy (`md.boundaries.base`).
 
     Attributes:
         acts: whether there is gravity or a wall.
-        drives: whether energy is given to the particles.
+        drives: whether energy is added to the particles.
         record: length-1 structured array that kernels take.
-        now: (2,) float64 array: the container's acceleration reversed; and its velocity, where dashpots feel
-            that, else 0.
+        now: (2,) float64 array: the reversed acceleration of the container; and its velocity if dashpots
+            depend on it, else 0.
 
     Raises:
         TypeError: gravity that is no sequence of numbers.
@@ -67,7 +67,8 @@ class ExternalField:
             [0.0] * dim if gravity is None else numbers("gravity", gravity, dim, unit="d / time^2")
         )
         self._system, self._backend = system, backend
-        self._shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
+        shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
+        self._shaken = shaken
         self.acts = walls is not None or bool(pull.any())
         self.drives = self._shaken is not None or bool(pull.any()) or others
         self.record = np.zeros(1, record_dtype(dim, system.precision))
@@ -77,8 +78,8 @@ class ExternalField:
             spring, damping = walls.contact(law)
             apart = np.array(walls.axes(box))
             self.record["spring"], self.record["damping"] = spring * apart, damping * apart
-        if self._shaken is not None:
-            self.record["axis"] = walls.axis % dim
+        if shaken is not None:
+            self.record["axis"] = shaken.axis % dim
         self.now = backend.zeros(2, np.float64)
         self._nothing = backend.empty(0, np.int64), backend.empty(0, np.float64)
 
@@ -88,10 +89,10 @@ class ExternalField:
         """Set `now` to the time of the positions.
 
         Args:
-            step: of them, in steps; it may be a fraction. Added to the clock, where there is one.
-            clock: (2,) int64 numbers of steps, of which entry `turn` counts.
+            step: time of the positions in steps, possibly fractional; added to the clock if there is one.
+            clock: (2,) int64 numbers of steps; entry `turn` is the present one.
             turn: 0 or 1.
-            elapsed: (1,) float64 time, used instead if it is given.
+            elapsed: (1,) float64 time in time units, used instead if it is given.
         """
         if self._shaken is None:
             return
@@ -99,16 +100,16 @@ class ExternalField:
         omega = 2 * math.pi * walls.frequency
         self._backend.kernels(__name__).swing(
             1, no_clock if clock is None else clock, turn, step, no_time if elapsed is None else elapsed,
-            self._system.dt, walls.frequency, omega * walls.speed, walls.speed if walls.wall_damping == "absolute"
-            else 0.0, self.now,
+            self._system.dt, walls.frequency, omega * walls.speed,
+            walls.speed if walls.wall_damping == "absolute" else 0.0, self.now,
         )  # fmt: skip
 
     def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
-        """Return how deep each sphere is in the walls along each axis: (n, dim), 0 where it touches none.
+        """Return the overlap of each sphere with the walls along each axis: (n, dim) in d, 0 without contact.
 
         Args:
             pos: (n, dim) on the host, in d.
-            radius: (n,) on the host, in d; None for a half.
+            radius: (n,) on the host, in d; None for 0.5.
         """
         reach = RADIUS if radius is None else radius[:, None].astype(np.float64)
         sides = np.minimum(pos, np.array(self._system.box.lengths) - pos)
@@ -120,10 +121,10 @@ class ExternalField:
         return float((spring * np.square(self.overlaps(pos, radius))).sum() / 2)
 
     def add_forces(self, force: Array) -> None:
-        """Add to the force on each particle, at the time of `set_time`.
+        """Add gravity and walls to the force on each particle, at the time of `set_time`.
 
         Args:
-            force: (n, dim) array of the backend.
+            force: (n, dim) array of the backend, changed.
         """
         if not self.acts:
             return
@@ -135,13 +136,13 @@ class ExternalField:
 
 @inlined
 def radius_of(o, radius, i):
-    """Radius of a particle; `radius` may be (0,)."""
+    """Return the radius of a particle; `radius` is (0,) if all are equal."""
     return radius[i] if len(radius) else o.radius
 
 
 @inlined
 def along(axis, o, reach, drive, carried, length, x, speed, before):
-    """One component of the force on a particle, with that of gravity and walls."""
+    """Add gravity and walls to one component of the force on a particle."""
     shaken = axis == o.axis
     force = before + o.pull[axis]
     if shaken:

@@ -1,25 +1,27 @@
-// A stream that comes in; see inflow.py.
+// Particles that leave at one end of an axis and enter at the other; see inflow.py.
 
+// Hash of a 64-bit word; as in inflow.py.
 __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
     word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
     return word ^ (word >> 31);
 }
 
-// A number above 0 and up to 1, the same on every backend.
+// Random number above 0 and up to 1, the same on every backend.
 __device__ __forceinline__ double chance(long long seed, long long number, int draw) {
-    unsigned long long word = mixed((unsigned long long)seed + 0x9E3779B97F4A7C15ull * (unsigned long long)(number + 1));
+    unsigned long long count = (unsigned long long)(number + 1);
+    unsigned long long word = mixed((unsigned long long)seed + 0x9E3779B97F4A7C15ull * count);
     word = mixed(word ^ (unsigned long long)draw);
     return ((double)(word >> 11) + 1.0) * 0x1p-53;
 }
 
-extern "C" __global__ void enter(int n, real* pos, real* vel, const int* id, Inlet inlet, Grid grid, const int* gone,
+extern "C" __global__ void enter(int n, real* pos, real* vel, const int* id, Inlet inlet, Grid grid, const int* leavers,
                                  const long long* counts) {
     int k = work_item();
     if (k >= counts[1]) return;
-    int i = gone[k];
+    int i = leavers[k];
     long long number = counts[0];
-    for (int other = 0; other < counts[1]; ++other) number += id[gone[other]] < id[i];
+    for (int other = 0; other < counts[1]; ++other) number += id[leavers[other]] < id[i];
     Vec r = load(pos, n, i), v;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -43,7 +45,7 @@ extern "C" __global__ void enter(int n, real* pos, real* vel, const int* id, Inl
     store(vel, n, i, v);
 }
 
-extern "C" __global__ void leave(int n, const real* pos, Inlet inlet, Grid grid, int* gone, long long* counts) {
+extern "C" __global__ void leave(int n, const real* pos, Inlet inlet, Grid grid, int* leavers, long long* counts) {
     int i = work_item();
     if (i >= n) return;
     Vec r = load(pos, n, i);
@@ -54,7 +56,7 @@ extern "C" __global__ void leave(int n, const real* pos, Inlet inlet, Grid grid,
         double x = r.x[axis];
         out = inlet.velocity[axis] > 0 ? x >= (double)grid.length[axis] - inlet.gap : x < inlet.gap;
     }
-    if (out) gone[atomicAdd((unsigned long long*)counts + 1, 1ull)] = i;
+    if (out) leavers[atomicAdd((unsigned long long*)counts + 1, 1ull)] = i;
 }
 
 extern "C" __global__ void count(int n, long long* counts) {

@@ -1,4 +1,4 @@
-"""A stream: what comes to one end of an axis of the box comes in again at the other, as fresh gas."""
+"""Inflow: particles that reach one end of an axis enter at the other end, with new velocity and place."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ TURNS = {2: 0.6180339887498949, 3: (0.7548776662466927, 0.5698402909980532)}  # 
 
 @dataclass(frozen=True, kw_only=True)
 class Inflow(Boundary):
-    """Particles within a cutoff of the end to which a stream flows come in at the other end.
+    """Configuration of an inflow: particles within a cutoff of the downstream end enter at the upstream end.
 
-    So do those that flow out there against it. No two touch across the ends of the axis, which is a periodic
-    one of the box, as long as no particle goes farther than a cutoff in a step. One that comes in has a
-    velocity of the stream's Maxwellian, folded so that it flows in: mean and spread are the stream's where
-    its speed is at least twice sqrt(temperature). Places across the stream follow each other as multiples of
-    the golden ratio's fraction do (of its like in the plane in 3D), at half a diameter or more from walls, so
-    that those who come in together are far from one another: Roberts, The unreasonable effectiveness of
-    quasirandom sequences (2018).
+    So do particles that leave at the upstream end. No two touch across the ends of the axis, which is a
+    periodic one of the box, as long as no particle moves farther than a cutoff in a step. A particle that
+    enters has a velocity from the stream's Maxwellian, folded so that it flows in: mean and spread are the
+    stream's if its speed is at least twice sqrt(temperature). Consecutive places across the stream are
+    multiples of the fractional part of the golden ratio (in 3D of its analogue in the plane), at half a
+    diameter or more from walls, so that particles that enter together are far from each other: Roberts, The
+    unreasonable effectiveness of quasirandom sequences (2018).
 
     Args:
         velocity: (dim,) of the stream, in d per time unit; not 0 along the axis.
         temperature: of the stream, m <(v - velocity)^2> / dim, in d^2 / time^2.
         axis: 0, 1 or 2.
-        seed: of the first place and of the velocities. Who is how many-th to come in goes by step and id.
+        seed: of the first place and of the velocities. Particles enter in the order of step and id.
 
     Raises:
         TypeError: a value of another class.
@@ -81,16 +81,16 @@ class Inflow(Boundary):
         if not box.periodic[self.axis]:
             raise ValueError(
                 f"an inflow along axis {self.axis} with periodic = {box.periodic}; allowed: a periodic axis; "
-                "for sides that particles go out of for good take Box(open=...) and no inflow"
+                "for sides at which particles leave for good take Box(open=...) and no inflow"
             )
         return Inlet(self, system)
 
 
 class Inlet(ActiveBoundary):
-    """An inflow that lets particles of a system in again.
+    """Inflow at work on the particles of a system.
 
     Args:
-        inflow: the choice.
+        inflow: its configuration.
         system: shared state of the simulation.
     """
 
@@ -102,12 +102,12 @@ class Inlet(ActiveBoundary):
         dim = box.dim
         fields = [
             ("velocity", np.float64, (dim,)),
-            ("margin", np.float64, (dim,)),  # from the sides of each axis
-            ("start", np.float64, (dim,)),  # place across the stream, of the width
-            ("turn", np.float64, (dim,)),  # from one to the next
-            ("last", grid.precision, (dim,)),  # coordinate in the box
-            ("gap", np.float64),  # that is kept free at the far end
-            ("spread", np.float64),  # of a component of the velocity
+            ("margin", np.float64, (dim,)),  # distance from the sides of each axis
+            ("start", np.float64, (dim,)),  # first place across the stream, as a share of the width
+            ("turn", np.float64, (dim,)),  # difference between consecutive places
+            ("last", grid.precision, (dim,)),  # largest coordinate in the box
+            ("gap", np.float64),  # width that is kept free at the downstream end
+            ("spread", np.float64),  # standard deviation of a component of the velocity
             ("seed", np.int64),
             ("axis", np.int32),
         ]
@@ -120,19 +120,19 @@ class Inlet(ActiveBoundary):
         self._record["turn"][0, across] = TURNS[dim]
         sides = np.array(box.lengths, grid.precision)
         self._record["last"] = np.where(box.periodic, np.nextafter(sides, sides.dtype.type(0)), sides)
-        self._gone, self._counts = backend.empty(particles.n, np.int32), backend.zeros(2, np.int64)
+        self._leavers, self._counts = backend.empty(particles.n, np.int32), backend.zeros(2, np.int64)
 
     @property
     def renewed(self) -> int:
-        """How often a particle was taken out and let in again so far; waits for the device."""
+        """Number of times that a particle entered so far; waits for the device."""
         return int(self._backend.download(self._counts)[0])
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return how often a particle was let in so far: `renewed`, (1,) int64."""
+        """Return the number of times that a particle entered so far: `renewed`, (1,) int64."""
         return {"renewed": self._backend.download(self._counts)[:1]}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume with the number of particles let in before.
+        """Restore the number of times that a particle entered before.
 
         Raises:
             ValueError: `renewed` is missing or no count.
@@ -143,17 +143,17 @@ class Inlet(ActiveBoundary):
         self._counts[:1] = self._backend.upload(found)
 
     def after_step(self, step_times: Array) -> None:
-        """Let the particles at the far end in again."""
+        """Move the particles at the downstream end to the upstream end, with new velocities."""
         p, kernels = self._system.particles, self._backend.kernels(__name__)
         where = self._record, self._system.grid.record
-        kernels.leave(p.n, p.pos, *where, self._gone, self._counts)
-        kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._gone, self._counts)
+        kernels.leave(p.n, p.pos, *where, self._leavers, self._counts)
+        kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._leavers, self._counts)
         kernels.count(1, self._counts)
 
 
 @callee
 def mixed(word):
-    """A 64-bit word whose bits all depend on all of another's (splitmix64: Steele, Lea and Flood, 2014)."""
+    """Return the hash of a 64-bit word (splitmix64: Steele, Lea and Flood, 2014)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -161,33 +161,33 @@ def mixed(word):
 
 @callee
 def chance(seed, number, draw):
-    """A number above 0 and up to 1, the same on every backend."""
+    """Return a random number above 0 and up to 1, the same on every backend."""
     word = mixed(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(number + 1))
     word = mixed(word ^ np.uint64(draw))
     return (np.float64(word >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
 @kernel
-def leave(n, pos, inlet, grid, gone, counts):
-    """List in `gone` who is at the far end, and how many these are in counts[1]."""
+def leave(n, pos, inlet, grid, leavers, counts):
+    """List the particles at the downstream end in `leavers`, and store their number in counts[1]."""
     o, length = inlet[0], np.float64(grid[0].length[inlet[0].axis])
     for i in range(n):
         x = np.float64(pos[i, o.axis])
         if (x >= length - o.gap) if o.velocity[o.axis] > 0 else (x < o.gap):
-            gone[counts[1]] = i
+            leavers[counts[1]] = i
             counts[1] += 1
 
 
 @kernel
-def enter(n, pos, vel, id, inlet, grid, gone, counts):
-    """A fresh place and velocity for each of them, in the order of their ids."""
+def enter(n, pos, vel, id, inlet, grid, leavers, counts):
+    """Set a new place and velocity of each of the `leavers`, drawn in the order of their ids."""
     g, o = grid[0], inlet[0]
     dim, real = pos.shape[1], pos.dtype.type
     for k in range(counts[1]):
-        i = gone[k]
+        i = leavers[k]
         number = counts[0]
         for other in range(counts[1]):
-            number += id[gone[other]] < id[i]
+            number += id[leavers[other]] < id[i]
         for axis in range(dim):
             length = np.float64(g.length[axis])
             size = math.sqrt(-2 * math.log(chance(o.seed, number, 2 * axis)))
@@ -206,6 +206,6 @@ def enter(n, pos, vel, id, inlet, grid, gone, counts):
 
 @kernel
 def count(n, counts):
-    """Those are in; nobody is out."""
+    """Add counts[1] to the total in counts[0], and reset it."""
     counts[0] += counts[1]
     counts[1] = 0

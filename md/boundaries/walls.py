@@ -1,12 +1,12 @@
-"""Walls at the ends of the axes that are not periodic: springs and dashpots, met at half a diameter.
+"""Walls at the ends of the axes that are not periodic: springs and dashpots, touched at half a diameter.
 
-Force inwards: K (d/2 - s) / d - mu v for a centre at s < d/2 from the wall, v its velocity away from it. A
-sphere of radius R feels K (R - s) / d - mu v, of the same d = 1, so that all touch for the same time. A wall
-does not yield, so the effective mass is that of the sphere: w0^2 = K / (d m), g = mu / (2 m), and as
-between two spheres e = exp(-pi g / w) after a contact of pi / w with w^2 = w0^2 - g^2.
+Force inwards: K (d/2 - s) / d - mu v for a centre at s < d/2 from the wall, v its velocity away from it. The
+force on a sphere of radius R is K (R - s) / d - mu v, with the same d = 1, so that all have the same contact
+time. A wall is immovable, so the effective mass is that of the sphere: w0^2 = K / (d m), g = mu / (2 m), and
+as between two spheres e = exp(-pi g / w) after a contact of pi / w with w^2 = w0^2 - g^2.
 
-Shaken walls are those of a container that moves rigidly. Positions and velocities are those seen from it, in
-which the walls stand and every sphere feels the container's acceleration reversed.
+Shaken walls belong to a container that moves rigidly. Positions and velocities are relative to the container:
+in its frame the walls are at rest, and the reversed acceleration of the container acts on every sphere.
 """
 
 from __future__ import annotations
@@ -20,25 +20,23 @@ from md.laws.pair import PairLaw
 from md.laws.spring_dashpot import SHORTEST
 from md.particles.box import Box
 
-RADIUS = 0.5  # of a sphere, in d, where it has none of its own
-FARTHEST = 1e150  # amplitude in d, and frequency; their product is a number
-FASTEST = 0.1  # that the container may move in a step, in diameters
-DEEPEST = (
-    0.15  # that a sphere at rest may be pressed into a wall, in diameters; one that flies meets it faster
-)
+RADIUS = 0.5  # of a sphere without a given radius, in d
+FARTHEST = 1e150  # largest amplitude in d, and frequency; their product is finite
+FASTEST = 0.1  # largest displacement of the container in a step, in diameters
+DEEPEST = 0.15  # largest overlap of a wall with a sphere that was at rest, in diameters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Walls:
-    """Walls that stand.
+    """Walls at rest.
 
     Args:
-        restitution: share of its speed that a sphere keeps, 0 < e <= 1.
-        contact_time: how long it touches the wall, in time units, positive; None for as long as two spheres
-            touch.
-        sides: the axes at whose ends they stand, not periodic ones; None for those that are neither periodic
-            nor open. Out of an open one a sphere may be pressed through them by more than its radius: they
-            push it back, as a side that is closed could not.
+        restitution: coefficient of restitution e, 0 < e <= 1.
+        contact_time: duration of a contact with the wall, in time units, positive; None for that of two
+            spheres.
+        sides: axes with walls at their ends, not periodic ones; None for those that are neither periodic nor
+            open. At an open side a sphere may be pressed through a wall by more than its radius and is pushed
+            back; at a closed side that is a fault.
 
     Raises:
         TypeError: a value of another class.
@@ -72,13 +70,13 @@ class Walls:
             object.__setattr__(self, name, value)
 
     def duration(self, law: PairLaw) -> float:
-        """How long a sphere touches the wall, in time units.
+        """Return the duration of a contact of a sphere with a wall, in time units.
 
         Args:
             law: between two spheres.
 
         Raises:
-            ValueError: the time is left to a law that has none.
+            ValueError: neither the walls nor the law have a contact time.
         """
         if self.contact_time is not None:
             return self.contact_time
@@ -88,13 +86,13 @@ class Walls:
         return time
 
     def contact(self, law: PairLaw) -> tuple[float, float]:
-        """Stiffness K in m d / time^2 and damping mu in m / time."""
+        """Return the stiffness K in m d / time^2 and the damping mu in m / time."""
         time = self.duration(law)
         g = -math.log(self.restitution) / time
         return (math.pi / time) ** 2 + g**2, 2 * g
 
     def axes(self, box: Box) -> tuple[bool, ...]:
-        """At the ends of which axes they stand."""
+        """Return for each axis whether there are walls at its ends."""
         if self.sides is not None:
             return tuple(axis in self.sides for axis in range(box.dim))
         return tuple(not (periodic or open_) for periodic, open_ in zip(box.periodic, box.open, strict=True))
@@ -102,17 +100,17 @@ class Walls:
     def check(
         self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
     ) -> None:
-        """Look whether they fit.
+        """Check whether the walls fit a box.
 
         Args:
-            box: of the particles; walls stand at the ends of its axes that are neither periodic nor open.
+            box: box of the particles.
             law: between two spheres.
             dt: time step in time units.
             narrowest: least diameter of a sphere, in d.
-            widest: largest.
+            widest: largest diameter, in d.
 
         Raises:
-            ValueError: there is no axis to stand on, or no room between two walls.
+            ValueError: no axis with walls, an axis that is missing or periodic, or no room between two walls.
         """
         if not any(self.axes(box)):
             raise ValueError(
@@ -136,15 +134,15 @@ class Walls:
 class ShakenWalls(Walls):
     """Walls of a container that moves as -amplitude cos(2 pi frequency t) along an axis.
 
-    It starts at rest at its lowest point, so that velocities at the start are the same from inside and
-    outside.
+    It starts at rest at its lowest point, so that velocities at the start are the same in its frame and in
+    the frame at rest.
 
     Args:
         amplitude: in d, 0 or more.
         frequency: per time unit, 0 or more.
-        axis: along which it moves; not a periodic one.
-        wall_damping: "relative" where dashpots feel the velocity relative to the wall, "absolute" where they
-            feel that seen from outside, as in the thesis's program.
+        axis: direction of the motion; not a periodic one.
+        wall_damping: "relative" for dashpots by the velocity relative to the wall, "absolute" for dashpots by
+            the velocity in the frame at rest, as in the program of [thesis].
 
     Raises:
         TypeError: a value of another class.
@@ -173,7 +171,7 @@ class ShakenWalls(Walls):
         return 2 * math.pi * self.frequency * self.amplitude
 
     def displacement(self, time: float) -> float:
-        """Where the container is, in d from the middle of its way.
+        """Return the displacement of the container from its mean position, in d.
 
         Args:
             time: since the start, in time units.
@@ -182,7 +180,7 @@ class ShakenWalls(Walls):
         return -self.amplitude * math.cos(2 * math.pi * self.frequency * time)
 
     def velocity(self, time: float) -> float:
-        """Of the container along its axis, in d per time unit.
+        """Return the velocity of the container along its axis, in d per time unit.
 
         Args:
             time: since the start, in time units.
@@ -193,11 +191,11 @@ class ShakenWalls(Walls):
     def check(
         self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
     ) -> None:
-        """Look whether they fit.
+        """Check whether the walls fit a box and are stiff enough for their motion.
 
         Raises:
-            ValueError: as for walls that stand; a periodic axis, or one that is not there; or a container
-                that moves too far in a step, or so fast that its walls are too soft to carry a sphere along.
+            ValueError: as for walls at rest; an axis that is periodic or missing; or a container that moves
+                too far in a step, or so fast that its walls are too soft to accelerate a sphere.
         """
         super().check(box, law, dt, narrowest, widest)
         integer("axis of shaken walls", self.axis, -box.dim, box.dim - 1)
@@ -210,10 +208,10 @@ class ShakenWalls(Walls):
         if self.speed * dt > fastest:
             raise ValueError(
                 f"amplitude = {self.amplitude} at frequency = {self.frequency}: the walls move by up to "
-                f"{self.speed * dt:.3g} d in a step of dt = {dt:.3g} and crush what is before them; allowed: "
+                f"{self.speed * dt:.3g} d in a step of dt = {dt:.3g} and crush spheres at rest; allowed: "
                 f"up to {fastest:g} d; lower amplitude, frequency or dt"
             )
-        pressed = self.speed * self.duration(law) / math.pi  # of a spring without a dashpot
+        pressed = self.speed * self.duration(law) / math.pi  # for a spring without a dashpot
         if pressed > deepest:
             raise ValueError(
                 f"amplitude = {self.amplitude} at frequency = {self.frequency}: walls so soft press "

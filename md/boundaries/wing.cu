@@ -1,7 +1,7 @@
-// A wing in a stream of discs; see wing.py.
+// Forces between a wing and discs; see wing.py.
 
-extern "C" __global__ void touch_each(int n, int count, int parts, const real* pos, const real* vel, const real* segments,
-                                      Foil foil, real* force, double* on_wing) {
+extern "C" __global__ void touch_each(int n, int count, int parts, const real* pos, const real* vel,
+                                      const real* segments, Foil foil, real* force, double* on_wing) {
     int i = work_item();
     if (i >= n) return;
     Vec push = zero();
@@ -12,7 +12,7 @@ extern "C" __global__ void touch_each(int n, int count, int parts, const real* p
     atomicAdd(on_wing + 2 * s + 1, -(double)push.x[1]);
 }
 
-// A warp has a segment, and each of its threads a part of the box, which has its left and lower side but not the others.
+// One warp a segment; each thread has a part of the segment's box, which includes its left and lower side only.
 extern "C" __global__ void touch_near(int lanes, int n, int count, const real* pos, const real* vel, const real* nodes,
                                       const int* ropes, const int* order, const real* boxes, const real* segments,
                                       Foil foil, Grid grid, real* force, double* on_wing) {

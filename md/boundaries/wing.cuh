@@ -1,14 +1,14 @@
-// How a disc meets a wing; see wing.py.
+// Contact of a disc with a wing; see wing.py.
 
 #include "md/search/bvh/tree.cuh"
 
-#define COLUMNS 8  // of a segment: start, end, outward normal, how the outline turns at the start, length^2
-#define CHUNK 8    // segments in a row that have a box together; this and the next as in polygon.py
+#define COLUMNS 8  // of a segment: start, end, outward normal, turn of the outline at the start, length^2
+#define CHUNK 8    // consecutive segments that share a box; this and the next as in polygon.py
 #define SURELY (real)1e-5
 #define ACROSS 8   // parts of a segment's box, together a warp
 #define UP 4
 
-// The outline seen from a point: nearest segment or -1, signed distance, outward normal there.
+// Nearest point of the outline: its segment or -1, signed distance, outward normal.
 struct Seen {
     int segment;
     real distance, nx, ny;
@@ -52,7 +52,7 @@ __device__ __forceinline__ Seen from_outline(int count, const real* segments, re
 }
 
 #if defined(HAS_FOIL)
-// The segment that pushes a disc, or -1, and the force on the disc.
+// Returns the segment in contact with a disc, or -1, and the force on the disc in `push`.
 __device__ __forceinline__ int pushed(int count, const real* segments, const Foil& foil, const Vec& r, const Vec& v,
                                       Vec& push) {
     if (!(foil.left < r.x[0] && r.x[0] < foil.right && foil.down < r.x[1] && r.x[1] < foil.up)) return -1;

@@ -1,9 +1,9 @@
-"""A wing in a stream of discs: particles against segments of its outline, by the tree where there is one.
+"""Wing in a stream of discs: contacts of particles with segments of its outline, by the search's tree if any.
 
-A disc touches the point of the outline that is nearest to its centre, so that it has one contact with the
-wing and no more, at an edge too, and the order of the discs does not change its force. The force on it is
-that of a wall: K (r - s) along the outward normal for a centre at s < r from the outline (less than 0
-inside), with a dashpot against its velocity along the normal. A centre deeper inside than `depth` is let go.
+A disc touches the point of the outline that is nearest to its centre. So it has at most one contact with the
+wing, at an edge too, and the order of the discs does not change its force. The force on it is that of a wall:
+K (r - s) along the outward normal for a centre at s < r from the outline (less than 0 inside), with a dashpot
+against its velocity along the normal. There is no force on a centre deeper inside than `depth`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
@@ -25,24 +26,24 @@ from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
-LANES = 32  # parts of a segment's box, each of which a thread of a device walks for
-STRAIGHT = 1e-5  # radians in which it does not turn: rounding would say to which side it does
-STRONGEST = 1e150  # stiffness and damping, the square of which is a number
-SLACK = 1e-3  # by which the boxes of segments are larger, in d
+LANES = 32  # parts of a segment's box; a device has a thread for each
+STRAIGHT = 1e-5  # radians; a smaller turn of the outline has a sign that depends on rounding, and counts as 0
+STRONGEST = 1e150  # largest stiffness and damping; their squares are finite
+SLACK = 1e-3  # margin of the boxes of segments, in d
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wing(Boundary):
-    """An airfoil that stands in a stream along +x, in 2D.
+    """Configuration of an airfoil at rest in a stream along +x, in 2D.
 
     Args:
-        airfoil: its section.
+        airfoil: section of the wing.
         chord: in d.
-        angle: of attack, in degrees; where it is positive the nose is up.
-        at: (x, y) of its quarter-chord point, in d.
-        stiffness: K, in m / time^2: the force a length that a disc is pressed in.
+        angle: angle of attack, in degrees; positive with the nose up.
+        at: (x, y) of the quarter-chord point, in d.
+        stiffness: K, in m / time^2: force a length of overlap.
         damping: mu, in m / time.
-        depth: how deep inside a centre may be and still be pushed out, in d.
+        depth: largest depth of a centre inside at which it is pushed out, in d.
 
     Raises:
         TypeError: an argument of another class.
@@ -68,7 +69,7 @@ class Wing(Boundary):
 
     @property
     def contact_time(self) -> float:
-        """How long a disc touches it, in time units; infinite where its dashpot is too strong to part."""
+        """Duration of a disc's contact with the wing, in time units; infinite if it is overdamped."""
         w2 = self.stiffness - self.damping**2 / 4
         return math.pi / math.sqrt(w2) if w2 > 0 else math.inf
 
@@ -78,7 +79,10 @@ class Wing(Boundary):
         return self.airfoil.placed(self.chord, self.angle, self.at)
 
     def segments(self) -> np.ndarray:
-        """(m, 8) float64: start, end, outward normal, turn at start (1 out, -1 in, 0 none), length^2."""
+        """Return the segments, (m, 8) float64: start, end, outward normal, turn at start, length^2.
+
+        The turn is 1 for a convex corner, -1 for a concave one, 0 for none.
+        """
         start = self.outline
         end = np.roll(start, -1, axis=0)
         along = end - start
@@ -90,18 +94,20 @@ class Wing(Boundary):
         sign = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
         return np.column_stack([start, end, normal, sign, length**2])
 
-    def distance(self, pos) -> np.ndarray:
-        """Distance of points from the outline, negative inside: (p,) float64, in d.
+    def distance(self, pos: npt.ArrayLike) -> np.ndarray:
+        """Return the distance of points from the outline, negative inside: (p,) float64, in d.
 
         Args:
             pos: (p, 2) in d, up to 1e100.
 
         Raises:
-            TypeError: what is no array.
+            TypeError: positions that are no array.
             ValueError: another shape, a dtype that is not of real numbers, or a number that is not finite.
         """
-        bounds = {"low": -LONGEST, "high": LONGEST, "finite": True, "outside": "they are in d"}
-        pos = array("pos", pos, "fiu", "real numbers, in d", ("p", 2), **bounds)
+        pos = array(
+            "pos", pos, "fiu", "real numbers, in d", ("p", 2),
+            low=-LONGEST, high=LONGEST, finite=True, outside="they are in d",
+        )  # fmt: skip
         pos = np.ascontiguousarray(pos, np.float64)
         found, segments = np.empty(len(pos)), self.segments()
         distances(len(pos), len(segments), pos, packed(segments), found)
@@ -131,15 +137,15 @@ class Wing(Boundary):
 
 
 class WingContact(ActiveBoundary):
-    """A wing that pushes the particles of a system.
+    """Wing that exerts forces on the particles of a system.
 
     Args:
-        wing: the choice.
+        wing: its configuration.
         system: shared state of the simulation.
-        search: of the particles; its boxes find those near the wing, if it has some; else all are tested.
+        search: finds the particles near the wing if it has a tree; else all particles are tested.
 
     Attributes:
-        wing: the choice.
+        wing: as given.
     """
 
     def __init__(self, wing: Wing, system: System, search: Search):
@@ -158,29 +164,28 @@ class WingContact(ActiveBoundary):
 
     @property
     def force(self) -> np.ndarray:
-        """(m, 2) force of the gas on each segment when forces were found last, in m d / time^2."""
+        """(m, 2) force of the gas on each segment at the last computation of forces, in m d / time^2."""
         return self._backend.download(self._force).reshape(-1, 2)
 
     @property
     def momentum(self) -> np.ndarray:
-        """(m, 2) momentum given by the gas to each segment so far, in m d / time; waits for the device.
+        """(m, 2) momentum transferred by the gas to each segment so far, in m d / time; waits for the device.
 
-        Between two moments its change over the time passed is the mean force: along x the drag, along y the
-        lift. The gas has lost as much, by the velocities as the integrator keeps them: those of
-        `velocity_verlet` stand half a step behind. On a device it is summed in no fixed order, but for `lbvh`
-        and `reflexive`.
+        Its change over a time interval is the mean force: along x the drag, along y the lift. The gas has
+        lost as much momentum, by the velocities that the integrator stores: those of `velocity_verlet` are
+        half a step behind. On a device it is summed in no fixed order, except with `lbvh` and `reflexive`.
         """
         return self._backend.download(self._given).reshape(-1, 2)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return the momentum given so far: `given`, (2 m,) float64."""
+        """Return the momentum transferred so far: `given`, (2 m,) float64."""
         return {"given": self._backend.download(self._given)}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume with the momentum given before.
+        """Restore the momentum transferred before.
 
         Raises:
-            ValueError: `given` is missing, or not one of this wing.
+            ValueError: `given` is missing, or does not fit this wing.
         """
         found = state.get("given")
         if found is None:
@@ -189,7 +194,7 @@ class WingContact(ActiveBoundary):
         self._given[...] = self._backend.upload(found.astype(np.float64))
 
     def add_forces(self, force: Array) -> None:
-        """Push discs off the wing, and store the reaction on each segment."""
+        """Add the force of the wing on each disc, and store the reaction on each segment."""
         p, kernels, count = self._system.particles, self._backend.kernels(__name__), len(self._force) // 2
         wing, tree = (self._segments, self._foil), self._search.boxes
         if tree is None or p.n == 0:
@@ -203,20 +208,20 @@ class WingContact(ActiveBoundary):
             )
 
     def after_step(self, step_times: Array) -> None:
-        """Add the momentum that the kick has given."""
+        """Add the momentum that the kick of the step has transferred."""
         kernels = self._backend.kernels(__name__)
         kernels.give(len(self._force), self._force, step_times, self._given)
 
 
 def _reach(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corner of where all the centres are that touch the wing."""
+    """Return lower and upper corner of the box that holds all centres in contact with the wing."""
     return segments[:, :2].min(axis=0) - RADIUS - SLACK, segments[:, :2].max(axis=0) + RADIUS + SLACK
 
 
 def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
-    """(m, 4) lower and upper corner of where the centres are that touch each segment.
+    """Return, for each segment, lower and upper corner of the box of the centres in contact with it: (m, 4).
 
-    None reaches farther than the wing, so that it has one image of a disc at most, however deep that may be.
+    No box extends beyond that of the wing, so that it holds at most one image of a disc, at any depth.
     """
     start, end, normal = segments[:, :2], segments[:, 2:4], segments[:, 4:6]
     turns_in = segments[:, 6] < 0
@@ -227,7 +232,7 @@ def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
     inner = [at - depth * normal for at in (start, end)]
     corners = np.array([corner for pair in ends for corner in pair] + inner)
     low, high = _reach(segments)
-    slack = SLACK + depth * STRAIGHT  # by which a side that hardly turns may lean
+    slack = SLACK + depth * STRAIGHT  # a turn within STRAIGHT is neglected
     return np.column_stack(
         [np.maximum(corners.min(axis=0) - slack, low), np.minimum(corners.max(axis=0) + slack, high)]
     )
@@ -235,7 +240,7 @@ def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
 
 @callee
 def pushed(count, segments, foil, x, y, vx, vy):
-    """The segment that pushes a disc, or -1, and the force on the disc."""
+    """Return the segment in contact with a disc, or -1, and the force on the disc."""
     if not (foil.left < x < foil.right and foil.down < y < foil.up):
         return -1, x - x, x - x
     s, distance, nx, ny = from_outline(count, segments, foil.within2, x, y)
@@ -247,7 +252,7 @@ def pushed(count, segments, foil, x, y, vx, vy):
 
 @kernel(parallel=True)
 def touch_each(n, count, parts, pos, vel, segments, foil, force, on_wing):
-    """Every particle against the wing; its reaction is added to `on_wing`."""
+    """Add the force of the wing on every particle; the reactions are added to `on_wing`."""
     sums = np.zeros((parts, len(on_wing)))
     for part in numba.prange(parts):
         f = foil[0]
@@ -264,10 +269,10 @@ def touch_each(n, count, parts, pos, vel, segments, foil, force, on_wing):
 
 @kernel(parallel=True)
 def touch_near(lanes, n, count, pos, vel, nodes, ropes, order, boxes, segments, foil, grid, force, on_wing):
-    """Every segment against the particles in its box; on_wing is its reaction.
+    """Add the force of every segment on the particles in its box; the reactions are stored in `on_wing`.
 
-    A walk for the box (a device has one for each part of it), and for each image of it along periodic axes,
-    that boxes of the tree may reach to.
+    The tree is traversed for the box (on a device for each part of it), and for each image of it along
+    periodic axes, because nodes may extend beyond the box of the simulation.
     """
     for item in numba.prange(count):
         s, f, g = np.int64(item), foil[0], grid[0]
@@ -301,6 +306,6 @@ def touch_near(lanes, n, count, pos, vel, nodes, ropes, order, boxes, segments, 
 
 @kernel(parallel=True)
 def give(entries, on_wing, step_times, given):
-    """Add the force times the kick."""
+    """Add the force times the duration of the kick to the momentum transferred."""
     for k in numba.prange(entries):
         given[k] += on_wing[k] * step_times[0]
