@@ -1,4 +1,4 @@
-"""Time stepping schemes. A new one is its own file (pair) and one line here, or `register`ed by its user."""
+"""Time stepping schemes. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md import checks
 from md.integrate.base import Integrator, Stepper
@@ -33,11 +33,11 @@ register = INTEGRATORS.register
 
 
 def integrator(choice: str | Integrator) -> Integrator:
-    """Return the integrator of a name, or one as it is.
+    """Return the integrator of a name, or an integrator as it is.
 
     Raises:
         TypeError: neither a name nor an integrator.
-        ValueError: an unknown name; lists those known.
+        ValueError: an unknown name; the message lists the known ones.
     """
     if isinstance(choice, Integrator):
         return choice

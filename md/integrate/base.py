@@ -1,10 +1,10 @@
-"""Base classes of the integrators: a choice, and the stepper that moves the particles of a system.
+"""Base classes of the integrators: the configuration, and the stepper that moves the particles of a system.
 
-Contract. A stepper advances positions and velocities by `dt` from the force at the present positions, wraps the
-positions into the box, and reports the first particle it cannot place in the fault word:
-`(2 * step + escaped) << 32 | id`, left alone if there is none. A fusable one gives an output for the search's
-force kernel in place of a force array: the kernel then moves each particle as soon as its force is known, into the
-spare arrays, because others still read the old ones.
+Contract. A stepper advances positions and velocities by `dt` from the force at the present positions, wraps
+the positions into the box, and stores the first particle it cannot place in the fault word:
+`(2 * step + escaped) << 32 | id`; the word is not changed if there is none. A fusable stepper returns an
+output for the search's force kernel in place of a force array: the kernel then moves each particle as soon as
+its force is known, into the spare arrays, because other threads still read the old ones.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from md.search.displacement_guard import DisplacementGuard
 
 
 class Integrator(ABC):
-    """A time stepping scheme as a choice: plain parameters, for `Simulation(integrator=...)`.
+    """Configuration of a time stepping scheme: plain parameters, for `Simulation(integrator=...)`.
 
     Attributes:
         name: as in `Simulation(integrator=name)`.
-        capabilities: what its stepper can do.
-        lead: by how many steps the positions at which it needs the force are ahead.
+        capabilities: what its stepper supports.
+        lead: time in steps from the stored positions to those at which the scheme needs the force.
     """
 
     name: ClassVar[str]
@@ -39,20 +39,20 @@ class Integrator(ABC):
 
     @abstractmethod
     def build(self, system: System, field: ExternalField) -> Stepper:
-        """Make the stepper for a system and what acts on its particles from outside."""
+        """Make the stepper for a system and its external field."""
 
 
 class Stepper(ABC):
-    """A time stepping scheme that moves the particles of a system.
+    """Time stepping scheme that moves the particles of a system.
 
     Args:
-        integrator: the choice.
+        integrator: its configuration.
         system: shared state of the simulation.
         field: gravity and walls.
 
     Attributes:
         integrator, system: as given.
-        capabilities, lead: of the choice.
+        capabilities, lead: of the configuration.
     """
 
     def __init__(self, integrator: Integrator, system: System, field: ExternalField):
@@ -68,27 +68,27 @@ class Stepper(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the choice."""
+        """Name of the integrator, as in `Simulation(integrator=name)`."""
         return self.integrator.name
 
     def time(self, step: int) -> float:
-        """Return the time passed after so many steps, in time units."""
+        """Return the time after so many steps, in time units."""
         return step * self._dt
 
     def time_of_step(self, speed: float) -> float:
-        """Return the time by which a step moves the particles, in time units.
+        """Return the length of a step, in time units.
 
         Args:
-            speed: of the fastest of them, in d per time unit.
+            speed: of the fastest particle, in d per time unit.
         """
         return self._dt
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return what a run needs to resume, besides particles and step: name -> array on the host."""
+        """Return the state that a run needs to resume besides particles and step: name -> host array."""
         return {}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` of another stepper of this kind gave; other entries are ignored.
+        """Restore the state that `state_dict` of a stepper of this class returned; ignore other entries.
 
         Raises:
             ValueError: an entry is missing or of another kind.
@@ -100,8 +100,8 @@ class Stepper(ABC):
 
         Args:
             force: (n, dim) array, changed.
-            step: of the positions.
-            ahead: by how many steps the positions are later than that.
+            step: number of the step.
+            ahead: time in steps from that step to the positions.
         """
         if not self._field.acts:
             return
@@ -112,7 +112,7 @@ class Stepper(ABC):
         self._field.add_forces(force)
 
     def velocities_changed(self, step: int) -> None:
-        """Take velocities into account that a boundary has changed since the last step.
+        """Update the stepper after a boundary has changed velocities.
 
         Args:
             step: number of the next step.
@@ -120,7 +120,7 @@ class Stepper(ABC):
         return
 
     def prepare(self, step: int, fault: Array) -> None:
-        """Move the particles before their force is computed; arguments as of `advance`."""
+        """Move the particles before their force is computed; arguments as for `advance`."""
         return
 
     @abstractmethod
@@ -134,12 +134,12 @@ class Stepper(ABC):
         """
 
     def fused_output(self, step: int, fault: Array, guard: DisplacementGuard) -> KickDrift:
-        """Return the output that a force kernel fills in place of a force array, so that it takes this step.
+        """Return the output of a force kernel that takes this step instead of filling a force array.
 
         Args:
-            step: number of the step, counted from 0; a device counts by itself (`_now`).
+            step: number of the step, counted from 0; a device counts steps itself (`_now`).
             fault: (1,) uint64 fault word.
-            guard: of the search.
+            guard: of the search's policy.
         """
         raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
 
@@ -149,33 +149,34 @@ class Stepper(ABC):
 
         Args:
             force: (n, dim) force at the present positions.
-            step: number of the step that would come next.
+            step: number of the next step.
         """
 
     def step_times(self, step: int) -> Array:
-        """Return the times by which a step just taken kicked and drifted: (2,) float64 array of the backend.
+        """Return the times of the kick and the drift of the last step: (2,) float64 array of the backend.
 
-        Of a scheme that kicks and drifts (`Capabilities.kicks_and_drifts`) alone: its step is one kick and one
-        drift by the velocity after it.
+        Only for a scheme with `Capabilities.kicks_and_drifts`: its step is one kick and one drift by the
+        velocity after the kick.
         """
         raise NotImplementedError(f"a step of integrator {self.name!r} is not one kick and one drift")
 
     def last_drift(self) -> float:
-        """Return the time by which the present velocities moved the particles in the last step.
+        """Return the time for which the present velocities moved the particles in the last step.
 
-        0 where other velocities did; then `md.observe` cannot tell which contacts began in it.
+        0 if other velocities moved them; then `md.observe` cannot determine which contacts started in the
+        step.
         """
         return float(self._real(self._dt))
 
     def set_clock(self, step: int) -> None:
-        """Set the number of the next step, where it does not follow the one before."""
+        """Set the number of the next step, if it does not follow the last one."""
         self._clock[...] = step
 
     def _now(self, step: int) -> tuple[Array, int]:
-        """Clock for kernels, and which entry of it is the number of the step.
+        """Return the clock for kernels, and the index of its entry that is the number of the step.
 
-        So what is captured for one step holds for another. On a device the step's last kernel sets the other
-        entry to the number of the next one.
+        So a captured step can be launched as another step. On a device the step's last kernel sets the other
+        entry to the number of the next step.
         """
         if not self._backend.runs_ahead:
             self.set_clock(step)

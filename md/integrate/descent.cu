@@ -1,4 +1,4 @@
-// Relaxation along the force; see descent.py.
+// Relaxation of positions along the force; see descent.py.
 
 #include "md/integrate/fused.cuh"
 

@@ -1,4 +1,4 @@
-"""Relaxation along the force."""
+"""Integrator for overdamped relaxation: positions move along the force."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class SteepestDescent(Integrator):
-    """Overdamped relaxation: x += dt^2 F / m, velocities left alone. Removes overlaps from a packing."""
+    """Overdamped relaxation that removes overlaps from a packing: x += dt^2 F / m, velocities unchanged."""
 
     name = "steepest_descent"
     capabilities = Capabilities(capturable=True, relaxes=True)
@@ -29,7 +29,7 @@ class SteepestDescent(Integrator):
 
 
 class SteepestDescentStepper(Stepper):
-    """Overdamped relaxation of the particles of a system."""
+    """Stepper for overdamped relaxation of the particles of a system."""
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Move each particle along the force on it."""
@@ -39,17 +39,17 @@ class SteepestDescentStepper(Stepper):
         )
 
     def last_drift(self) -> float:
-        """Return 0: velocities move no particle."""
+        """Return 0, because velocities move no particle."""
         return 0.0
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """Return the velocities as they are."""
+        """Return a copy of the velocities."""
         return self._kicked(force, 0.0)
 
 
 @kernel(parallel=True)
 def descend(n, pos, id, force, rate, clock, turn, grid, fault):
-    """Move along the force, pos += rate * force, wrapped; a device counts the step."""
+    """Move the particles along the force, pos += rate * force, wrapped; on a device count the step."""
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)

@@ -1,4 +1,4 @@
-// Euler's scheme with a step that the fastest particle sets; see euler.py.
+// Euler's scheme with a step limited by the fastest particle; see euler.py.
 
 #include "md/backend/warp.cuh"
 #include "md/integrate/fused.cuh"

@@ -1,4 +1,4 @@
-"""Euler's scheme with a step that the fastest particle sets."""
+"""Euler's scheme with a step limited by the fastest particle."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from sfc.compile import kernel
 
 @dataclass(frozen=True)
 class AdaptiveEuler(Integrator):
-    """Kick, then drift, both by a step in which the fastest particle moves no farther than a radius.
+    """Kick, then drift, both by a step in which the fastest particle moves at most a radius.
 
-    `dt` is the longest step; the radius is the smallest of all. First order in dt. Each kick finds the largest
-    speed for the next step, on the device that has the particles: the kick in between may add a little.
+    `dt` is the longest step; the radius is the smallest of all. First order in dt. Each kick computes the
+    largest speed for the next step, on the device that stores the particles; the next kick may increase it a
+    little.
     """
 
     name = "adaptive_euler"
     capabilities = Capabilities(capturable=True, adds_external_field=True, kicks_and_drifts=True)
 
     def build(self, system: System, field: ExternalField) -> AdaptiveEulerStepper:
-        """Make the stepper for a system; no step is longer than its `dt`."""
+        """Make the stepper for a system; its steps are at most `dt` long."""
         return AdaptiveEulerStepper(self, system, field)
 
 
 class AdaptiveEulerStepper(Stepper):
-    """Euler steps of the particles of a system, as long as the fastest particle allows."""
+    """Stepper for Euler steps of the particles of a system, as long as the fastest particle allows."""
 
     def __init__(self, integrator: AdaptiveEuler, system: System, field: ExternalField):
         super().__init__(integrator, system, field)
@@ -46,11 +47,11 @@ class AdaptiveEulerStepper(Stepper):
         self._elapsed, self._step_times = backend.zeros(1, np.float64), backend.zeros(2, np.float64)
 
     def time(self, step: int) -> float:
-        """Return the time passed, in time units, whatever the number of steps."""
+        """Return the time passed, in time units; the number of steps is not used."""
         return float(self._backend.download(self._elapsed)[0])
 
     def time_of_step(self, speed: float) -> float:
-        """Return the time by which a step moves the particles: at most that in which the fastest moves a radius."""
+        """Return the length of a step: `dt`, or the time in which the fastest particle moves a radius."""
         return min(self._dt, self._reach / speed) if speed > 0 else self._dt
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -58,10 +59,10 @@ class AdaptiveEulerStepper(Stepper):
         return {"elapsed": self._backend.download(self._elapsed)}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume at the time passed.
+        """Restore the time passed.
 
         Raises:
-            ValueError: `elapsed` is missing or no time.
+            ValueError: `elapsed` is missing or not a time.
         """
         found = state.get("elapsed")
         if found is None or found.shape != (1,) or found.dtype != np.float64 or not 0 <= found[0] < np.inf:
@@ -69,20 +70,20 @@ class AdaptiveEulerStepper(Stepper):
         self._elapsed[...] = self._backend.upload(found)
 
     def add_external_field(self, force: Array, step: int, ahead: float = 0.0) -> None:
-        """Add gravity and walls, at the time passed, to the force on each particle."""
+        """Add gravity and walls at the present time to the force on each particle."""
         if self._field.acts:
             self._field.set_time(0.0, elapsed=self._elapsed)
             self._field.add_forces(force)
 
     def velocities_changed(self, step: int) -> None:
-        """Find the largest speed before a step."""
+        """Compute the largest speed before a step."""
         p, turn = self.system.particles, step % 2
         self._backend.fill(self._most[turn : turn + 1], 0)
         self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self.system.grid.record, self._most)
         self._is_known = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
-        """Kick and drift, gravity and walls included, and find the largest speed after it."""
+        """Kick and drift with gravity and walls, and compute the largest speed after it."""
         if not self._is_known:
             self.velocities_changed(step)
         p, around, turn = self.system.particles, self._field, step % 2
@@ -112,17 +113,17 @@ class AdaptiveEulerStepper(Stepper):
         return self._step_times
 
     def last_drift(self) -> float:
-        """Return the time of the last step; 0 where none was taken since the simulation was loaded."""
+        """Return the length of the last step; 0 if none was taken since the simulation was loaded."""
         return float(self._backend.download(self._step_times)[1])
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """Return the velocities as they are."""
+        """Return a copy of the velocities."""
         return self._kicked(force, 0.0)
 
 
 @kernel(parallel=True)
 def fastest(n, vel, turn, grid, most):
-    """most[turn] = square of the largest speed."""
+    """Store the square of the largest speed in most[turn]."""
     found = 0.0
     for i in numba.prange(n):
         v = load(vel, i, grid[0])
@@ -150,9 +151,9 @@ def kick_and_drift(
     grid,
     fault,
 ):
-    """Kick and drift by the time in which the fastest goes no farther than `reach`, or the longest.
+    """Kick and drift by the time in which the fastest particle moves `reach`, at most by `longest`.
 
-    most[turn] = square of the largest speed before, most[1 - turn] after. A device counts the step.
+    most[turn] is the square of the largest speed before, most[1 - turn] after. On a device count the step.
     """
     dt = min(longest, reach / math.sqrt(most[turn])) if most[turn] > 0 else longest
     elapsed[0] += dt

@@ -1,7 +1,8 @@
-// Kick, drift, and the fault word; see fused.py. Part of a search's kernel where a step is fused into it.
+// Kick, drift, and the fault word; see fused.py. Part of a search's kernel if a step is fused into it.
 
-__device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id, long long step,
-                                      unsigned long long* fault) {
+// Stores a position wrapped into the box; or the old one, with the particle in the fault word, if that fails.
+__device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id,
+                                      long long step, unsigned long long* fault) {
     bool good = true, finite = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -22,14 +23,14 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
     }
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) r.x[axis] = good ? r.x[axis] : old.x[axis];
-    store(pos, n, i, r);  // every position in memory stays inside the box, but for its open sides
+    store(pos, n, i, r);  // every position in memory is inside the box, except at its open sides
     if (!good) {
         unsigned long long word = 2ull * step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);
     }
 }
 
-// The number of the step; whoever has the first particle sets that of the next one.
+// Returns the number of the step. The thread of the first particle stores that of the next step.
 __device__ __forceinline__ long long count_step(long long* clock, long long turn, int i) {
     long long step = clock[turn];
     if (i == 0) clock[1 - turn] = step + 1;
@@ -44,20 +45,20 @@ __device__ __forceinline__ long long count_step(long long* clock, long long turn
 __device__ __forceinline__ float rounded_up(float x) { return x; }
 __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
 
-#define JUST_BUILT -1  // all bits set, as no number computed has them
+#define JUST_BUILT -1  // all bits set, which no computed number has
 
-// How far the fastest particle can have gone since the structure was built, if that is the square of its speed.
+// Upper bound of the distance travelled by any particle since the build, for the square of the largest speed.
 __device__ __forceinline__ float travelled_by_now(const Out& out, float speed2) {
     float before = out.travelled[out.turn];
     if (__float_as_int(before) == JUST_BUILT) return 0;
     if (speed2 == 0) return before;
-    float speed = speed2 * rsqrtf(speed2) * (1 + 1e-6f);  // more by what that rounds; NaN for infinite
+    float speed = speed2 * rsqrtf(speed2) * (1 + 1e-6f);  // rounded up; NaN for an infinite speed
     return __fadd_ru(before, __fadd_ru(__fmul_ru(speed, (float)out.drift), out.rounding));
 }
 
-// Raises the word of the next step to the square of a speed in this one. Numbers that are not negative are ordered as their
-// bits are, NaN above them all. From one step to the next it falls by no more than a share, so that few particles are fast
-// enough to matter; the first sees to that share.
+// Raises the word of the next step to the square of a speed in this step. Numbers that are not negative are ordered as
+// their bits, with NaN above them all. From step to step the word decreases by a fixed share at most, so that few
+// particles are fast enough to write it; the thread of the first particle writes that lower bound.
 __device__ __forceinline__ void raise(const Out& out, unsigned long long fastest, int i, real speed2) {
     float floor = 0.8f * __uint_as_float((unsigned)fastest), own = rounded_up(speed2);
     if (own <= floor && i != 0) return;

@@ -1,4 +1,4 @@
-"""Where a particle goes: the outputs of a force kernel that moves what it has found the force on."""
+"""Output of a fused force kernel, which moves each particle as soon as its force is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfc.compile import implement, inlined
 
 
 class KickDrift(NamedTuple):
-    """Output of a fused force kernel: where the moved particles go, and by how much.
+    """Output of a fused force kernel: arrays for the moved particles, and times of kick and drift.
 
     Attributes:
         pos, vel: (n, dim) arrays, filled; not those the kernel reads.
@@ -23,12 +23,14 @@ class KickDrift(NamedTuple):
         kick: time of the kick.
         drift: time of the drift.
         fault: (1,) uint64 fault word.
-        clock: (2,) int64; clock[turn] is the number of the step. A device counts on: it sets the other entry,
-            to one more where the step was taken.
-        turn: 0 and 1 in turn.
-        fastest, travelled, halted_steps, limit, rounding: of `md.search.displacement_guard.DisplacementGuard`.
-        outside, now: `record` and `now` of `md.boundaries.external_field.ExternalField`; None where nothing acts from outside.
-        radius: of the particles, (0,) where all are a half; None likewise.
+        clock: (2,) int64; clock[turn] is the number of the step. A device sets the other entry to the number
+            of the next step: one more if the step was taken, the same if it was halted.
+        turn: 0 and 1 alternately.
+        fastest, travelled, halted_steps, limit, rounding: of
+            `md.search.displacement_guard.DisplacementGuard`.
+        outside, now: `record` and `now` of `md.boundaries.external_field.ExternalField`; None without an
+            external field.
+        radius: of the particles, (0,) if all are 0.5; None without an external field.
     """
 
     pos: Array
@@ -50,7 +52,7 @@ class KickDrift(NamedTuple):
 
 
 class Placing(NamedTuple):
-    """Where `place` writes: as the fields of `KickDrift`."""
+    """Arrays that `place` writes to; fields as those of `KickDrift`."""
 
     pos: Array
     id: Array
@@ -61,18 +63,19 @@ class Placing(NamedTuple):
 
 @inlined
 def place(out, grid, i, old, new):
-    """Write a position to row i of `out.pos`, wrapped into the box; or report the particle and leave it.
+    """Write a position to row i of `out.pos`, wrapped into the box; or the old one, and set the fault word.
 
-    So every position in memory stays inside the box, and what runs before the fault is read finds its cell.
-    The arrays come in one tuple, used last where the branches have met again: else Numba counts references
-    to them at every particle, at twice the cost of the step (`tests/md/search/test_verlet.py` looks for it).
+    So every position in memory is inside the box, and kernels that run before the fault is read find its
+    cell. The arrays are passed in one tuple and used after the branches have joined: else Numba counts
+    references to them at every particle, at twice the cost of the step (checked in
+    `tests/md/search/test_verlet.py`).
 
     Args:
         out: `KickDrift` or `Placing`.
-        grid: the box.
+        grid: cells of the box.
         i: the row.
-        old: position to leave the particle at.
-        new: where it moves.
+        old: position to keep if the new one is invalid.
+        new: new position, not wrapped.
     """
     if not well_inside(grid, new):
         new = folded(grid, new)

@@ -1,4 +1,4 @@
-// Kick and drift, the halves of a step; see leapfrog.py.
+// Kick and drift kernels; see leapfrog.py.
 
 #include "md/integrate/fused.cuh"
 

@@ -1,4 +1,4 @@
-"""Kick and drift, the halves of a step."""
+"""Kick and drift kernels, the two parts of a step."""
 
 import numba
 
@@ -9,7 +9,7 @@ from sfc.compile import kernel
 
 @kernel(parallel=True)
 def kick_drift(n, pos, vel, id, force, kick, drift, clock, turn, grid, fault):
-    """Kick, vel += kick * force (m = 1), drift, pos += drift * vel, wrapped; a device counts the step."""
+    """Kick, vel += kick * force (m = 1), drift, pos += drift * vel, wrapped; on a device count the step."""
     for i in numba.prange(n):
         g = grid[0]
         v = add_scaled(load(vel, i, g), kick, load(force, i, g))
@@ -20,7 +20,7 @@ def kick_drift(n, pos, vel, id, force, kick, drift, clock, turn, grid, fault):
 
 @kernel(parallel=True)
 def drifted(n, pos, vel, id, drift, clock, turn, grid, fault):
-    """The drift alone, pos += drift * vel, wrapped."""
+    """Drift the particles only, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]
         r = load(pos, i, g)
@@ -29,7 +29,7 @@ def drifted(n, pos, vel, id, drift, clock, turn, grid, fault):
 
 @kernel(parallel=True)
 def kicked(n, vel, force, kick, grid, out):
-    """The kick alone, out = vel + kick * force."""
+    """Compute the kicked velocities only, out = vel + kick * force."""
     for i in numba.prange(n):
         g = grid[0]
         store(out, i, add_scaled(load(vel, i, g), kick, load(force, i, g)))

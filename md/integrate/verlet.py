@@ -1,4 +1,4 @@
-"""The two forms of the Verlet scheme: kick first, or drift first."""
+"""Integrators by the Verlet scheme in two forms: kick first, or drift first."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from md.search.displacement_guard import DisplacementGuard
 class VelocityVerlet(Integrator):
     """Velocity Verlet in kick-drift form: between steps the velocity is half a step behind the position.
 
-    The first step kicks by half. The damping force reads the half-step velocity, which makes it first order in
-    dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
+    The first kick is by dt/2. The damping force is computed from the half-step velocity, which makes it first
+    order in dt; elastic motion is second order. Swope et al., J. Chem. Phys. 76 (1982) 637.
     """
 
     name = "velocity_verlet"
@@ -33,7 +33,7 @@ class VelocityVerlet(Integrator):
 
 
 class VelocityVerletStepper(Stepper):
-    """Velocity Verlet steps of the particles of a system."""
+    """Stepper for velocity Verlet of the particles of a system."""
 
     def __init__(self, integrator: VelocityVerlet, system: System, field: ExternalField):
         super().__init__(integrator, system, field)
@@ -59,31 +59,33 @@ class VelocityVerletStepper(Stepper):
         )
 
     def fused_output(self, step: int, fault: Array, guard: DisplacementGuard) -> KickDrift:
-        """Return the output that takes the same step in the force kernel, into the spare arrays."""
+        """Return the output by which a force kernel takes the same step, into the spare arrays."""
         p, real = self.system.particles, self._real
         kick = self._dt if step else self._dt / 2
         now, field = self._now(step), self._field
-        moved = KickDrift(*p.spare, p.id, real(kick), real(self._dt), fault, *now, *guard)
+        pos, vel = p.spare
+        moved = KickDrift(pos, vel, p.id, real(kick), real(self._dt), fault, now[0], now[1], *guard)
         if not field.acts:
             return moved
         field.set_time(0.0, *now)
         return moved._replace(outside=field.record, now=field.now, radius=p.radius)
 
     def step_times(self, step: int) -> Array:
-        """Return the time step twice; the first kick is by half. (2,) float64 array of the backend."""
+        """Return (dt, dt), at step 0 (dt/2, dt): (2,) float64 array of the backend."""
         return self._step_times[min(step, 1)]
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """Return the velocities with their missing half kick."""
+        """Return the velocities after the missing half kick."""
         return self._kicked(force, self._dt / 2 if step else 0.0)
 
 
 @dataclass(frozen=True)
 class PositionVerlet(Integrator):
-    """Position Verlet: drift by half, kick, drift by half. Positions and velocities belong to the same time.
+    """Position Verlet: drift by dt/2, kick, drift by dt/2. Positions and velocities are at the same time.
 
-    The force is that half a step ahead, its damping from the velocity before the kick, which makes it first
-    order in dt; elastic motion is second order. Tuckerman, Berne and Martyna, J. Chem. Phys. 97 (1992) 1990.
+    The force is computed half a step ahead, its damping from the velocity before the kick, which makes it
+    first order in dt; elastic motion is second order. Tuckerman, Berne and Martyna, J. Chem. Phys. 97 (1992)
+    1990.
     """
 
     name = "position_verlet"
@@ -96,7 +98,7 @@ class PositionVerlet(Integrator):
 
 
 class PositionVerletStepper(Stepper):
-    """Position Verlet steps of the particles of a system."""
+    """Stepper for position Verlet of the particles of a system."""
 
     def prepare(self, step: int, fault: Array) -> None:
         """Drift by dt/2 before the force is computed."""
@@ -122,9 +124,9 @@ class PositionVerletStepper(Stepper):
         )
 
     def last_drift(self) -> float:
-        """Return 0: half the step was taken with the velocities before the kick."""
+        """Return 0, because half of the last drift was by the velocities before the kick."""
         return 0.0
 
     def velocity_now(self, force: Array, step: int) -> Array:
-        """Return the velocities as they are."""
+        """Return a copy of the velocities."""
         return self._kicked(force, 0.0)
