@@ -1,4 +1,4 @@
-"""Reordering particles in memory: along what, when, and what moves. A new trigger is one line here."""
+"""Reordering of particles in memory: ordering, trigger and mode. A new trigger is one line here."""
 
 from md.registry import Registry
 from md.reorder.adaptive import Decayed

@@ -1,4 +1,4 @@
-"""The trigger `Decayed`: reorder when the force phase has become slower, or at an interval tuned by cost."""
+"""Trigger `Decayed`: reorder when the force phase has become slower, or at an interval tuned by its cost."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from md.particles.capabilities import Capabilities
 from md.particles.system import System
 from md.reorder.triggers import ActiveTrigger, RunTrigger
 
-FIRST = 64  # steps, before any time is known
+FIRST = 64  # interval in steps, before any time is known
 LEAST, MOST = 16, 2**20
-KEPT = 0.8  # weight of what is known, from one reorder to the next
+KEPT = 0.8  # weight of earlier times after each reorder
 
 
 class ReorderCostModel:
-    """A model of the time of a step by the age of the order, which gives the best interval between reorders.
+    """Model of the time of a step by the age of the order, which predicts the best interval between reorders.
 
-    The time of a step is taken to grow in proportion to its age, the steps since the reorder before it; the
-    line is fitted by least squares to the times known, with older ones weighted less at each reorder. Where it
-    rises by `slope` a step, the mean time of a step with a reorder of cost C every k is least at
-    k = sqrt(2 C / slope). A time of more than twice the mean counts as twice the mean: other work used the
-    machine. A device is given steps before the host knows how long earlier ones took, and a loss that is seen
-    may be of other work too, so the interval is predicted from the cycles before.
+    The time of a step is assumed to grow linearly with its age, the number of steps since the last reorder.
+    The line is fitted by least squares to the known times, with weights of earlier times reduced at each
+    reorder. If the time rises by `slope` a step, the mean time of a step with a reorder of cost C every k
+    steps is least at k = sqrt(2 C / slope). A time of more than twice the mean counts as twice the mean,
+    because other work used the machine. A device gets steps before the host knows the times of earlier ones,
+    and a measured loss may be caused by other work too, so the interval is predicted from the cycles before.
 
     Args:
-        piece: steps that a device is given at once: shorter pieces take longer and would look decayed; 1 for a
-            host.
+        piece: steps that a device gets at once; shorter pieces take longer a step and would appear decayed. 1
+            for a host.
 
     Attributes:
-        interval: steps from a reorder to the next, in whole pieces, 16 and two pieces at least, for the slope
-            is seen in no fewer; at most doubled or halved, but for that, from one reorder to the next.
+        interval: steps from a reorder to the next, in whole pieces; at least 16 and two pieces, which a slope
+            needs; otherwise at most doubled or halved from one reorder to the next.
     """
 
     def __init__(self, piece: int = 1):
@@ -48,18 +48,18 @@ class ReorderCostModel:
         self._sums = [0.0] * 5  # of weight, age, age^2, time, age * time
 
     def observe_cost(self, ms: float) -> None:
-        """Record how long a reorder takes, in ms."""
+        """Record the time of a reorder, in ms."""
         self._cost = ms
 
     def observe_steps(self, step: int, steps: int, ms: float) -> None:
-        """Record how long some steps in a row took.
+        """Record the time of consecutive steps.
 
-        Ignored where no reorder was before them, and just after the first: that step may compile.
+        Ignored before the first reorder, and for the step after it, which may compile kernels.
 
         Args:
-            step: the first.
-            steps: how many; no reorder among them but before the first.
-            ms: of all together.
+            step: number of the first step.
+            steps: number of steps, without a reorder between them.
+            ms: time of all together.
         """
         place = bisect_right(self._starts, step)
         if not place or step == self._first:
@@ -93,7 +93,7 @@ class ReorderCostModel:
 
 
 LONGEST = 2**24  # window, whose times are stored
-LATEST = 5  # reorders, whose median is the cost of one
+LATEST = 5  # reorders over which the median of the cost is taken
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,17 @@ class Decayed(RunTrigger):
     """Reorder when the force phase has become slower than it was just after the last reorder.
 
     Args:
-        loss: by which share, above 0; or "auto" for when what was lost in all is what a reorder costs, which
-            is the best moment while the loss grows in proportion to the steps. The interval is predicted from
-            the cycles before (`ReorderCostModel`), so the first few are not the best yet.
-        window: steps to average over, up to 2^24; "auto" does not use it.
+        loss: relative increase of the time, above 0; or "auto" to reorder when the total loss equals the cost
+            of a reorder, which is optimal while the loss grows linearly with the steps. The interval is
+            predicted from the cycles before (`ReorderCostModel`), so the first few are not optimal yet.
+        window: steps to average over, up to 2^24; not used by "auto".
 
     Raises:
         TypeError: a loss that is no number nor "auto", or a window that is no integer.
         ValueError: a loss that is not positive and finite, another word, or a window below 1.
 
-    On a device the times become known when the faults are read: a loss is seen up to that many steps late. No
-    two runs take the same times: none with this trigger repeats another, and one that is loaded starts with a
+    On a device times become known when faults are polled, so a loss is detected up to that many steps late.
+    Times differ from run to run, so a run with this trigger is not repeatable, and a loaded run starts with a
     reorder.
     """
 
@@ -132,7 +132,7 @@ class Decayed(RunTrigger):
 
 
 class TimedTrigger(ActiveTrigger):
-    """A trigger that reads the times of steps as they become known."""
+    """Base of the triggers that read the times of steps as they become known."""
 
     capabilities = Capabilities(needs_times=True)
 
@@ -141,11 +141,11 @@ class TimedTrigger(ActiveTrigger):
         self._next = 0  # the first step whose time is not counted yet
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return nothing: the times of a fresh order have to be measured just after a reorder."""
+        """Return no state, because the times of a new order have to be measured just after a reorder."""
         return {}
 
     def _new_times(self) -> list[tuple[int, int, float]]:
-        """(first step, steps, ms) of what became known since the last call."""
+        """Return (first step, steps, ms) of the times that became known since the last call."""
         timings = self._system.timings
         if not self._system.backend.runs_ahead:
             timings.resolve()
@@ -159,7 +159,7 @@ class TimedTrigger(ActiveTrigger):
 
 
 class DecayedTrigger(TimedTrigger):
-    """The trigger `Decayed` of a given loss: compares the latest steps with the first after a reorder."""
+    """Active trigger `Decayed` of a given loss: compares the latest steps with the first after a reorder."""
 
     def __init__(self, config: Decayed, system: System):
         super().__init__(system)
@@ -167,12 +167,12 @@ class DecayedTrigger(TimedTrigger):
         self._start(0)
 
     def reordered(self, step: int) -> None:
-        """Forget the times before this step."""
+        """Discard the times before this step."""
         super().reordered(step)
         self._start(step)
 
     def steps_to_next(self, step: int, most: int) -> int:
-        """Return as many as there may be on a device, where no time of them is known before; else 1."""
+        """Return `most` on a device, which reports no times of these steps before the next poll; else 1."""
         return most if self._system.backend.runs_ahead else 1
 
     def _start(self, step: int) -> None:
@@ -181,7 +181,7 @@ class DecayedTrigger(TimedTrigger):
         self._latest: deque[float] = deque(maxlen=self._config.window)
 
     def is_due(self, step: int) -> bool:
-        """Return whether the latest steps took longer than the first by the loss."""
+        """Return whether the latest steps were slower than the first ones by more than the loss."""
         for _, steps, together in self._new_times():
             for _ in range(steps):
                 fresh = len(self._first) < self._config.window
@@ -192,7 +192,7 @@ class DecayedTrigger(TimedTrigger):
 
 
 class TunedTrigger(TimedTrigger):
-    """The trigger `Decayed("auto")`: reorders at the interval that its cost model predicts to be the best."""
+    """Active trigger `Decayed("auto")`: reorders at the interval that its cost model predicts to be best."""
 
     def __init__(self, system: System):
         super().__init__(system)
@@ -216,11 +216,11 @@ class TunedTrigger(TimedTrigger):
         return max(1, min(most, self._last + self._model.interval - step))
 
     def is_due(self, step: int) -> bool:
-        """Return whether the interval has passed; takes new times into the model."""
+        """Add new times to the model, and return whether the interval has passed."""
         times = self._new_times()
         costs = self._system.timings.known("reorder")
         if costs:
-            self._model.observe_cost(median_low(ms for _, ms in costs[-LATEST:]))  # the first may compile
+            self._model.observe_cost(median_low(ms for _, ms in costs[-LATEST:]))  # the first one may compile
         for at, steps, ms in times:
             self._model.observe_steps(at, steps, ms)
         assert self._last is not None

@@ -1,4 +1,4 @@
-"""Reordering along an ordering of the cells: the particles in memory, or the work on them."""
+"""Reorder along an ordering of the cells: of the particles in memory, or of the work on them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SCHEDULED = "a function of the step"
 
 @dataclass(frozen=True)
 class Reorder:
-    """A reorder as a choice: along what order, when, what moves, and where the order is computed.
+    """Configuration of a reorder: ordering, trigger, mode, and the place where the order is computed.
 
     Args:
         ordering: a name of `sfc.orderings(dim)` or a curve; ranks the cells.
-        schedule: when, such as `md.Every(500)`, `md.Moved(0.5)`, `md.Decayed("auto")`, or any function of
-            the step.
-        mode: what takes the new order. "data": position, velocity and id move to the sorted place.
+        schedule: the trigger, such as `md.Every(500)`, `md.Moved(0.5)`, `md.Decayed("auto")`, or any function
+            of the step.
+        mode: what is reordered. "data": position, velocity and id are moved to the sorted slot.
 
-            The other two leave the particles where they are, and keep the permutation of the last reorder
-            until the next one; before the first it leaves everything in its place.
+            The other two do not move the particles, and keep the permutation of the last reorder until the
+            next one; before the first it is the identity.
 
-            "threads": work item t of the force kernel takes the particle in slot order[t], so that
-            neighbouring threads (on the CPU, one turn of a thread after the other) visit neighbouring
-            particles. Neither the building of the search's structure nor the integration follows.
+            "threads": work item t of the force kernel processes the particle in slot order[t], so that
+            neighbouring threads (on the CPU, consecutive iterations of a thread) process neighbouring
+            particles. The build of the search's structure and the integration stay in memory order.
 
             "shadow": the search works on a copy of position and velocity, whose row k is the particle in
             slot order[k]. At every step the phase `build` refreshes the copy from the particles through the
@@ -76,17 +76,18 @@ class Reorder:
 
 
 class ActiveReorder:
-    """A reorder of the particles of a system.
+    """Reorder at work on the particles of a system.
 
     Args:
-        config: the choice.
+        config: its configuration.
         system: shared state of the simulation.
 
     Attributes:
-        config: the choice.
-        trigger: decides at which steps to reorder; its `interval` is what a self-tuning one has chosen.
-        steps: numbers of the steps before which the particles were reordered, since this was made.
-        is_applied: whether the particles have been reordered, here or in the run that this one resumes.
+        config: as given.
+        trigger: decides at which steps to reorder; its `interval` is the one a self-tuning trigger has
+            chosen.
+        steps: numbers of the steps before which the particles were reordered, since construction.
+        is_applied: whether the particles have been reordered, in this run or in the run that it resumes.
     """
 
     def __init__(self, config: Reorder, system: System):
@@ -105,7 +106,7 @@ class ActiveReorder:
         return f"<ActiveReorder of {self.config!r}, {len(self.steps)} times so far>"
 
     def build_search(self, config: SearchConfig) -> Search:
-        """Make the search that follows the order of this reorder's mode.
+        """Make the search that uses the order of this reorder according to its mode.
 
         Raises:
             ValueError: parameters of the search that do not fit the box.
@@ -117,14 +118,14 @@ class ActiveReorder:
         return config.build(self._system)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return what a run needs to resume: name -> array on the host."""
+        """Return the state that a run needs to resume: name -> array on the host."""
         state = {"applied": np.array([self.is_applied], np.int32)}
         if self.config.mode != "data":
             state["order"] = self._backend.download(self._order)
         return state | self.trigger.state_dict()
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` of another reorder of this choice gave.
+        """Restore the state that `state_dict` of a reorder of the same configuration returned.
 
         Raises:
             ValueError: an entry is missing or of another kind.
@@ -141,7 +142,7 @@ class ActiveReorder:
         self.trigger.load_state(state)
 
     def apply(self, step: int) -> None:
-        """Sort by the rank of the cell, before a step; stable: particles of one cell keep their order."""
+        """Sort by the rank of the cell before a step; the sort is stable within a cell."""
         self.is_applied = True
         self.steps.append(step)
         if self.config.mode == "data":

@@ -1,4 +1,4 @@
-// What a schedule looks at; see triggers.py.
+// Number of particles that have left their cell; see triggers.py.
 
 extern "C" __global__ void stray(int n, const real* pos, const int* home, Grid grid, int* away) {
     int i = work_item();

@@ -1,9 +1,9 @@
-"""When to reorder: a boolean function of the step, or of the run. A new trigger is a class here or your own.
+"""Triggers of a reorder: boolean functions of the step or of the run. A new one is a class here or your own.
 
-Contract. A trigger is called before every step and returns whether to reorder. A function of the step alone is one
-as it is. A trigger that reads the run is two classes: the choice (`RunTrigger`), plain parameters, and the
-`ActiveTrigger` that its `build(system)` makes, which is also called at every reorder. What an active trigger
-decides by, besides the step, is its `state_dict`, which a checkpoint holds.
+Contract. A trigger is called before every step and returns whether to reorder. Any function of the step is a
+trigger. A trigger that reads the run is two classes: the configuration (`RunTrigger`), plain parameters, and
+the `ActiveTrigger` that its `build(system)` makes, with a method `reordered` called at every reorder. Its
+`state_dict` holds all that it decides by besides the step; a checkpoint stores it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from sfc.compile import kernel
 
 
 class Trigger(Protocol):
-    """A function that returns, at each step, whether to reorder."""
+    """Function of the step that returns whether to reorder."""
 
     def __call__(self, step: int) -> bool:
         """Return whether to reorder before this step, counted from 0.
 
-        It may be called for steps ahead, and for one step twice.
+        It may be called for later steps, and twice for one step.
         """
 
 
 class RunTrigger(ABC):
-    """A trigger that reads the run, as a choice: plain parameters. It reorders at the first step."""
+    """Configuration of a trigger that reads the run: plain parameters. It reorders at the first step."""
 
     @abstractmethod
     def build(self, system: System) -> ActiveTrigger:
@@ -42,7 +42,7 @@ class RunTrigger(ABC):
 
 
 class ActiveTrigger(ABC):
-    """A trigger that reads the run of a system.
+    """Trigger that reads the run of a system.
 
     Args:
         system: shared state of the simulation.
@@ -72,20 +72,20 @@ class ActiveTrigger(ABC):
         return self._last is None or (step > self._last and self.is_due(step))
 
     def steps_to_next(self, step: int, most: int) -> int:
-        """Return how many steps may be taken, from this one on, before the trigger has to be called again.
+        """Return the number of steps, from this one on, after which the trigger has to be called again.
 
         Args:
-            step: for which it was just called, or the particles reordered.
+            step: the step for which it was just called, or before which the particles were reordered.
             most: upper bound.
         """
         return 1
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return what the trigger decides by: name -> array on the host; none before the first reorder."""
+        """Return the state that the trigger decides by: name -> host array; empty before any reorder."""
         return {} if self._last is None else {"last": np.array(self._last)}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` of another trigger of this kind gave.
+        """Restore the state that `state_dict` of another trigger of this class returned.
 
         Raises:
             ValueError: an entry of another kind.
@@ -103,7 +103,7 @@ class ActiveTrigger(ABC):
 
 
 class StepTrigger(ActiveTrigger):
-    """A function of the step alone as an active trigger.
+    """Active trigger of a function of the step.
 
     Args:
         system: shared state of the simulation.
@@ -115,29 +115,29 @@ class StepTrigger(ActiveTrigger):
         self._trigger = trigger
 
     def __call__(self, step: int) -> bool:
-        """Return what the function does."""
+        """Return the value of the function."""
         return self._trigger(step)
 
     def is_due(self, step: int) -> bool:
-        """Return what the function does."""
+        """Return the value of the function."""
         return self._trigger(step)
 
     def reordered(self, step: int) -> None:
-        """Do nothing: the function knows the step alone."""
+        """Do nothing, because the function depends on the step only."""
 
     def steps_to_next(self, step: int, most: int) -> int:
-        """Return the steps until the function is true again, at most so many."""
+        """Return the number of steps until the function is true again, at most `most`."""
         return next((k for k in range(1, most) if self._trigger(step + k)), most)
 
 
 def active(trigger: Trigger | RunTrigger, system: System) -> ActiveTrigger:
-    """Return the active trigger of a choice, for a system."""
+    """Make the active trigger of a configuration or a function, for a system."""
     return trigger.build(system) if isinstance(trigger, RunTrigger) else StepTrigger(system, trigger)
 
 
 @dataclass(frozen=True)
 class Never:
-    """Reorder at no step."""
+    """Trigger that never reorders."""
 
     def __call__(self, step: int) -> bool:
         """Return False."""
@@ -146,7 +146,7 @@ class Never:
 
 @dataclass(frozen=True)
 class Every:
-    """Reorder at step 0 and every `interval` steps after.
+    """Trigger that reorders at step 0 and every `interval` steps after.
 
     Args:
         interval: steps between reorders, at least 1.
@@ -169,12 +169,12 @@ class Every:
 
 @dataclass(frozen=True)
 class Moved(RunTrigger):
-    """Reorder when a share of the particles has left the cell that it was sorted by.
+    """Trigger that reorders when a fraction of the particles has left the cell of the last sort.
 
     Args:
         fraction: of the particles, 0 < fraction <= 1.
-        interval: steps from one check to the next; a check is a pass over the positions, and on a device the
-            host waits for it.
+        interval: steps from one check to the next. A check is a pass over the positions; the host waits for
+            it.
 
     Raises:
         TypeError: a fraction that is no number, or an interval that is no integer.
@@ -196,7 +196,7 @@ class Moved(RunTrigger):
 
 
 class MovedTrigger(ActiveTrigger):
-    """The trigger `Moved` of a system: keeps the cell in which each particle was at the last reorder."""
+    """Active trigger `Moved`: stores the cell in which each particle was at the last reorder."""
 
     def __init__(self, config: Moved, system: System):
         super().__init__(system)
@@ -217,7 +217,7 @@ class MovedTrigger(ActiveTrigger):
         return super().state_dict() | {"home": self._system.backend.download(self._home)}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what `state_dict` of another trigger of this kind gave.
+        """Restore the state that `state_dict` of another trigger of this class returned.
 
         Raises:
             ValueError: an entry of another kind.
@@ -231,7 +231,7 @@ class MovedTrigger(ActiveTrigger):
         self._home[...] = self._system.backend.upload(home)
 
     def is_due(self, step: int) -> bool:
-        """Return whether so many particles have left their cell; checked at intervals."""
+        """Return whether the fraction of particles has left its cell; checked at intervals."""
         assert self._last is not None
         if (step - self._last) % self._config.interval:
             return False
@@ -243,7 +243,7 @@ class MovedTrigger(ActiveTrigger):
 
 @kernel(parallel=True)
 def stray(n, pos, home, grid, away):
-    """away[0] = number of particles whose cell is not the one in home[i], a row-major number."""
+    """Count the particles that are not in cell home[i], a row-major number, in away[0]."""
     found = 0
     for i in numba.prange(n):
         g = grid[0]
