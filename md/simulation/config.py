@@ -1,7 +1,7 @@
-"""The configuration of a simulation: its choices, checked together once, and as plain data for a checkpoint.
+"""Configuration of a simulation: all choices, checked together once, and as plain data for a checkpoint.
 
-A class that stands in a registry becomes its name there and the parameters of its constructor, which it keeps as
-attributes of the same names. What is made again from plain data comes from the registries alone.
+An object of a registered class becomes its registered name and the parameters of its constructor, which are
+attributes of the same names. Only registered classes are made from plain data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from sfc import Curve
 
 PRECISIONS = ("float32", "float64")
 STEPS_PER_CONTACT = 50
-SLOTS: dict[str, Mapping[str, type]] = {  # the classes a field or parameter of this name can be of
+SLOTS: dict[str, Mapping[str, type]] = {  # name of a field or parameter -> its registered classes
     "airfoil": {"airfoil": Airfoil},
     "backend": {"cpu": Cpu, "cuda": Cuda},
     "integrator": INTEGRATORS,
@@ -48,24 +48,24 @@ SLOTS: dict[str, Mapping[str, type]] = {  # the classes a field or parameter of 
     "surrounding": BOUNDARIES,
     "walls": WALLS,
 }
-ELEMENT = {"surroundings": "surrounding"}  # name of the elements of a list of this name
-OPTIONAL = ("reorder", "walls")  # of which there may be none
+ELEMENT = {"surroundings": "surrounding"}  # name of a list -> name of its elements
+OPTIONAL = ("reorder", "walls")  # may be None
 CURVE = ("name", "dim", "base", "rank", "next", "start")
 
 
 @dataclass(frozen=True)
 class SimulationConfig:
-    """All choices of a simulation but the start, checked: plain data, and what a checkpoint holds.
+    """Checked choices of a simulation except its initial state: plain data, stored in a checkpoint.
 
     Attributes:
         law: between pairs.
-        search, integrator: choices, with their parameters.
+        search, integrator: configurations, with their parameters.
         dt: time step in time units; None for a fiftieth of the shortest contact.
         reorder: None for none.
         walls: None for none.
-        gravity: (dim,) acceleration; None for none.
+        gravity: (dim,) acceleration in d / time^2; None for none.
         surroundings: other boundaries.
-        backend: where it runs.
+        backend: CPU or CUDA.
         precision: "float32" or "float64".
         fused: whether the integrator's step is part of the force kernel.
         allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
@@ -73,7 +73,7 @@ class SimulationConfig:
     Raises:
         TypeError: a choice of another class than described, or a law whose class has no pair function.
         ValueError: an unknown name, or choices that do not go together (`INCOMPATIBLE`).
-        BackendUnavailableError: CUDA where there is none, or for a law without a `.cuh`.
+        BackendUnavailableError: CUDA is not available, or the law has no `.cuh`.
     """
 
     law: PairLaw
@@ -106,7 +106,7 @@ class SimulationConfig:
         fused: bool,
         allow_overlap: bool,
     ) -> SimulationConfig:
-        """Make a configuration from the arguments of `md.Simulation`; raises as the class says."""
+        """Make a configuration from the arguments of `md.Simulation`; raises the errors of the class."""
         walls, reorder, surroundings = _walls(walls), _reorder(reorder), _surroundings(surroundings)
         precision = checks.word("precision", precision, PRECISIONS)
         fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
@@ -115,18 +115,19 @@ class SimulationConfig:
         check_compatible(*chosen, reorder, fused, surroundings)
         place = backends.get(backend, layout)
         place.require_code_of(law)
-        kernel_law(law, np.dtype(precision))  # its numbers are refused here, not at the first step
+        kernel_law(law, np.dtype(precision))  # raises for its numbers here, not at the first step
+        pull = cast("tuple[float, ...] | None", gravity)  # `ExternalField` checks it against the box
         return cls(
-            law, *chosen, dt, reorder, walls, gravity, surroundings, place, precision, fused, allow_overlap
-        )  # type: ignore[arg-type]  # gravity is checked against the box by `ExternalField`
+            law, *chosen, dt, reorder, walls, pull, surroundings, place, precision, fused, allow_overlap
+        )
 
     def build_system(self, state: State) -> System:
-        """Make the shared state of a simulation that starts from some particles.
+        """Make the shared state of a simulation from its initial state.
 
         Raises:
             TypeError: a time step that is no number.
-            ValueError: a box too small for the cutoff, more cells than can be, or a time step that is not
-                positive and finite, or none and no contact to derive it from.
+            ValueError: a box too small for the cutoff, too many cells, or a time step that is not positive
+                and finite, or None without a contact time to derive it from.
         """
         dtype = np.dtype(self.precision)
         particles = ParticleArrays(state, dtype, self.backend)
@@ -135,7 +136,7 @@ class SimulationConfig:
         return System(particles, grid, dt)
 
     def with_step(self, dt: float, gravity: Sequence[float] | None) -> SimulationConfig:
-        """Return the configuration with the time step and the gravity as they were understood."""
+        """Return the configuration with the derived time step and the gravity as a tuple of floats."""
         gravity = None if gravity is None else tuple(map(float, gravity))
         return replace(self, dt=dt, gravity=gravity)
 
@@ -149,7 +150,7 @@ def to_plain(slot: str, choice: Any) -> Any:
 
     Args:
         slot: name of the field or parameter.
-        choice: the object. One of a class that is in no registry becomes its qualified name alone.
+        choice: the object. An object of an unregistered class becomes its qualified name only.
     """
     for name, kind in SLOTS.get(slot, {}).items():
         if type(choice) is kind:
@@ -168,14 +169,14 @@ def to_plain(slot: str, choice: Any) -> Any:
 
 
 def from_plain(slot: str, plain: Any) -> Any:
-    """Make the choice that `to_plain` described.
+    """Make a choice from the plain data that `to_plain` returned.
 
     Args:
         slot: name of the field or parameter.
-        plain: what `to_plain` returned.
+        plain: the data.
 
     Raises:
-        ValueError: a class that is in no registry, or data that describe no choice.
+        ValueError: an unregistered class, or data that describe no choice.
     """
     if isinstance(plain, dict) and "unknown" in plain:
         raise ValueError(f"{slot} is of {plain['unknown']!r}, which is in no registry of md")
@@ -229,7 +230,7 @@ def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
 
 
 _search, _integrator = search, integrator  # parameters of `checked` have these names
-ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what checks a choice without the others
+ALONE: dict[str, Callable[[Any], Any]] = {  # name -> check of a choice without the others
     "law": require_law,
     "search": search,
     "integrator": integrator,
@@ -243,15 +244,15 @@ ALONE: dict[str, Callable[[Any], Any]] = {  # by name, what checks a choice with
 
 
 def check_given(given: Mapping[str, Any], dim: int) -> None:
-    """Check each choice that takes the place of one in a file.
+    """Check the choices that replace those of a file, each without the others.
 
     Args:
-        given: by name; a name that is not in `ALONE` is not checked.
-        dim: axes of the box.
+        given: choices by name; a name that is not in `ALONE` is not checked.
+        dim: number of axes of the box.
 
     Raises:
-        TypeError: one of another class.
-        ValueError: one that could not be a choice of any simulation of so many axes.
+        TypeError: a choice of another class.
+        ValueError: a choice that is invalid for every simulation of so many axes.
     """
     for name, choice in given.items():
         if name in ALONE:
@@ -262,10 +263,10 @@ def check_given(given: Mapping[str, Any], dim: int) -> None:
 
 @dataclass(frozen=True)
 class Combination:
-    """The choices that have to go together, with shorthands for the conditions of `INCOMPATIBLE`.
+    """Choices that are checked together, with shorthands for the conditions of `INCOMPATIBLE`.
 
     Attributes:
-        search, integrator, reorder, fused, surroundings: of `SimulationConfig`.
+        search, integrator, reorder, fused, surroundings: as in `SimulationConfig`.
     """
 
     search: SearchConfig
@@ -281,7 +282,7 @@ class Combination:
 
     @property
     def ordering(self) -> str | Curve | None:
-        """The ordering of the reorder, if there is one."""
+        """Ordering of the reorder; None without one."""
         return None if self.reorder is None else self.reorder.ordering
 
 
@@ -306,8 +307,8 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
     ),
     (
         lambda c: c.fused and not c.search.capabilities.fusable,
-        "search {c.search.name!r} as chosen adds up or moves forces after its kernel, so that no step can "
-        "be fused into it; take fused=False, or of 'reflexive' met='twice', atomics='none', data='sorted'",
+        "search {c.search.name!r} as chosen sums or moves forces after its kernel, so no step can be fused "
+        "into it; take fused=False, or 'reflexive' with met='twice', atomics='none', data='sorted'",
     ),
     (
         lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
@@ -316,7 +317,7 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
     ),
     (
         lambda c: c.fused and c.copies,
-        "mode 'shadow' with fused=True would move the copy, which the next step makes again; allowed: "
+        "mode 'shadow' with fused=True would move the copy, which is overwritten at the next step; allowed: "
         "fused=False, or mode 'data' or 'threads'",
     ),
 )
@@ -329,10 +330,10 @@ def check_compatible(
     fused: bool,
     surroundings: Sequence[Boundary] = (),
 ) -> None:
-    """Refuse choices of which one makes another senseless, by the rows of `INCOMPATIBLE`.
+    """Raise if two choices exclude each other, by the rows of `INCOMPATIBLE`.
 
     Raises:
-        ValueError: the first row whose condition holds.
+        ValueError: the message of the first row with a true condition.
     """
     combination = Combination(search, integrator, reorder, fused, tuple(surroundings))
     for condition, message in INCOMPATIBLE:
@@ -347,19 +348,19 @@ def time_step(
     narrowest: float = 1.0,
     surroundings: Sequence[Boundary] = (),
 ) -> float:
-    """Return the time step that was chosen, or a fiftieth of the shortest contact.
+    """Return the given time step, or a fiftieth of the shortest contact time.
 
     Args:
-        dt: in time units; None for what the contacts allow.
+        dt: in time units; None to derive it from the contacts.
         law: between two particles.
         walls: None for none.
-        narrowest: smallest diameter of a particle, in d: the contact time of two goes as the square root of it
-            (`md.laws.polydisperse`), but for what dashpots add.
+        narrowest: smallest diameter of a particle, in d: the contact time of two particles is proportional to
+            its square root (`md.laws.polydisperse`), except for the contribution of dashpots.
         surroundings: other boundaries that particles touch.
 
     Raises:
         TypeError: a step that is no number.
-        ValueError: a step that is not positive and finite, or none and no contact to derive it from.
+        ValueError: a step that is not positive and finite, or None without a contact to derive it from.
     """
     if dt is None:
         contact_time = float(np.sqrt(narrowest)) * getattr(law, "contact_time", np.inf)
@@ -376,36 +377,37 @@ def time_step(
 
 
 def holds(saved: SavedRun, slot: str, choice: Any) -> bool:
-    """Return whether a choice is the one that was saved."""
+    """Return whether a choice equals the saved one."""
     return (to_plain(slot, choice) or None) == (saved.choices.get(slot) or None)
 
 
 def choices_of(saved: SavedRun, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the arguments of the simulation that was saved.
+    """Make the arguments of a saved simulation.
 
     Args:
         saved: content of the file.
         path: of the file, for messages.
-        instead: arguments that take the place of what the file says.
+        instead: arguments that replace those of the file.
 
     Raises:
-        CheckpointError: what the file says cannot be made here.
+        CheckpointError: a choice of the file cannot be made here.
         BackendUnavailableError: the file's backend is not available.
-        ValueError: an argument that the file does not hold, or that cannot be another.
+        ValueError: an argument that the file does not have, or that cannot be replaced.
     """
     free = [slot for slot in saved.choices if slot not in ("dt", "precision")]
     for name in instead:
         if name not in free:
             raise ValueError(
-                f"{name} = {instead[name]!r} in place of what {path} says; allowed: {', '.join(free)}"
+                f"{name} = {instead[name]!r} in place of that of {path}; allowed: {', '.join(free)}"
             )
     given = instead.get("integrator")
     given = integrator(given) if isinstance(given, str) else given
     stored = saved.choices.get("integrator")
     if given is not None and "unknown" not in (stored or {}) and not holds(saved, "integrator", given):
         raise ValueError(
-            f"integrator = {given!r} in place of that of {path}: velocities and time are stored as that one "
-            "has them; allowed: the same; for another make a Simulation from the `state` of the one loaded"
+            f"integrator = {given!r} in place of that of {path}: velocities and time are stored as "
+            "that one has them; allowed: the same; for another make a Simulation from the `state` of the one "
+            "loaded"
         )
     chosen = dict(instead)
     for slot in saved.choices.keys() - instead.keys():
@@ -415,7 +417,7 @@ def choices_of(saved: SavedRun, path: str | Path, instead: Mapping[str, Any]) ->
             raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
         except BackendUnavailableError as error:
             raise BackendUnavailableError(
-                f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which "
-                "goes on here, where sums round differently"
+                f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which resumes "
+                "here, where sums round differently"
             ) from error
     return chosen

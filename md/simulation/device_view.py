@@ -1,4 +1,4 @@
-"""What `md.observe` reads of a simulation on its backend."""
+"""View of a simulation on its backend, which `md.observe` reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from md.search.base import Search
 
 
 class DeviceView(NamedTuple):
-    """A simulation between two steps, valid until the next one; made by `Simulation.device_view`.
+    """View of a simulation between two steps, valid until the next one; made by `Simulation.device_view`.
 
     Attributes:
         particles: in their present memory order. Their stored velocities may be behind the positions in time.
@@ -22,8 +22,8 @@ class DeviceView(NamedTuple):
         law: of the simulation.
         step: steps taken so far.
         time: passed, in time units.
-        drift: time by which the stored velocities moved the particles in the last step; 0 if there was none,
-            or if other velocities did.
+        drift: time for which the stored velocities moved the particles in the last step; 0 if there was no
+            step, or if other velocities moved them.
         backend: where the arrays are stored.
         outside: gravity and walls, at the time of the positions.
         integrator: name of the integrator.

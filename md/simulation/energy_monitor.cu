@@ -1,4 +1,4 @@
-// Watching the energy; see energy_monitor.py.
+// Kinetic energy and fastest particle; see energy_monitor.py.
 
 #include "md/backend/warp.cuh"
 

@@ -1,9 +1,10 @@
-"""Energy monitor: particles that are not driven never have more energy than at the start.
+"""Energy monitor: detects an energy above that of the start, and particles too slow for their precision.
 
-Springs and dashpots give back at most what they took, so kinetic energy beyond that of the start, contacts
-included, is made by the time step alone. A step that is too long for the contacts makes it grow from meeting
-to meeting without end. Where gravity or shaking drives the gas, there is no such bound. The same sum tells
-when the particles are too slow for their precision (`warn_if_unresolved`), driven or not and under any law.
+Springs and dashpots return at most the energy they have stored, so without driving a kinetic energy above
+that of the start, contacts included, is an error of the time step. If the step is too long for the contacts,
+the energy grows from contact to contact without bound. With gravity or shaking there is no such bound. The
+same sum shows when particles are too slow for their precision (`warn_if_unresolved`), driven or not and under
+any law.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
 from sfc.compile import kernel
 
-GROWTH = 4.0  # over the energy of the start; steps that are long but stable swing it by a third
-SLOW = 0.01  # d per step; what is slower does not explode, though rounding may have set it in motion
+GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third
+SLOW = 0.01  # d per step; slower particles do not explode, though rounding may have set them in motion
 INTERVAL = 100
-# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles: a tree needs none.
+# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles; a tree is used instead.
 CELLS_EACH, MOST_CELLS = 64, 2**20
-FEWEST_ULP = 32  # a step's rounding, up to half a unit, is then 1.6 % of the step
+FEWEST_ULP = 32  # the rounding of a step, up to half a unit, is then 1.6 % of the step
 
 
 def least_stride(box: Box, precision: np.dtype) -> float:
-    """Return what the typical particle has to move in a step, in d: 32 units in the last place of the side."""
+    """Return the least displacement of a typical particle in a step, in d: 32 units in the last place."""
     return FEWEST_ULP * float(np.spacing(np.dtype(precision).type(max(box.lengths))))
 
 
 def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) -> bool:
-    """Warn with `FrozenPrecision` if the particles move by too little.
+    """Warn with `FrozenPrecision` if a typical particle moves less in a step than `least_stride`.
 
     Args:
         step: steps taken.
-        stride: of the typical particle, in d per step.
+        stride: displacement of a typical particle in a step, in d.
         box: the box.
         precision: numpy dtype of the positions.
 
@@ -67,7 +68,7 @@ def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) 
 
 
 def _levels_to_caller() -> int:
-    """Number of calls between the function that warns and the caller of this package."""
+    """Return the number of calls between the function that warns and the caller of this package."""
     package, level, frame = str(Path(__file__).parents[1]), 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         level, frame = level + 1, frame.f_back
@@ -75,21 +76,21 @@ def _levels_to_caller() -> int:
 
 
 class EnergyMonitor:
-    """Checks the start for overlaps, then monitors the kinetic energy: at steps 1, 2, 4 and so on, later at intervals.
+    """Monitor of overlaps at the start and of the kinetic energy at steps 1, 2, 4, ..., later at intervals.
 
     Args:
         system: shared state of the simulation.
         law: between pairs; without a `potential` and a `closest_start` no energy is a fault.
-        stepper: of the simulation; one that relaxes has no energy to monitor.
+        stepper: of the simulation; under one that relaxes the energy is not monitored.
         field: gravity and walls.
-        search: the choice, for the pairs that touch at the start.
+        search: configuration of the search, for the pairs that touch at the start.
         allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
 
     Attributes:
-        has_work: whether there are particles whose energy is monitored.
-        is_started: whether the start was checked, or need not be.
-        start: energy of the start, contacts included, in m d^2 / time^2; None before the start was checked, for a
-            law without a potential, and for particles that are driven.
+        has_work: whether the energy is monitored.
+        is_started: whether the start was checked, or needs no check.
+        start: energy of the start, contacts included, in m d^2 / time^2; None before the check of the start,
+            for a law without a potential, and for driven particles.
     """
 
     def __init__(
@@ -110,17 +111,17 @@ class EnergyMonitor:
         self._next, self._is_frozen = 1, False
 
     def check_start(self, step: int) -> OverlappingStart | None:
-        """Measure the energy of the start, and return the fault of particles that overlap deeply.
+        """Compute the energy of the start, and return the fault of particles that overlap deeply.
 
-        The pairs are found by a search of its own, so that the simulation's stays as it is; if the chosen search
-        would move the particles, by one that does not.
+        The pairs are found by a separate search, so that the simulation's search is not changed; it does not
+        move the particles.
 
         Args:
-            step: steps taken; a fault is returned at step 0 alone, and not with `allow_overlap`.
+            step: steps taken; a fault is returned at step 0 only, and not with `allow_overlap`.
         """
         system, reach = self._system, self._law.cutoff
         if self._allow_overlap and self._field.drives:
-            pairs = np.empty((0, 2), np.int32)  # not needed, and they may be many
+            pairs = np.empty((0, 2), np.int32)  # not needed, and there may be many
         else:
             config = self._search
             if config.capabilities.moves_particles:
@@ -138,15 +139,16 @@ class EnergyMonitor:
         return overlap
 
     def _check(self, pairs: np.ndarray) -> OverlappingStart | None:
-        """Measure the energy of the start.
+        """Compute the energy of the start, and check its overlaps.
 
         Args:
             pairs: (p, 2) ids of the pairs that touch.
 
         Returns:
             The fault of the closest pair, if it is closer than the law's `closest_start`; or else of the
-            particle deepest in a wall, if it is closer to it than half of that. Where radii differ, closeness
-            and depth are measured by the sum of two radii, and by the diameter.
+            particle deepest in a wall, if it is closer to the wall than half of that. With different radii
+            the
+            distance is relative to the sum of two radii, and the depth to the diameter.
         """
         self._next, self.is_started = 1, True
         if not hasattr(self._law, "potential"):
@@ -161,7 +163,7 @@ class EnergyMonitor:
             contacts = float((size * self._law.potential(distance)).sum())
             self._launch()
             self.start = self._system.status.poll()().energy + contacts + self._field.potential(pos, radius)
-        allowed = self._law.closest_start
+        allowed = self._law.closest_start  # type: ignore[attr-defined]  # laws with a potential have it
         near = int(np.count_nonzero(distance < allowed))
         if near:
             closest = int(distance.argmin())
@@ -185,11 +187,11 @@ class EnergyMonitor:
         self.start, self.is_started = start, self.is_started or step > 0
 
     def measure(self, step: int, now: bool = False) -> bool:
-        """Sum the kinetic energy into the status block, if it is due; does not wait.
+        """Sum the kinetic energy into the status block, if that is due; does not wait.
 
         Args:
             step: steps taken so far.
-            now: whether it is due in any case.
+            now: sum it in any case.
 
         Returns:
             Whether it was summed.
@@ -202,12 +204,12 @@ class EnergyMonitor:
         return True
 
     def judge(self, step: int, status: StatusCopy, is_new: bool) -> EnergyExploded | None:
-        """Return the fault of an energy far above that of the start; warn if particles are nearly at rest.
+        """Return the fault of an energy far above that of the start; warn if particles are too slow.
 
         Args:
             step: steps taken when the energy was summed.
             status: copy of the status block.
-            is_new: whether the energy in it was summed then; else there is nothing to judge.
+            is_new: whether the energy in the copy was summed at that step; else it is ignored.
         """
         if not is_new:
             return None
@@ -219,14 +221,16 @@ class EnergyMonitor:
             self._is_frozen = warn_if_unresolved(step, stride, p.box, p.pos.dtype)
         if self.start is None:
             return None
-        moves = speed * self._stepper.time_of_step(speed)  # in a step
+        moves = speed * self._stepper.time_of_step(speed)  # displacement in a step
         fast = moves > SLOW * self._law.cutoff * p.narrowest
-        if not (fast and GROWTH * self.start < energy < np.inf):  # infinite and NaN have another cause
+        if not (
+            fast and GROWTH * self.start < energy < np.inf
+        ):  # an infinite energy or NaN has another cause
             return None
         return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._system.dt)
 
     def _launch(self) -> None:
-        """Sum the energy of all particles and find the fastest, into the status block."""
+        """Store the energy of all particles and the fastest particle in the status block."""
         p, backend, status = self._system.particles, self._system.backend, self._system.status
         backend.fill(status.energy, 0)
         backend.fill(status.fastest, 0)
@@ -235,9 +239,10 @@ class EnergyMonitor:
 
 @kernel(parallel=True)
 def motion(n, vel, id, parts, energy, fastest):
-    """energy[0] = sum of v^2 / 2 (m = 1); fastest[0] = bits of the largest v^2 as float32, above its id.
+    """Compute energy[0], the sum of v^2 / 2 (m = 1), and fastest[0].
 
-    Numbers that are not negative are ordered as their bits are, and NaN stands above them all.
+    fastest[0] holds the bits of the largest v^2 as float32 in the upper half, the id of its particle in the
+    lower. Numbers that are not negative are ordered as their bits, with NaN above them all.
     """
     sums, most = np.zeros(parts), np.zeros(parts, np.uint64)
     for p in numba.prange(parts):

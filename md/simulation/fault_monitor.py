@@ -1,12 +1,12 @@
-"""Polling a run from the host: faults that kernels reported, energy, steps that were halted.
+"""Fault monitor: polls a run from the host for faults reported by kernels, the energy, and halted steps.
 
-A poll does not block. On a device what it shows is processed at the next poll, when it has surely arrived, so
+A poll does not block. On a device its result is processed at the next poll, when the copy has arrived, so
 that the device always has work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -26,17 +26,17 @@ STEPS = 2**31  # a fault word counts steps modulo this
 
 
 class FaultSnapshot(NamedTuple):
-    """The particle arrays of a simulation that ended with a fault, in memory order.
+    """Particle arrays of a simulation that ended with a fault, in memory order.
 
     Attributes:
-        pos: (n, dim) positions in d, each in the box: a particle that could not be placed stays where it was.
-        vel: (n, dim) velocities in d per time unit, finite or not; those of `velocity_verlet` stand half a
-            step behind the positions.
-        id: (n,) int32 names of the particles, in the same order.
+        pos: (n, dim) positions in d, each in the box: a particle that could not be placed keeps its position.
+        vel: (n, dim) velocities in d per time unit, finite or not; those of `velocity_verlet` are half a step
+            behind the positions.
+        id: (n,) int32 ids of the particles, in the same order.
         box: the box.
-        step: steps given out when the fault was read; on a device some of them came after the fault.
+        step: steps launched when the fault was read; on a device some of them were after the fault.
         dt: time step in time units.
-        radius: (n,) in d, in the same order; None where all are a half.
+        radius: (n,) in d, in the same order; None if all are 0.5.
     """
 
     pos: np.ndarray
@@ -50,11 +50,11 @@ class FaultSnapshot(NamedTuple):
     def save(self, path: Path) -> None:
         """Write the arrays exactly, for `numpy.load` without pickle.
 
-        The box is stored as `lengths`, `periodic` and `open`; `radius` only where particles differ. The file is
-        whole or not there (`md.io.atomic_write`).
+        The box is stored as `lengths`, `periodic` and `open`; `radius` only if radii are given. The file is
+        complete or not there (`md.io.atomic_write`).
 
         Raises:
-            OSError: a path that cannot be written.
+            OSError: the file cannot be written.
         """
         arrays = self._asdict() | {
             "lengths": self.box.lengths,
@@ -68,7 +68,7 @@ class FaultSnapshot(NamedTuple):
 
 
 def post_mortem_folder(folder: str | Path | None) -> Path | None:
-    """Make the folder that faults are saved in, and return it; None for none.
+    """Make the folder in which faults are saved, and return its path; None for none.
 
     Raises:
         TypeError: neither a path nor None.
@@ -88,13 +88,13 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
 
 
 class FaultSample(NamedTuple):
-    """One poll of a run.
+    """Poll of a run.
 
     Attributes:
-        status: waits for the copy of the status block.
-        energy_is_new: whether the energy in it was summed for this poll.
+        status: function that waits for the copy of the status block and returns it.
+        energy_is_new: whether the energy in the copy was summed for this poll.
         mark: event of the backend's clock at the poll.
-        step: number of the next step then.
+        step: number of the next step at the poll.
     """
 
     status: Callable[[], StatusCopy]
@@ -104,22 +104,22 @@ class FaultSample(NamedTuple):
 
 
 class FaultMonitor:
-    """Polls a run without blocking (fault word, displacement guard, kinetic energy) and raises its faults.
+    """Monitor that polls a run without blocking (status block) and raises its faults.
 
     Args:
         system: shared state of the simulation.
-        policy: when the search's structure is rebuilt; reads the displacement guard.
+        policy: rebuild policy of the search; reads the displacement guard.
         energy: monitor of the kinetic energy.
         folder: for the arrays that a fault saves, or None.
 
     Attributes:
-        failed: the fault the run has ended with, or None.
+        failed: the fault with which the run has ended, or None.
     """
 
     def __init__(self, system: System, policy: RebuildPolicy, energy: EnergyMonitor, folder: Path | None):
         self._system, self._policy, self._energy, self._folder = system, policy, energy, folder
         self.failed: SimulationFault | None = None
-        self._before: FaultSample | None = None  # the last one that was processed
+        self._before: FaultSample | None = None  # the last sample that was processed
 
     def sample(self, step: int, now: bool = False) -> FaultSample:
         """Poll the run before a step; with `now` sum the energy in any case."""
@@ -130,19 +130,19 @@ class FaultMonitor:
         """Raise the fault that a poll shows, resolve the times known by then, and plan by the guard.
 
         Args:
-            sample: by `sample`.
+            sample: from `sample`.
             step: number of the next step.
 
         Returns:
-            Steps that were halted and have to be taken again.
+            Number of steps that were halted and have to be taken again.
 
         Raises:
-            SimulationFault: the poll shows one, or the run has ended with one.
+            SimulationFault: the poll shows a fault, or the run has ended with one.
         """
         if self.failed is not None:
             raise self.failed.with_traceback(None)
         status, dt = self._raise(sample, step), self._system.dt
-        self._system.timings.resolve(sample.step)  # those steps are done, so this does not wait
+        self._system.timings.resolve(sample.step)  # these steps are done, so this does not wait
         before, self._before = self._before, sample
         if not self._policy.process(status.guard, dt):
             if self._policy.tunes and before is not None and before.step < sample.step:
@@ -156,36 +156,39 @@ class FaultMonitor:
         return halted
 
     @contextmanager
-    def overflows(self, step: int):
-        """End the run with a `ListOverflow` that the block raises, before a step or soon after it."""
+    def overflows(self, step: int) -> Iterator[None]:
+        """End the run with a `ListOverflow` that the block raises before or after a step."""
         try:
             yield
         except ListOverflow as fault:
             self.fail(fault.at(step), step)
 
     def fail(self, fault: SimulationFault, step: int) -> NoReturn:
-        """End the run with a fault, after the steps given out so far."""
+        """End the run with a fault, after the steps launched so far."""
         self.failed = self.keep(fault, step)
         raise self.failed
 
     def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
-        """Return a fault with a copy of the particle arrays, saved if there is a folder for it."""
+        """Add a copy of the particle arrays to a fault, save it if there is a folder; return the fault."""
         p, down = self._system.particles, self._system.backend.download
         arrays = down(p.pos), down(p.vel), down(p.id)
         return fault.keep(FaultSnapshot(*arrays, p.box, step, self._system.dt, p.radii()), self._folder)
 
     def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
-        """The copy of the status block, if it shows no fault."""
+        """Return the copy of the status block, or end the run with the fault that it shows."""
         status = sample.status()
         word, exploded = status.fault, self._energy.judge(sample.step, status, sample.energy_is_new)
         if word == NO_FAULT and exploded is None:
             return status
         self._system.timings.resolve()
-        at, reported = step, None
+        at: int = step
+        reported: SimulationFault | None = None
         if word != NO_FAULT:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
-            at = step - (step - at) % STEPS  # the last of the steps that such a word can mean
+            at = step - (step - at) % STEPS  # the latest step that the word can stand for
             reported = ParticleEscaped(at, particle, FARTHEST) if escaped else NonFiniteState(at, particle)
-        # The energy may have been the reason; and a device has taken more steps since the poll.
+        # The energy may be the cause; and a device has taken more steps since the poll.
         is_new = self._energy.measure(at, now=True)
-        self.fail(self._energy.judge(at, self._system.status.poll()(), is_new) or exploded or reported, step)
+        fault = self._energy.judge(at, self._system.status.poll()(), is_new) or exploded or reported
+        assert fault is not None
+        return self.fail(fault, step)

@@ -1,4 +1,4 @@
-"""The force on each particle: pair law, boundaries and external field together."""
+"""Forces of a simulation: sum of pair law, boundaries and external field."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from md.search.base import Search
 
 
 class Forces:
-    """Computes the force on each particle of a system.
+    """Sum of all forces on the particles of a system.
 
     Args:
         law: between pairs.
         search: finds the pairs.
-        stepper: moves the particles by these forces; keeps the clock of the external field.
+        stepper: sets the time of the external field.
         boundaries: other boundaries.
+
+    Attributes:
+        law: as given.
     """
 
     def __init__(self, law: PairLaw, search: Search, stepper: Stepper, boundaries: ActiveBoundaries):
         self.law, self._search, self._stepper, self._boundaries = law, search, stepper, boundaries
 
     def compute(self, out: Array, step: int) -> None:
-        """Compute the whole force at the present positions; the search is up to date.
+        """Compute the total force at the present positions; the search must be up to date.
 
         Args:
             out: (n, dim) array, filled.
@@ -33,10 +36,10 @@ class Forces:
         self._stepper.add_external_field(out, step)
 
     def compute_for_step(self, out: Array, step: int) -> None:
-        """Compute the force that the stepper needs to take a step.
+        """Compute the force that the stepper needs for a step.
 
-        The external field is left out if the stepper adds it itself, and is that at the positions where the
-        scheme needs the force.
+        The external field is at the time at which the scheme needs the force; it is left out if the stepper
+        adds it.
         """
         self._without_field(out)
         if not self._stepper.capabilities.adds_external_field:

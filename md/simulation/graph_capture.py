@@ -1,7 +1,7 @@
-"""Captured steps: a device gets several steps as one graph, captured once and launched from then on.
+"""Graph capture: a device gets several steps as one graph, which is captured once and launched again.
 
-A step of a small system takes a device less time than its launches take the host. A graph holds the addresses of
-all arrays, so it is launched only where the arrays are in the same roles.
+A step of a small system takes a device less time than its launches take the host. A graph holds the addresses
+of all arrays, so it can only be launched again when the arrays have the same roles.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ MOST_GRAPHS = 100
 
 
 class CapturedGraph(NamedTuple):
-    """Some steps as one launch.
+    """Graph of several steps.
 
     Attributes:
-        launch: takes the steps.
-        before, after: particle arrays, in the roles they have before and after.
+        launch: launches the graph.
+        before, after: particle arrays, in their roles before and after the steps.
     """
 
     launch: Callable[[], None]
@@ -31,16 +31,16 @@ class CapturedGraph(NamedTuple):
 
 
 class CapturedSteps:
-    """The captured graphs of a run.
+    """Captured graphs of a run.
 
     Args:
         system: shared state of the simulation.
         search: of the simulation.
-        take: takes the steps of a plan by launches alone, the first of them being the given one.
+        take: function that takes the steps of a plan by kernel launches only, from a given step on.
 
     Attributes:
-        launched: whether the last steps were launched as they had been captured before, so that their time is
-            that of the steps alone.
+        launched: whether the last steps were launched from a graph captured before, so that their time
+            contains no capture.
     """
 
     def __init__(self, system: System, search: Search, take: Callable[[StepPlan, int], None]):
@@ -58,23 +58,23 @@ class CapturedSteps:
         """Take the steps of a plan, or the first of them.
 
         Args:
-            plan: what is allowed.
+            plan: the plan.
             step: number of the first step, above 0.
 
         Returns:
-            What was done.
+            The plan of the steps that were taken.
         """
         lengths = self._backend.piece_lengths
         plan = plan._replace(steps=next(length for length in lengths if length <= plan.steps))
         kind = plan.build, plan.build_each
-        if kind not in self._compiled:  # only kernels that have been called can be captured
+        if kind not in self._compiled:  # only kernels that were called before can be captured
             self._compiled.add(kind)
             self.launched = False
             self._steps(plan, step)
             return plan
         reallocated = self._search.reallocated
         if any(array is not known for array, known in zip(reallocated, self._reallocated, strict=True)):
-            self._graphs.clear()  # they hold the addresses of arrays that are no longer used
+            self._graphs.clear()  # graphs hold the addresses of arrays that are no longer used
             self._reallocated = reallocated
         before = (*self._particles.arrays, *reallocated)
         key = plan, step % 2, *map(id, before)
@@ -85,7 +85,7 @@ class CapturedSteps:
             try:
                 launch = self._backend.record(partial(self._steps, plan, step))
             except BaseException:
-                self._particles.arrays = before[: len(self._particles.arrays)]  # nothing was done
+                self._particles.arrays = before[: len(self._particles.arrays)]  # no step was taken
                 raise
             self._graphs[key] = CapturedGraph(launch, before, self._particles.arrays)
         graph = self._graphs[key]

@@ -1,4 +1,4 @@
-"""Ctrl-C between steps, never within one."""
+"""Deferred interrupts: Ctrl-C takes effect between steps, never within one."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
 def defer_sigint(presses: float = math.inf) -> Iterator[Sequence]:
-    """Holds an interrupt from the keyboard back until the block is done.
+    """Defer interrupts from the keyboard until the block is done.
 
-    Only Python's main thread gets interrupts; in any other this does nothing.
+    Only Python's main thread gets interrupts; in any other thread this does nothing.
 
     Args:
-        presses: so many are held back; one more interrupts the block.
+        presses: number of interrupts that are deferred; one more interrupts the block.
 
     Yields:
-        What is not empty from the first press on, so that the block may end early.
+        A sequence that is not empty from the first interrupt on, so that the block may end early.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield ()
         return
-    pressed = []
+    pressed: list[tuple[Any, ...]] = []
 
-    def press(*arguments) -> None:
+    def press(*arguments: Any) -> None:
         pressed.append(arguments)
         if len(pressed) > presses and callable(before):
             pressed.clear()

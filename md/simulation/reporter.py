@@ -1,4 +1,4 @@
-"""What is done at intervals while a simulation runs: looking, writing, saving."""
+"""Reporters, which are called at intervals during a run: to observe, to write or to save."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from md.simulation.interrupt import defer_sigint
 
 
 class Reporter(Protocol):
-    """Something to call at intervals, for `Simulation.run(reporters=[...])`.
+    """Object that is called at intervals, for `Simulation.run(reporters=[...])`.
 
-    A reporter that holds a file has a method `release()` too, which is called when the run ends.
+    A reporter that holds a file also has a method `release()`, which is called when the run ends.
 
     Attributes:
         interval: in steps, at least 1.
@@ -22,14 +22,14 @@ class Reporter(Protocol):
     interval: int
 
     def report(self, simulation: Any) -> None:
-        """Look at an `md.Simulation` between two steps."""
+        """Report on an `md.Simulation` between two steps."""
 
 
 def checked(reporters: Sequence[Reporter]) -> tuple[Reporter, ...]:
-    """The reporters as a tuple.
+    """Check reporters and return them as a tuple.
 
     Raises:
-        TypeError: no sequence, one without `report`, or an interval that is no integer.
+        TypeError: no sequence, an object without `report`, or an interval that is no integer.
         ValueError: an interval below 1.
     """
     found = checks.sequence("reporters", reporters, "reporters", remedy="give one as [reporter]")
@@ -42,13 +42,13 @@ def checked(reporters: Sequence[Reporter]) -> tuple[Reporter, ...]:
 
 
 def interval_of(reporter: Reporter) -> int:
-    """The interval of a reporter as a Python integer, which no step makes wrap.
+    """Return the interval of a reporter as a Python integer, which does not overflow.
 
-    It is asked for at each report, so an `int` of at least 1 is returned at once.
+    It is read at each report, so an `int` of at least 1 is returned without further checks.
 
     Raises:
-        TypeError: it is no integer.
-        ValueError: it is below 1.
+        TypeError: an interval that is no integer.
+        ValueError: an interval below 1.
     """
     if type(interval := reporter.interval) is int and interval > 0:
         return interval
@@ -56,49 +56,50 @@ def interval_of(reporter: Reporter) -> int:
 
 
 def released(reporters: Sequence[Reporter]) -> None:
-    """Have the reporters give up what they hold between two runs, such as the claim on a file."""
+    """Call `release` of the reporters, which frees what they hold between two runs, such as a file lock."""
     for reporter in reporters:
         if callable(release := getattr(reporter, "release", None)):
             release()
 
 
 def next_report(reporters: Sequence[Reporter], step: int) -> float:
-    """The first step after this one at which one of them is due; infinite if there are none."""
+    """Return the first step after this one at which a reporter is due; infinity without reporters."""
     intervals = map(interval_of, reporters)
     return min(((step // interval + 1) * interval for interval in intervals), default=math.inf)
 
 
 class Reports:
-    """The reports of a simulation. Each is made once, one that was interrupted when the run goes on.
+    """Reports of a simulation: each is made once, and an interrupted one is made when the run continues.
 
-    Ctrl-C waits until the reporter at work is done; a second one does not. A reporter that raises an
+    Ctrl-C is deferred until the active reporter is done; a second one is not. A reporter that raises an
     exception has not reported.
     """
 
-    def __init__(self):
-        self._asked: Sequence[Reporter] = ()  # the reporters of the last run
-        self._step, self._made = -1, []  # the last step with reports, and the reporters that made theirs
+    def __init__(self) -> None:
+        self._reporters: Sequence[Reporter] = ()  # of the last run
+        self._step = -1  # the last step with reports
+        self._made: list[Reporter] = []  # the reporters that were called at that step
 
     def begin(self, reporters: Sequence[Reporter], simulation: Any, steps: int) -> None:
-        """Make the reports at the first step of a run that are not made yet.
+        """Make the reports at the first step of a run that were not made yet.
 
-        At step 0 they are those of all reporters, if steps are to be taken. At another they are those that
-        the run before should have made, where the same object is a reporter again.
+        At step 0 these are the reports of all reporters, if steps are to be taken. At another step they are
+        those that the run before should have made, if the same object is a reporter again.
 
         Args:
             reporters: of the run.
             simulation: at its first step.
-            steps: to be taken.
+            steps: number of steps to be taken.
         """
         step = simulation.step
-        waiting = [r for r in reporters if _among(r, self._asked) or (steps and step == 0)]
-        self._asked = reporters
+        waiting = [r for r in reporters if _among(r, self._reporters) or (steps and step == 0)]
+        self._reporters = reporters
         self.make(waiting, simulation)
         if step:
             self._made += [r for r in reporters if not _among(r, self._made)]  # due later for the first time
 
     def make(self, reporters: Sequence[Reporter], simulation: Any) -> None:
-        """Make the reports that are due at this step and not made yet."""
+        """Make the reports that are due at this step and were not made yet."""
         step = simulation.step
         if step != self._step:
             self._step, self._made = step, []
@@ -118,5 +119,5 @@ class Reports:
 
 
 def _among(reporter: Reporter, others: Sequence[Reporter]) -> bool:
-    """Whether it is one of them: the same object, for equal ones may have their own files."""
+    """Return whether a reporter is one of others, by identity, because equal ones may have separate files."""
     return any(reporter is other for other in others)

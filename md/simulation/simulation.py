@@ -1,4 +1,4 @@
-"""The simulation: a state, a law, and how to compute with them."""
+"""Simulation: particles, a pair law, and the parts that compute their motion."""
 
 from __future__ import annotations
 
@@ -32,43 +32,40 @@ from md.simulation.reporter import Reporter, Reports, checked, next_report, rele
 from md.simulation.step_loop import StepLoop
 from sfc.cache import AccessStream
 
-ENERGY_DEPENDS_ON = (
-    "law",
-    "walls",
-    "gravity",
-    "surroundings",
-)  # choices by which the energy of the start holds
+ENERGY_DEPENDS_ON = ("law", "walls", "gravity", "surroundings")  # choices that fix the energy of the start
 
 
 class Simulation:
-    """A state, a law, and how to compute with them.
+    """Simulation of particles that interact by a pair law.
 
     Args:
-        state: the start; it is copied.
+        state: the initial state; it is copied.
         law: pair law, such as `md.laws.SpringDashpot`, or one of your own (`md.laws.pair_function`).
         search: one of `md.search.SEARCHES`, or a configured search such as `md.search.Coherent("hilbert")`.
         integrator: one of `md.integrate.INTEGRATORS`.
-        walls: `md.Walls` or `md.ShakenWalls`, at the ends of the axes that are neither periodic nor open unless
-            they name others; None for none: a particle that reaches such an end is a fault.
+        walls: `md.Walls` or `md.ShakenWalls`, at the ends of the axes that are neither periodic nor open, or
+            of their `sides`; None for none: a particle that reaches such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
         dt: time step in time units; None for a fiftieth of the contact time, that of the smallest spheres.
-        surroundings: other boundaries, in steps that are not fused: a `md.Wing`, a `md.Inflow`.
-        reorder: when and along what to reorder the particles in memory, or the work on them; None for never.
-        backend: "cpu", "cuda", or "auto" for CUDA where a device is; or a `md.backend.Backend`.
+        surroundings: other boundaries, in steps that are not fused: `md.Wing`, `md.Inflow`.
+        reorder: ordering and trigger of the reorder of the particles in memory, or of the work on them; None
+            for no reorder.
+        backend: "cpu", "cuda", or "auto" for CUDA if there is a device; or a `md.backend.Backend`.
         precision: "float32" or "float64"; of positions, velocities and forces.
-        layout: how particles lie in memory, one of `md.backend.LAYOUTS`; None for what suits the device.
+        layout: layout of particle arrays in memory, one of `md.backend.LAYOUTS`; None for the default of the
+            device.
         fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
-            pass over memory; the phase `force` then holds the integration too.
+            pass over memory; the phase `force` then contains the integration too.
         allow_overlap: start though centres are closer than the law's `closest_start`, half that to a wall.
         post_mortem: folder, made at once, in which a fault saves the particles as `fault-<step>.npz`
-            (`fault_monitor.FaultSnapshot`); None keeps them in the error's `state` alone.
+            (`fault_monitor.FaultSnapshot`); None stores them in the error's `state` only.
 
     Attributes:
-        config: `SimulationConfig`, all choices, with `dt` as it was derived.
+        config: `SimulationConfig`, all choices, with the derived `dt`.
         system: `md.particles.system.System`: particle arrays, cells, time step, timings, status.
-        search: the search at work; under a reorder of mode "shadow" a `SortedCopySearch` of it.
+        search: the search at work; with a reorder of mode "shadow" a `SortedCopySearch` of it.
         reordering: the reorder at work: `steps` at which it reordered, and `trigger.interval` that a
-            self-tuning trigger has chosen; None without one.
+            self-tuning trigger has chosen; None without a reorder.
         surroundings: boundaries at work, in the order in which they were given.
         backend: the `md.backend.Backend` on which the arrays are stored.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
@@ -76,9 +73,9 @@ class Simulation:
     Raises:
         TypeError: an argument of another class than described, or a law whose class has no pair function.
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
-            choices that do not go together (`config.INCOMPATIBLE`), more cells than there is memory for, or a
+            choices that do not go together (`config.INCOMPATIBLE`), more cells than fit in memory, or a
             folder that cannot be made.
-        BackendUnavailableError: CUDA where there is none, or for a law without a `.cuh`.
+        BackendUnavailableError: CUDA is not available, or the law has no `.cuh`.
     """
 
     def __init__(
@@ -135,7 +132,7 @@ class Simulation:
 
     @property
     def backend(self) -> Backend:
-        """The backend on which the arrays are stored."""
+        """Backend on which the arrays are stored."""
         return self.system.backend
 
     @property
@@ -145,35 +142,35 @@ class Simulation:
 
     @property
     def law(self) -> PairLaw:
-        """The pair law."""
+        """Pair law."""
         return self.config.law
 
     @property
     def dt(self) -> float:
-        """The time step in time units; the longest, where steps differ."""
+        """Time step in time units; the longest one if steps differ."""
         return self.system.dt
 
     @property
     def surroundings(self) -> tuple[ActiveBoundary, ...]:
-        """The boundaries at work, in the order in which they were given."""
+        """Boundaries at work, in the order in which they were given."""
         return tuple(self._boundaries)
 
     @property
     def builds(self) -> int:
-        """How often the search built its structure for steps since the simulation was made or loaded."""
+        """Number of builds of the search's structure for steps since the simulation was made or loaded."""
         return self.search.builds
 
     def run(
         self, steps: int, phases: bool = True, progress: bool = False, reporters: Sequence[Reporter] = ()
     ) -> None:
-        """Take some steps.
+        """Take a number of steps.
 
         The loop, in short::
 
-            at the first step: check the start for overlaps, measure its energy
+            at the first step: check the start for overlaps, compute its energy
             repeat:
-                reorder the particles, if the trigger says so
-                build the search's structure, if its policy says that it is due
+                reorder the particles, if the trigger returns true
+                build the search's structure, if its policy returns that it is due
                 force = law over pairs + boundaries + walls and gravity
                 integrate: kick and drift (in the force kernel, if fused)
                 every `backend.check_interval` steps: poll the status block, raise faults
@@ -182,19 +179,19 @@ class Simulation:
         A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph.
 
         Args:
-            steps: how many, 0 or more.
-            phases: time each phase of each step; the whole run is timed in any case, and so are, for a
-                trigger that needs them, the phases, or on a device captured steps together.
+            steps: number of steps, 0 or more.
+            phases: time each phase of each step. The whole run is always timed, and so are, for a trigger
+                that needs them, the phases, or on a device captured steps together.
             progress: show a progress bar.
-            reporters: are called at steps that are multiples of their intervals (`md.simulation.reporter`), at
-                step 0 too; their time is not in `timings`. A report that Ctrl-C or another exception kept from
-                being made is made when the run goes on with the same object among its reporters.
+            reporters: called at steps that are multiples of their intervals (`md.simulation.reporter`),
+                including step 0; their time is not in `timings`. A report that Ctrl-C or another exception
+                prevented is made when the run continues with the same object among its reporters.
 
         Raises:
-            TypeError: a number of steps or an interval that is no integer, or no reporter.
-            ValueError: a negative number of steps, or one to a step that no file holds; or a reporter's
-                interval below 1.
-            OverlappingStart: the start overlaps deeply; not with allow_overlap.
+            TypeError: a number of steps or an interval that is no integer, or an object that is no reporter.
+            ValueError: a negative number of steps, or one beyond the steps that a file can store; or a
+                reporter's interval below 1.
+            OverlappingStart: particles overlap deeply at the start; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Every later call that reads the simulation raises it again.
         """
@@ -221,10 +218,10 @@ class Simulation:
                     self.timings.total.append((taken, ms))
 
     def reorder(self) -> None:
-        """Order the particles, or the work on them, now, whatever the trigger of the reorder returns.
+        """Reorder the particles, or the work on them, now, without calling the trigger.
 
-        The positions stay as they are, so the run goes on as without it but for the order in which forces are
-        summed. The trigger counts it as a reorder before the next step, and so do `timings`.
+        Positions are not changed, so the run differs only in the order in which forces are summed. The
+        trigger counts it as a reorder before the next step, and so do `timings`.
 
         Raises:
             ValueError: the simulation has no reorder.
@@ -235,13 +232,13 @@ class Simulation:
                 f"give search {self.config.search.name!r} its cell_order, by which it sorts at each build"
             )
             if not self.config.search.capabilities.moves_particles:
-                remedy = 'make the simulation with reorder=md.Reorder("hilbert", md.Never()), say'
+                remedy = 'make the simulation with, for example, reorder=md.Reorder("hilbert", md.Never())'
             raise ValueError(f"reorder = None; allowed: an md.Reorder, which has the order; {remedy}")
         self._loop.reorder()
 
     @property
     def step(self) -> int:
-        """Steps taken so far."""
+        """Number of steps taken so far."""
         return self._loop.step
 
     @property
@@ -252,9 +249,10 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """A copy of the particles now, in memory order, on the host; velocities at the time of the positions.
+        """Copy of the particles in memory order, on the host; velocities at the time of the positions.
 
-        Reading it changes no run, though on a device `verlet` may build its lists at other steps then.
+        Reading it does not change the run, though on a device `verlet` may then build its lists at other
+        steps.
         """
         self._loop.synchronise()
         if self.step == 0:
@@ -263,7 +261,7 @@ class Simulation:
         return self.system.particles.to_state(self._stepper.velocity_now(force, self.step))
 
     def device_view(self) -> DeviceView:
-        """Return the particles as they are now where they are stored, the search up to date; for `md.observe`."""
+        """Return a view of the particles on the backend, with an updated search; for `md.observe`."""
         self._loop.synchronise()
         force, vel = self._loop.compute_forces(), self.system.particles.vel
         if self.step:
@@ -275,13 +273,13 @@ class Simulation:
         )  # fmt: skip
 
     def forces(self) -> np.ndarray:
-        """Return the force on each particle at the present positions and stored velocities, by id: (n, dim)."""
+        """Return the force on each particle at present positions and stored velocities, by id: (n, dim)."""
         self._loop.synchronise()
         force = self.backend.download(self._loop.compute_forces())
         return force[np.argsort(self.backend.download(self.system.particles.id))]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
-        """Return the ids of the touching pairs, or of those closer than a distance now: (p, 2) int32, i < j, sorted.
+        """Return the ids of the pairs that touch, or are closer than a distance: (p, 2) int32, i < j, sorted.
 
         Args:
             distance: of centres in d, positive and at most the law's cutoff times the largest diameter. None
@@ -301,14 +299,15 @@ class Simulation:
         return self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
 
     def accesses(self) -> AccessStream:
-        """Return what the force kernel reads now, reader by reader in the order it takes them; for `sfc.cache`.
+        """Return the slots that the force kernel reads now, reader by reader in its order; for `sfc.cache`.
 
-        A slot is a row of the arrays that it reads: of the particles in their present memory order, or under
-        a reorder of mode "shadow" of the sorted copy (what refreshing it and scattering the forces reads is
-        not in the stream). The readers are the slots in turn, under mode "threads" in the work order.
+        A slot is a row of the arrays that the kernel reads: of the particles in their present memory order,
+        or with a reorder of mode "shadow" of the sorted copy (the reads of updating it and scattering the
+        forces are not in the stream). The readers are the slots in memory order, with mode "threads" in work
+        order.
 
-        Warns with `md.NotYetReordered` where a reorder was configured and has not taken place yet: one takes
-        place in a step at which its trigger says so, or by `reorder`.
+        Warns with `md.NotYetReordered` if a reorder was configured and has not taken place yet: it takes
+        place in the steps for which its trigger returns true, or by `reorder`.
         """
         self._loop.synchronise()
         if self.reordering is not None and not self.reordering.is_applied:
@@ -324,32 +323,32 @@ class Simulation:
         return self.search.accesses()
 
     def write(self, path: str | Path) -> None:
-        """Append the particles as they are to a trajectory, which OVITO and freud open (`md.io.trajectory`).
+        """Append the present particles to a trajectory, which OVITO and freud can open (`md.io.trajectory`).
 
         Args:
-            path: of the file, usually `.gsd`; made if it is not there.
+            path: of the file, usually `.gsd`; made if there is none.
 
         Raises:
-            ValueError: the file is of other particles or has got to a later step, or is no trajectory.
-            OSError: the frame cannot be written; those before it are kept.
+            ValueError: the file has other particles or a later step, or is no trajectory.
+            OSError: the frame cannot be written; earlier frames are not changed.
         """
         append_frame(path, self.state, self.step)
 
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.io.checkpoint`).
 
-        The run that goes on from here and the one that `load` makes are the same, where the search is bitwise
-        on the backend (`Capabilities.bitwise_on`) and nothing depends on the times of steps (`Decayed`, a skin
-        "auto"). On the CPU `md.search.Reflexive` needs the same number of threads too: each sums forces of its
-        own.
+        The run that continues from here and the one that `load` makes are the same, if the search is bitwise
+        on the backend (`Capabilities.bitwise_on`) and nothing depends on the times of steps (`Decayed`, a
+        skin "auto"). On the CPU `md.search.Reflexive` needs the same number of threads too, because each
+        thread sums forces separately.
 
         Args:
-            path: of the file, usually `.npz`. What is there stays until the new one is whole.
+            path: of the file, usually `.npz`. An existing file is replaced once the new one is complete.
 
         Raises:
             SimulationFault: the run has ended with it.
             ValueError: a velocity is not finite.
-            OSError: the file cannot be written; what was there is as it was.
+            OSError: the file cannot be written; an existing file is not changed.
         """
         self._loop.synchronise()
         self.search.reset()
@@ -365,23 +364,25 @@ class Simulation:
         post_mortem: str | Path | None = None,
         **instead: Any,
     ) -> Self:
-        """Make the simulation that was saved, at the step at which it was; its timings are empty.
+        """Make a saved simulation, at the step of its save; its timings are empty.
 
-        It goes on to the last bit as `save` says: with the search `reflexive` on as many threads alone.
+        It resumes to the last bit under the conditions of `save`; with the search `reflexive` on the same
+        number of threads only.
 
         Args:
-            path: of the file, which runs no code.
-            backend: as of the constructor; None for that of the file.
-            post_mortem: as of the constructor; it is not stored in the file.
-            instead: other arguments of the constructor, in place of what the file says: `law`, `search`,
-                `walls`, `gravity`, `surroundings`, `reorder`, `fused`. Needed for an object whose class is in no
-                registry, for which `integrator` may be given too: velocities and time are as it stores them.
+            path: of the file; reading it runs no code.
+            backend: as in the constructor; None for that of the file.
+            post_mortem: as in the constructor; it is not stored in the file.
+            instead: other arguments of the constructor, in place of those of the file: `law`, `search`,
+                `walls`, `gravity`, `surroundings`, `reorder`, `fused`. Needed for an object of an
+                unregistered class, for which `integrator` may be given too: the stored velocities and time
+                are those of that integrator.
 
         Raises:
-            OSError: no file, or one that cannot be read.
+            OSError: the file is missing or cannot be read.
             CheckpointError: the file holds no simulation, or none that can be made here.
             TypeError: an argument of another class than the constructor takes.
-            ValueError: an argument that no simulation has, or that cannot be another than in the file.
+            ValueError: an argument that no simulation has, or that cannot differ from the file.
             BackendUnavailableError: CUDA is not available here; not with backend="cpu".
         """
         if backend is not None:
@@ -401,7 +402,7 @@ class Simulation:
         return simulation
 
     def _parts(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
-        """Parts that a run restores, by name, and the choices that must be those saved for that."""
+        """Return the parts that a run restores, by name, and the choices that must equal the saved ones."""
         parts: dict[str, tuple[Any, tuple[str, ...]]] = {"integrator": (self._stepper, ())}
         if self.reordering is not None:
             parts["reorder"] = self.reordering, ("reorder",)

@@ -1,4 +1,4 @@
-"""The step loop: reorder, build, force, integrate. A device that runs ahead is given captured steps."""
+"""Step loop: reorder, build, force, integrate. A device that runs ahead gets captured steps."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from md.particles.system import System
 from md.reorder.reorder import ActiveReorder
 from md.search.base import Search
 from md.search.rebuild import StepPlan
-from md.simulation.fault_monitor import FaultMonitor
+from md.simulation.fault_monitor import FaultMonitor, FaultSample
 from md.simulation.forces import Forces
 from md.simulation.graph_capture import CapturedSteps
 from md.simulation.interrupt import defer_sigint
 
-MOST_INTERVALS = 10  # between two polls, where planned steps are left
+MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
 
 
 class StepLoop:
-    """Takes the steps of a simulation.
+    """Loop that takes the steps of a simulation.
 
     Args:
         system: shared state of the simulation.
-        search, stepper, boundaries: its parts.
+        search, stepper, boundaries: parts of the simulation.
         forces: computes the force on each particle.
         reorder: None for none.
         monitor: polls the run and raises its faults.
         fused: whether the stepper's step is part of the force kernel.
 
     Attributes:
-        step: steps taken so far.
+        step: number of steps taken so far.
         force: (n, dim) scratch array for forces.
         captured: captured steps.
     """
@@ -64,20 +64,20 @@ class StepLoop:
         self._is_captured = system.backend.runs_ahead and can_capture
 
     def start_at(self, step: int) -> None:
-        """Resume after so many steps that another loop has taken."""
+        """Resume after a number of steps that another loop has taken."""
         self.step = step
         self._stepper.set_clock(step)
 
     def run_to(self, last: int, phases: bool, bar: tqdm) -> float:
-        """Take steps until so many are taken.
+        """Take steps up to a given step.
 
         Args:
-            last: how many, counted from the start.
-            phases: whether to time the phases of each.
+            last: number of steps since the start after which to stop.
+            phases: whether to time the phases of each step.
             bar: progress bar, updated.
 
         Returns:
-            The time it took, in ms.
+            The time of the steps, in ms.
 
         Raises:
             SimulationFault: a fault of the run.
@@ -86,7 +86,9 @@ class StepLoop:
         if self._reorder is not None:  # a trigger may need times in some runs only
             self._needs_times = self._reorder.trigger.capabilities.needs_times
         with self._backend.stopwatch() as elapsed:
-            samples = deque()  # a device has done the steps of the first when the host reads it, and goes on
+            samples: deque[FaultSample] = (
+                deque()
+            )  # a device works on later steps when the host reads the first
             while self.step < last:
                 check = self.step + self._backend.check_interval
                 end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
@@ -103,29 +105,29 @@ class StepLoop:
         return elapsed[0]
 
     def synchronise(self) -> None:
-        """Wait for the device, and raise the fault if there is one; steps that were halted are taken back."""
+        """Synchronise with the device and raise any pending fault; halted steps are not counted."""
         self._take_back(self._monitor.process(self._monitor.sample(self.step, now=True), self.step))
 
     def reorder(self) -> None:
-        """Reorder before the next step, whatever the trigger returns; timed as a reorder of that step."""
+        """Reorder before the next step without calling the trigger; timed as a reorder of that step."""
         assert self._reorder is not None
         self.synchronise()
         with defer_sigint():
             self._timed(True, "reorder", self._reorder.apply, self.step)
 
     def update_search(self) -> None:
-        """Bring the search up to date with the present positions."""
+        """Update the search to the present positions."""
         with self._monitor.overflows(self.step):
             self._search.update()
 
     def compute_forces(self) -> Array:
-        """Compute the force on each particle at the present positions, into `force`."""
+        """Compute the force on each particle at the present positions in `force`, and return that array."""
         self.update_search()
         self._forces.compute(self.force, self.step)
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
-        """Take one step, or several that can be given to a device at once.
+        """Take one step, or several at once on a device.
 
         Args:
             phases: whether to time the phases.
@@ -154,18 +156,18 @@ class StepLoop:
         self.step += plan.steps
 
     def _plan(self) -> StepPlan:
-        """What comes before the next steps; builds at once if the build has to wait for the device."""
+        """Return the plan of the next steps, after a build that has to wait for the device, if one is due."""
         if self._policy.must_wait:
             self._search.update()
         return self._policy.plan()
 
     def _is_mid_plan(self) -> bool:
-        """Whether fused steps go on as planned; the host polls between two plans, when it can change them."""
+        """Return whether planned fused steps are left; the host polls between two plans."""
         with self._monitor.overflows(self.step):
             return self._fused and not self._plan().build
 
     def _take_unfused(self, phases: bool) -> None:
-        """Take one step; the search decides by itself whether to build."""
+        """Take one step; `Search.update` builds if that is due."""
         self._timed(phases and self._can.moves_before_force, "integrate", self._prepare, self.step)
         self._timed(phases, "build", self._search.update)
         self._timed(phases, "force", self._compute_force, self.step)
@@ -193,7 +195,7 @@ class StepLoop:
         self._system.particles.swap()
 
     def _take(self, plan: StepPlan, step: int) -> None:
-        """Take the steps of a plan by launches alone, building where the plan says so."""
+        """Take the steps of a plan by kernel launches only, with its builds."""
         for k in range(plan.steps):
             self._prepare(step + k)
             if plan.build_each or (plan.build and k == 0):
@@ -202,7 +204,7 @@ class StepLoop:
                 part(step + k)
 
     def _take_captured(self, plan: StepPlan) -> StepPlan:
-        """Take captured steps, and their time if the trigger needs it."""
+        """Take captured steps, and record their time if the trigger needs it."""
         first = self._backend.mark() if self._needs_times else None
         plan = self.captured.take(plan, self.step)
         if self._needs_times and self.captured.launched:

@@ -188,6 +188,6 @@ def test_what_cannot_be_another_is_told(tmp_path, name, value):
     path = tmp_path / "run.npz"
     simulated().save(path)
     with pytest.raises(
-        ValueError, match=rf"{name} = .* in place of what .*run\.npz says; allowed: law, search"
+        ValueError, match=rf"{name} = .* in place of that of .*run\.npz; allowed: law, search"
     ):
         md.Simulation.load(path, **{name: value})
