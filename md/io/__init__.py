@@ -1,1 +1,1 @@
-"""Files: trajectories (GSD), checkpoints, and writing a file so that it is whole or not there."""
+"""Files: trajectories (GSD), checkpoints, and atomic writes."""

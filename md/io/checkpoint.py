@@ -1,15 +1,15 @@
-"""Checkpoints: all that a run needs to go on, to the last bit, in one file that runs no code.
+"""Checkpoints: all that a run needs to resume, to the last bit, in one file that can be read without code.
 
-A file holds numpy arrays without pickle, in the zip of `numpy.savez`. `format` and `version` identify it;
-`config` is JSON, with the choices of the simulation (`md.simulation.config`), box, step, energy of the start and
-version of the package; `pos`, `vel` and `id` are the arrays in their memory order, the velocity as the integrator
-stores it (that of `velocity_verlet` is half a step behind), and in a file of version 3 there may be `radius` too;
-`integrator_*`, `reorder_*` and `surroundings_*` are the `state_dict` of these parts, of a boundary with its
-number. A file holds neither the structure of a search nor its plan: saving resets the search (`Search.reset`), so
-that the run that is saved and the one that is loaded go on alike.
+A file holds numpy arrays without pickle, in the zip format of `numpy.savez`. `format` and `version` identify
+it. `config` is JSON, with the choices of the simulation (`md.simulation.config`), box, step, energy of the
+start and version of the package. `pos`, `vel` and `id` are the arrays in memory order, the velocity as the
+integrator stores it (that of `velocity_verlet` is half a step behind); a file of version 3 may also have
+`radius`. `integrator_*`, `reorder_*` and `surroundings_*` are the `state_dict` of these parts, with the
+number of each boundary. A file holds neither the structure of a search nor its plan: saving resets the search
+(`Search.reset`), so that the saved run and the loaded run continue in the same way.
 
 The arrays are not compressed, so that they take no more memory than the file has bytes. An entry that no
-checkpoint has is refused by name.
+checkpoint has raises an error with its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,20 +35,22 @@ from md.particles.state import State
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
 PACKAGE = "0.2.0"  # version of this package; files without one were written by 0.1.0
-LATER = 3  # of a file with radii, open sides or surroundings, of which a package that reads 2 knows nothing
-STATES = {  # by part, the names of the arrays that the parts in the registries have
+LATER = (
+    3  # version of a file with radii, open sides or surroundings, which readers of version 2 do not support
+)
+STATES: dict[str, tuple[str, ...]] = {  # part -> names of the arrays of the registered classes
     "integrator": ("elapsed",),
     "reorder": ("applied", "order", "last", "home"),
     "surroundings": ("given", "renewed"),
 }
-COPIES = 3  # of the arrays that there are at one time: as read, as a state, and as particles
+COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and as particles
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
-BROKEN = (  # what zipfile and numpy raise for one byte or another that is wrong
+BROKEN = (  # errors that zipfile and numpy raise for a damaged file
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
     TypeError, AttributeError, SyntaxError, tokenize.TokenError,
 )  # fmt: skip
-MOST_STEPS = 2**62  # above those of any run
-CHOICES = (  # arguments of a simulation that a file has
+MOST_STEPS = 2**62  # more than any run takes
+CHOICES = (  # arguments of a simulation that a file holds
     "law", "search", "integrator", "dt", "reorder", "walls", "gravity", "surroundings", "backend",
     "precision", "fused", "allow_overlap",
 )  # fmt: skip
@@ -56,12 +58,12 @@ FLAGS = ("fused", "allow_overlap")
 
 
 class Checkpoint:
-    """Saves the simulation at intervals; a reporter for `Simulation.run(reporters=[...])`.
+    """Reporter that saves the simulation at intervals, for `Simulation.run(reporters=[...])`.
 
-    Let it be the last of the reporters: one after it misses a step if the run is killed in between.
+    It should be the last reporter: one after it misses a step if the run is killed in between.
 
     Args:
-        path: of the file, usually `.npz`; each takes the place of the one before.
+        path: of the file, usually `.npz`; each checkpoint replaces the one before.
         interval: in steps, at least 1.
 
     Raises:
@@ -74,19 +76,19 @@ class Checkpoint:
         self.interval = integer("interval of Checkpoint", interval, unit="steps")
 
     def report(self, simulation: Any) -> None:
-        """Save; see `Simulation.save`."""
+        """Save the simulation; see `Simulation.save`."""
         simulation.save(self.path)
 
 
 class SavedRun(NamedTuple):
-    """What a checkpoint holds.
+    """Content of a checkpoint.
 
     Attributes:
         choices: plain data of each choice (`md.simulation.config.to_plain`).
-        state: the particles in memory order, their velocities as the integrator keeps them.
+        state: the particles in memory order, with velocities as the integrator stores them.
         step: steps taken so far.
         start_energy: `start` of `md.simulation.energy_monitor.EnergyMonitor`.
-        states: `state_dict` of the integrator, the reorder and the surroundings, by these words.
+        states: `state_dict` of "integrator", "reorder" and "surroundings".
     """
 
     choices: dict[str, Any]
@@ -96,10 +98,10 @@ class SavedRun(NamedTuple):
     states: dict[str, dict[str, np.ndarray]]
 
     def write(self, path: str | Path) -> None:
-        """Put the file in its place, once it is whole and on the disk.
+        """Write the file atomically: it replaces an existing one once it is complete and on the disk.
 
         Raises:
-            OSError: it cannot be written; what was there is as it was.
+            OSError: the file cannot be written; an existing file is not changed.
         """
         state = self.state
         choices = {name: plain for name, plain in self.choices.items() if name != "surroundings" or plain}
@@ -123,13 +125,13 @@ class SavedRun(NamedTuple):
 
     @classmethod
     def read(cls, path: str | Path) -> SavedRun:
-        """Read a file.
+        """Read a file and check its content.
 
         Raises:
             TypeError: a path of another class.
-            OSError: there is none, or it cannot be read.
-            CheckpointError: it is cut short or damaged, another's, of a newer version, or holds what cannot
-                be.
+            OSError: the file is missing or cannot be read.
+            CheckpointError: the file is cut short, damaged, no checkpoint, of an unknown version, or has
+                invalid content.
         """
         path = as_path("path", path)
         arrays = _arrays(path)
@@ -138,7 +140,7 @@ class SavedRun(NamedTuple):
             sides = config["box"]
             box = Box(tuple(sides["lengths"]), tuple(sides["periodic"]), tuple(sides.get("open", (False,))))
             choices, step, energy = dict(config["simulation"]), config["step"], config["start_energy"]
-            _refuse_others(path, arrays, choices)
+            _check_entries(path, arrays, choices)
         except CheckpointError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
@@ -183,11 +185,11 @@ class SavedRun(NamedTuple):
 
 
 @contextmanager
-def blamed_on(path: str | Path):
-    """Around what makes a simulation from a file's data: says of an error which file it was.
+def blamed_on(path: str | Path) -> Iterator[None]:
+    """Add the name of a file to errors in the block, which makes a simulation from its data.
 
     Raises:
-        CheckpointError: no simulation can be made.
+        CheckpointError: the block has raised an error.
     """
     try:
         yield
@@ -202,12 +204,12 @@ def blamed_on(path: str | Path):
 
 
 def _number(plain: dict[str, Any]) -> Any:
-    """An object of JSON; the number alone of one that tells its dtype too, as files once did."""
+    """Return an object of JSON; of a number with its dtype, as in older files, the number only."""
     return plain["number"] if plain.keys() == {"number", "dtype"} else plain
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file of this format, read without pickle."""
+    """Return the arrays of a file of this format, read without pickle."""
     with open(path, "rb") as raw:
         if not zipfile.is_zipfile(raw):
             raise CheckpointError(
@@ -216,7 +218,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         size = os.fstat(raw.fileno()).st_size
         try:
             with zipfile.ZipFile(raw) as file:
-                _judge(path, file.infolist(), size)
+                _check_sizes(path, file.infolist(), size)
             raw.seek(0)
             with np.load(raw, allow_pickle=False) as file:
                 sized = _version(path, file) == LATER and "radius" in file.files
@@ -225,7 +227,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                 }
                 for name in file.files:
                     if name not in names and name not in ("format", "version"):
-                        raise _other(path, name)
+                        raise _unknown_entry(path, name)
                 arrays = {name: file[name] for name in names}
                 for name, array in arrays.items():
                     _require(path, name, array, isinstance(array, np.ndarray), "an array")
@@ -241,15 +243,18 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
 
 
-def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Look, before any is read, at how much memory the entries of a file ask for.
+def _check_sizes(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Check the memory that the entries of a file need, before any is read.
 
     Args:
         path: of the file, for messages.
-        entries: all.
+        entries: all entries.
         size: of the file, in bytes.
+
+    Raises:
+        CheckpointError: an entry is compressed, or the entries need more memory than allowed.
     """
-    asked, allowed = sum(entry.file_size for entry in entries), "what Simulation.save wrote"
+    needed, allowed = sum(entry.file_size for entry in entries), "what Simulation.save wrote"
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED:
             raise CheckpointError(
@@ -257,13 +262,13 @@ def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
                 f"{entry.file_size}; allowed: {allowed}, which is not; take the one before, or write the "
                 "arrays again with numpy.savez if the file can be trusted"
             )
-    if asked > size:
+    if needed > size:
         raise CheckpointError(
-            f"{path} has {size} bytes, and its entries ask for {asked}; allowed: {allowed}, where they take "
+            f"{path} has {size} bytes, and its entries ask for {needed}; allowed: {allowed}, where they take "
             "no more than the file; it is damaged, take the one before"
         )
     try:
-        memory(f"arrays of {path}", COPIES * asked, host_memory(), "load it on a larger machine")
+        memory(f"arrays of {path}", COPIES * needed, host_memory(), "load it on a larger machine")
     except ValueError as error:
         raise CheckpointError(str(error)) from error
     for entry in entries:
@@ -274,29 +279,33 @@ def _judge(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
             )
 
 
-def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
-    """Refuse what no memory has. Of a choice that is in no registry, the names are its own."""
-    around = choices.get("surroundings")
+def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
+    """Check the names of the arrays of each part; unregistered classes may use any names.
+
+    Raises:
+        CheckpointError: an array that the part does not have.
+    """
+    boundaries = choices.get("surroundings")
     for part, names in STATES.items():
         if not _registered(choices.get(part)):
             continue
         if part == "surroundings":
-            count = len(around) if isinstance(around, list) else 0
-            names = [f"{k}_{name}" for k in range(count) for name in names]
+            count = len(boundaries) if isinstance(boundaries, list) else 0
+            names = tuple(f"{k}_{name}" for k in range(count) for name in names)
         allowed = {f"{part}_{name}" for name in names}
         for name in arrays:
             if name.startswith(f"{part}_") and name not in allowed:
-                raise _other(path, name)
+                raise _unknown_entry(path, name)
 
 
 def _registered(plain: Any) -> bool:
-    """Whether a choice, as plain data, is made of what is in a registry alone."""
+    """Return whether a choice, as plain data, has registered classes only."""
     if isinstance(plain, dict):
         return "unknown" not in plain and all(map(_registered, plain.values()))
     return all(map(_registered, plain)) if isinstance(plain, list) else True
 
 
-def _other(path: Path, name: str) -> CheckpointError:
+def _unknown_entry(path: Path, name: str) -> CheckpointError:
     return CheckpointError(
         f"{path} holds {name!r:.100}, which no checkpoint has; allowed: a file that Simulation.save wrote; "
         "take the one before"
@@ -314,14 +323,15 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     _require(path, "version", version, good, "an integer")
     if version not in (VERSION, LATER):
         raise CheckpointError(
-            f"{path} is of version {version}, written by spatial-locality {_writer(file)}; allowed: {VERSION}, "
-            f"{LATER}, which version {PACKAGE} of the package reads; load it with the version that wrote it"
+            f"{path} is of version {version}, written by spatial-locality {_writer(file)}; allowed: "
+            f"{VERSION}, {LATER}, which version {PACKAGE} of the package reads; load it with the version that "
+            "wrote it"
         )
     return int(version)
 
 
 def _writer(file: Mapping[str, np.ndarray]) -> str:
-    """Version of the package that wrote a file: 0.1.0 if the file has none."""
+    """Return the version of the package that wrote a file: 0.1.0 if the file has none."""
     try:
         return f"{json.loads(str(file['config']))['package']:.20}"
     except (KeyError, TypeError, ValueError, RecursionError):

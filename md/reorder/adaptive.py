@@ -92,7 +92,7 @@ class ReorderCostModel:
             self._sums = [KEPT * held for held in self._sums]
 
 
-LONGEST = 2**24  # window, whose times are stored
+LONGEST = 2**24  # largest window; its times are stored
 LATEST = 5  # reorders over which the median of the cost is taken
 
 
@@ -138,7 +138,7 @@ class TimedTrigger(ActiveTrigger):
 
     def __init__(self, system: System):
         super().__init__(system)
-        self._next = 0  # the first step whose time is not counted yet
+        self._next = 0  # the first step with a time that is not used yet
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return no state, because the times of a new order have to be measured just after a reorder."""

@@ -38,7 +38,7 @@ class Reorder:
             neighbouring threads (on the CPU, consecutive iterations of a thread) process neighbouring
             particles. The build of the search's structure and the integration stay in memory order.
 
-            "shadow": the search works on a copy of position and velocity, whose row k is the particle in
+            "shadow": the search works on a copy of position and velocity; row k is the particle in
             slot order[k]. At every step the phase `build` refreshes the copy from the particles through the
             permutation, and the phase `force` scatters each force through it to its particle's own row. The
             copy takes room for 2 n rows. No fused step: that would move the copy.
