@@ -324,8 +324,8 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     if version not in (VERSION, LATER):
         raise CheckpointError(
             f"{path} is of version {version}, written by spatial-locality {_writer(file)}; allowed: "
-            f"{VERSION}, {LATER}, which version {PACKAGE} of the package reads; load it with the version that "
-            "wrote it"
+            f"{VERSION}, {LATER}, which version {PACKAGE} of the package reads; load it with the version "
+            "that wrote it"
         )
     return int(version)
 

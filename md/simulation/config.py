@@ -71,7 +71,7 @@ class SimulationConfig:
         allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
 
     Raises:
-        TypeError: a choice of another class than described, or a law whose class has no pair function.
+        TypeError: a choice of another class than described, or a law of a class without a pair function.
         ValueError: an unknown name, or choices that do not go together (`INCOMPATIBLE`).
         BackendUnavailableError: CUDA is not available, or the law has no `.cuh`.
     """
@@ -298,11 +298,11 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
     (
         lambda c: bool(c.surroundings) and not c.integrator.capabilities.kicks_and_drifts,
         "surroundings with integrator {c.integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
-        "another whose step is a kick and a drift (`Capabilities.kicks_and_drifts`)",
+        "another that takes one kick and one drift a step (`Capabilities.kicks_and_drifts`)",
     ),
     (
         lambda c: bool(c.surroundings) and c.copies,
-        "surroundings with a reorder of mode 'shadow', whose search has a copy of the particles; "
+        "surroundings with a reorder of mode 'shadow', which searches on a copy of the particles; "
         "allowed: mode 'data' or 'threads', or none",
     ),
     (

@@ -71,7 +71,7 @@ class Simulation:
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.
 
     Raises:
-        TypeError: an argument of another class than described, or a law whose class has no pair function.
+        TypeError: an argument of another class than described, or a law of a class without a pair function.
         ValueError: an unknown name, a step that is not positive and finite, a box too small for the cutoff,
             choices that do not go together (`config.INCOMPATIBLE`), more cells than fit in memory, or a
             folder that cannot be made.
