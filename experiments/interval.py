@@ -36,7 +36,7 @@ from experiments.measurement.step_times import whole_steps
 from md.laws import SpringDashpot
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
-from md.reorder.triggers import ActiveTrigger, RunTrigger
+from md.reorder.base import ActiveTrigger, RunTrigger
 from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps

@@ -2,8 +2,9 @@
 
 from md.registry import Registry
 from md.reorder.adaptive import Decayed
+from md.reorder.base import ActiveTrigger, RunTrigger, Trigger
 from md.reorder.reorder import MODES, ActiveReorder, Reorder
-from md.reorder.triggers import ActiveTrigger, Every, Moved, Never, RunTrigger, Trigger
+from md.reorder.triggers import Every, Moved, Never
 
 __all__ = [
     "MODES",

@@ -14,7 +14,7 @@ import numpy as np
 from md import checks
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
-from md.reorder.triggers import ActiveTrigger, RunTrigger
+from md.reorder.base import ActiveTrigger, RunTrigger
 
 FIRST = 64  # interval in steps, before any time is known
 LEAST, MOST = 16, 2**20

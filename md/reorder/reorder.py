@@ -11,7 +11,8 @@ from md import checks
 from md.backend import Backend, Cpu
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
-from md.reorder.triggers import RunTrigger, Trigger, active
+from md.reorder.base import RunTrigger, Trigger
+from md.reorder.triggers import active
 from md.search.base import Search, SearchConfig
 from md.search.sorted_copy import SortedCopySearch
 from sfc import Curve

@@ -29,7 +29,7 @@ OWN = {  # files with such lines, and how many
     "laws/pair.py": 1,  # annotations of a law's fields, which are classes and no values
     "observe/sums.py": 1,  # one integer for all axes or one for each, before the axes are known
     "particles/state.py": 1,  # flags or indices
-    "reorder/triggers.py": 1,  # what a checkpoint holds
+    "reorder/base.py": 1,  # what a checkpoint holds
 }
 
 

@@ -1,0 +1,97 @@
+"""Base classes of the triggers: functions of the step, and triggers that read the run.
+
+Contract. A trigger is called before every step and returns whether to reorder. Any function of the step is a
+trigger. A trigger that reads the run is two classes: the configuration (`RunTrigger`), plain parameters, and
+the `ActiveTrigger` that its `build(system)` makes, with a method `reordered` called at every reorder. Its
+`state_dict` holds all that it decides by besides the step; a checkpoint stores it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+
+
+class Trigger(Protocol):
+    """Function of the step that returns whether to reorder."""
+
+    def __call__(self, step: int) -> bool:
+        """Return whether to reorder before this step, counted from 0.
+
+        It may be called for later steps, and twice for one step.
+        """
+
+
+class RunTrigger(ABC):
+    """Configuration of a trigger that reads the run: plain parameters. It reorders at the first step."""
+
+    @abstractmethod
+    def build(self, system: System) -> ActiveTrigger:
+        """Make the trigger for a system."""
+
+
+class ActiveTrigger(ABC):
+    """Trigger that reads the run of a system.
+
+    Args:
+        system: shared state of the simulation.
+
+    Attributes:
+        capabilities: whether the trigger needs the times of phases, or of captured steps.
+        interval: steps between two reorders that the trigger has chosen by itself; None if it chooses none.
+    """
+
+    capabilities: Capabilities = Capabilities()
+
+    def __init__(self, system: System):
+        self._system = system
+        self._last: int | None = None
+
+    @property
+    def interval(self) -> int | None:
+        """Steps between two reorders that the trigger has chosen by itself; None if it chooses none."""
+        return None
+
+    def reordered(self, step: int) -> None:
+        """Record that the particles were just reordered, before this step."""
+        self._last = step
+
+    def __call__(self, step: int) -> bool:
+        """Return whether to reorder before this step: at the first, and then if `is_due`."""
+        return self._last is None or (step > self._last and self.is_due(step))
+
+    def steps_to_next(self, step: int, most: int) -> int:
+        """Return the number of steps, from this one on, after which the trigger has to be called again.
+
+        Args:
+            step: the step for which it was just called, or before which the particles were reordered.
+            most: upper bound.
+        """
+        return 1
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the state that the trigger decides by: name -> host array; empty before any reorder."""
+        return {} if self._last is None else {"last": np.array(self._last)}
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the state that `state_dict` of another trigger of this class returned.
+
+        Raises:
+            ValueError: an entry of another kind.
+        """
+        last = state.get("last")
+        if last is None:
+            return
+        if last.shape != () or not np.issubdtype(last.dtype, np.integer) or last < 0:
+            raise ValueError(f"last reorder before step {last!r}; allowed: an integer of at least 0")
+        self._last = int(last)
+
+    @abstractmethod
+    def is_due(self, step: int) -> bool:
+        """Return whether to reorder before a step that comes after the last reorder."""
