@@ -21,6 +21,8 @@ from md.particles.capabilities import Capabilities
 from md.particles.system import System
 from md.search.base import Search
 
+RADIUS = 0.5  # of a particle without a given radius, in d
+
 
 class ActiveBoundary:
     """Boundary that acts on the particles of a system.

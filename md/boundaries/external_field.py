@@ -10,7 +10,8 @@ import numpy as np
 
 from md.backend.base import Array
 from md.backend.prelude import load, store
-from md.boundaries.walls import RADIUS, ShakenWalls, Walls
+from md.boundaries.base import RADIUS
+from md.boundaries.walls import ShakenWalls, Walls
 from md.checks import numbers
 from md.laws import PairLaw
 from md.particles.system import System

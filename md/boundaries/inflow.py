@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.base import Array
-from md.boundaries.base import ActiveBoundary, Boundary
-from md.boundaries.walls import RADIUS
+from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
 from md.checks import integer, number, numbers, refuse_value
 from md.particles.capabilities import Capabilities
 from md.particles.system import System

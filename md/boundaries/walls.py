@@ -15,12 +15,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from md.boundaries.base import RADIUS
 from md.checks import integer, integers, number, word
 from md.laws.pair import PairLaw
 from md.laws.spring_dashpot import SHORTEST
 from md.particles.box import Box
 
-RADIUS = 0.5  # of a sphere without a given radius, in d
 FARTHEST = 1e150  # largest amplitude in d, and frequency; their product is finite
 FASTEST = 0.1  # largest displacement of the container in a step, in diameters
 DEEPEST = 0.15  # largest overlap of a wall with a sphere that was at rest, in diameters

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
-from md.boundaries.base import ActiveBoundary, Boundary
+from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
 from md.boundaries.polygon import distances, from_outline, packed
-from md.boundaries.walls import RADIUS
 from md.checks import array, instance, number, refuse_value
 from md.particles.system import System
 from md.search.base import Search

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from md import checks
-from md.boundaries.walls import RADIUS
+from md.boundaries.base import RADIUS
 from md.particles.state import State
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from md.backend import Backend
 from md.boundaries import Walls
 from md.boundaries.airfoil import Airfoil, naca
-from md.boundaries.walls import RADIUS
+from md.boundaries.base import RADIUS
 from md.boundaries.wing import Wing
 from md.checks import instance, integer, numbers
 from md.laws import SpringDashpot

@@ -16,8 +16,8 @@ from pathlib import Path
 import numba
 import numpy as np
 
+from md.boundaries.base import RADIUS
 from md.boundaries.external_field import ExternalField
-from md.boundaries.walls import RADIUS
 from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
 from md.integrate.base import Stepper
 from md.laws import PairLaw

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import md
-from md.boundaries.walls import RADIUS
+from md.boundaries.base import RADIUS
 
 IDEAL = md.laws.SpringDashpot(0.0, 0.0)
 LAW = md.laws.SpringDashpot(1e4, 0.0)
