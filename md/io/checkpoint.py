@@ -115,7 +115,7 @@ class SavedRun(NamedTuple):
             "sized": state.radius is not None,
             "package": PACKAGE,
         }
-        arrays = {"pos": state.pos, "vel": state.vel, "id": state.id}
+        arrays: dict[str, Any] = {"pos": state.pos, "vel": state.vel, "id": state.id}
         if state.radius is not None:
             arrays["radius"] = state.radius
         for part in STATES:

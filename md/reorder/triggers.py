@@ -1,4 +1,4 @@
-"""Triggers of a reorder. A new one is a function of the step, or a class here or your own (`md.reorder.base`)."""
+"""Triggers of a reorder. A new one is a function of the step, or a class here or your own; see `base`."""
 
 from __future__ import annotations
 
