@@ -14,7 +14,7 @@ from md.search.bvh.tree import Tree
 
 pytestmark = pytest.mark.split
 
-NAMES = ("other_end", "way", "parent", "nodes")
+NAMES = ("other_end", "ropes", "parent", "nodes")
 KEYS = ("keys", "order", "extent")
 
 
@@ -34,8 +34,8 @@ def tree_of(pos, box: md.Box, backend: str, precision=np.float64, curve="morton"
 
 
 def children(tree, node: int) -> tuple[int, int]:
-    left = tree["way"][2 * node]
-    return left, tree["way"][2 * left + 1]
+    left = tree["ropes"][2 * node]
+    return left, tree["ropes"][2 * left + 1]
 
 
 def corners(tree, node: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,8 +77,8 @@ def check(tree) -> None:
     following = dict(zip(depth_first, [*depth_first[1:], -1], strict=True))
     for node in depth_first:
         last = node - (n - 1) if node >= n - 1 else max(node, tree["other_end"][node])
-        assert tree["way"][2 * node] == following[node]
-        assert tree["way"][2 * node + 1] == following[n - 1 + last]
+        assert tree["ropes"][2 * node] == following[node]
+        assert tree["ropes"][2 * node + 1] == following[n - 1 + last]
 
 
 def clouds(dim: int):
