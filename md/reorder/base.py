@@ -53,6 +53,11 @@ class ActiveTrigger(ABC):
         self._system = system
         self._last: int | None = None
 
+    def __repr__(self) -> str:
+        last = "no reorder yet" if self._last is None else f"last reorder before step {self._last}"
+        chosen = "" if self.interval is None else f", interval {self.interval}"
+        return f"<{type(self).__name__}, {last}{chosen}>"
+
     @property
     def interval(self) -> int | None:
         """Steps between two reorders that the trigger has chosen by itself; None if it chooses none."""
