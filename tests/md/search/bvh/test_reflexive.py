@@ -204,7 +204,7 @@ def test_who_meets_more_than_a_list_has_room_for_loses_nobody(room, dim, backend
     met = np.diff(listed.accesses().offsets)  # boxes of leaves that a walk sees: those it meets, and more
     assert (listed.search.crowded == 0) == (room == 64)
     assert listed.search.crowded <= (met > room).sum()
-    assert listed.search.backend.download(listed.search._met).sum() == len(listed.pairs(1.0)) > 100
+    assert listed.search.backend.download(listed.search._contact_counts).sum() == len(listed.pairs(1.0)) > 100
 
 
 @EACH
@@ -312,11 +312,11 @@ class TestStack:
         simulation = simulated(gas, Reflexive(met="twice", atomics="none"), "cpu", allow_overlap=True)
         search = simulation.search
         simulation.forces()
-        way, stack, most = search.tree.way, [0], 1
+        ropes, stack, most = search.tree.ropes, [0], 1
         while stack:
             node = stack.pop()
             if node < n - 1:
-                stack += [way[2 * node], way[2 * way[2 * node] + 1]]
+                stack += [ropes[2 * node], ropes[2 * ropes[2 * node] + 1]]
                 most = max(most, len(stack))
         assert most <= search.tree.depth < search._entries
         assert search._entries % 8 == 0

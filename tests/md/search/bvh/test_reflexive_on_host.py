@@ -96,10 +96,10 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
         rows = [np.pad(a, ((0, 0), (0, 4 - dim))) for a in rows]
     nodes = bound.tree.nodes.copy()
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
-    words[:, 3, 0] = bound.tree.way  # as a device keeps it
+    words[:, 3, 0] = bound.tree.ropes  # as a device keeps it
     records = bound._reach, run.system.grid.record, as_struct(run.law, real)
-    lists = (bound._met, bound._listing.partners) if listed else (np.zeros(3 * n, np.int32),)
-    parts = (*rows, bound.tree.keys.order, nodes, bound.tree.way, *records, *lists)
+    lists = (bound._contact_counts, bound._contact_list.partners) if listed else (np.zeros(3 * n, np.int32),)
+    parts = (*rows, bound.tree.keys.order, nodes, bound.tree.ropes, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
     source = source_of("md.search.bvh.reflexive", kernel, dim, real, layout, "spring_dashpot", "store")
     program = WALK.replace("CALL", {"gather": GATHER, "resolve": RESOLVE}.get(kernel.split("_")[0], PUSH))
