@@ -123,8 +123,8 @@ class Walls:
                     f"sides = {self.sides} of walls in a box of {box.dim} axes with periodic = "
                     f"{box.periodic}; allowed: axes that are there and not periodic"
                 )
-        for axis, (length, stands) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
-            if stands and length < widest:
+        for axis, (length, has_walls) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
+            if has_walls and length < widest:
                 raise ValueError(
                     f"walls {length} d apart along axis {axis}; allowed: at least {widest} d; enlarge the box"
                 )

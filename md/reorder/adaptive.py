@@ -28,7 +28,7 @@ class ReorderCostModel:
     The line is fitted by least squares to the known times, with weights of earlier times reduced at each
     reorder. If the time rises by `slope` a step, the mean time of a step with a reorder of cost C every k
     steps is least at k = sqrt(2 C / slope). A time of more than twice the mean counts as twice the mean,
-    because other work used the machine. A device gets steps before the host knows the times of earlier ones,
+    because other work used the machine. A device gets steps before the times of earlier ones are known,
     and a measured loss may be caused by other work too, so the interval is predicted from the cycles before.
 
     Args:

@@ -45,7 +45,7 @@ class Reorder:
             copy takes room for 2 n rows. No fused step: that would move the copy.
         via: where the order is computed. "device": where the particles are stored; "host": they are copied to
             the host, sorted and gathered there on all cores, and copied back, as in [thesis]. Under
-            "threads" and "shadow" the positions alone go there, and the permutation comes back.
+            "threads" and "shadow" only the positions are copied there, and the permutation back.
 
     Raises:
         TypeError: an ordering that is neither a name nor a curve, or a schedule that cannot be called.
