@@ -1,9 +1,9 @@
 """A granular gas: dissipative spheres in a box, with every choice an axis.
 
 Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the
-velocities share. `scenes` make a `State`; `Simulation(state, law, search=..., reorder=..., backend=...)` takes
-steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its choices; `observe` measures. The map of the
-rooms is `md/README.md`.
+velocities share. `scenes` make a `State`; `Simulation(state, law, search=..., reorder=..., backend=...)`
+takes steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its choices; `observe` measures.
+The map of the rooms is `md/README.md`.
 """
 
 from md import backend, laws, observe, scenes, search

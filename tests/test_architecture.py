@@ -49,7 +49,8 @@ MOST_FILES = 14  # of a room; a stem's .py, .cu and .cuh are one
 ONE_FILE_AN_ENTRY = {"experiments", "sfc/curves", "tests/experiments"}  # rooms of a registry, or of commands
 MOST_AT_TOP = 5  # files of md that are in no room
 DIALECT = {  # in no identifier, and in no first line of a docstring
-    "who", "whom", "whose", "whoever", "somebody", "nobody", "everybody", "anew", "heed", "heeds", "told", "tells",
+    "who", "whom", "whose", "whoever", "somebody", "nobody", "everybody", "anew", "heed", "heeds", "told",
+    "tells",
 }  # fmt: skip
 PRONOUNS = {"who", "whom", "whose", "whoever", "somebody", "nobody", "heed", "heeds", "anew"}
 STANDARD = frozenset(sys.stdlib_module_names)

@@ -87,14 +87,13 @@ class SavedRun(NamedTuple):
         choices: plain data of each choice (`md.simulation.config.to_plain`).
         state: the particles in memory order, with velocities as the integrator stores them.
         step: steps taken so far.
-        start_energy: `start` of `md.simulation.energy_monitor.EnergyMonitor`.
-        states: `state_dict` of "integrator", "reorder" and "surroundings".
+        states: `state_dict` of the parts "integrator", "reorder" and "surroundings", and of the "energy"
+            monitor, which the file has in its config; there also `step` when the run was saved.
     """
 
     choices: dict[str, Any]
     state: State
     step: int
-    start_energy: float | None
     states: dict[str, dict[str, np.ndarray]]
 
     def write(self, path: str | Path) -> None:
@@ -103,7 +102,7 @@ class SavedRun(NamedTuple):
         Raises:
             OSError: the file cannot be written; an existing file is not changed.
         """
-        state = self.state
+        state, start = self.state, self.states["energy"]["start"]
         choices = {name: plain for name, plain in self.choices.items() if name != "surroundings" or plain}
         later = state.radius is not None or any(state.box.open) or "surroundings" in choices
         version = LATER if later else VERSION
@@ -111,7 +110,7 @@ class SavedRun(NamedTuple):
             "simulation": choices,
             "box": {"lengths": state.box.lengths, "periodic": state.box.periodic, "open": state.box.open},
             "step": self.step,
-            "start_energy": self.start_energy,
+            "start_energy": float(start[0]) if len(start) else None,
             "sized": state.radius is not None,
             "package": PACKAGE,
         }
@@ -181,7 +180,9 @@ class SavedRun(NamedTuple):
             }
             for part in STATES
         }
-        return cls(choices, state, step, energy, states)
+        start = np.array([] if energy is None else [energy], np.float64)
+        states["energy"] = {"start": start, "step": np.array(step)}
+        return cls(choices, state, step, states)
 
 
 @contextmanager

@@ -10,16 +10,16 @@ class Capabilities:
     """What a search, an integrator, a trigger or a boundary can do.
 
     Attributes:
-        fusable: it can be part of one kernel that takes a whole step. A search: its force kernel has the whole
-            force on a particle at once, in the particle's own row. An integrator: it gives such a kernel the
-            output that moves the particle (`Stepper.fused_output`).
-        capturable: on a device all its work is kernel launches that neither wait nor allocate, so that steps can
-            be captured in a graph. An integrator: its last kernel also counts the step.
-        moves_particles: a search whose build sorts the particle arrays, so that neither a separate reorder nor
-            a work order makes sense.
+        fusable: it can be part of one kernel that takes a whole step. A search: its force kernel has the
+            whole force on a particle at once, in the particle's own row. An integrator: it gives such a
+            kernel the output that moves the particle (`Stepper.fused_output`).
+        capturable: on a device all its work is kernel launches that neither wait nor allocate, so that steps
+            can be captured in a graph. An integrator: its last kernel also counts the step.
+        moves_particles: a search whose build sorts the particle arrays, so that neither a separate reorder
+            nor a work order makes sense.
         bitwise_on: backends on which a search repeats a run bit for bit.
-        relaxes: an integrator that removes overlaps and leaves velocities alone: a deep overlap at the start is
-            no fault, and there is no energy to monitor.
+        relaxes: an integrator that removes overlaps and leaves velocities alone: a deep overlap at the start
+            is no fault, and there is no energy to monitor.
         moves_before_force: an integrator that moves the particles before their force is computed too.
         adds_external_field: an integrator whose `advance` adds the external field itself.
         kicks_and_drifts: an integrator whose step is one kick and one drift (`Stepper.step_times`).

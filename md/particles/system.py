@@ -121,7 +121,7 @@ class System:
         return self._scratch[name]
 
     def with_particles(self, particles: ParticleArrays) -> System:
-        """The same system over other particle arrays, such as a sorted copy; with scratch arrays of its own."""
+        """Return the same system over other particle arrays, such as a sorted copy; scratch is new."""
         other = copy.copy(self)
         other.particles, other._scratch = particles, {}
         return other

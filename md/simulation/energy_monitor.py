@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import numba
@@ -182,9 +183,19 @@ class EnergyMonitor:
         allowed *= float(reach[deepest])
         return OverlappingStart(int(id[deepest]), None, found, near, allowed, radius is not None)
 
-    def restore(self, step: int, start: float | None) -> None:
-        """Resume a run that was saved at a step, with the energy of its start."""
-        self.start, self.is_started = start, self.is_started or step > 0
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the energy of the start: `start`, (1,) float64, or (0,) if it is unknown."""
+        return {"start": np.array([] if self.start is None else [self.start], np.float64)}
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume a run that was saved, with the energy of its start.
+
+        Args:
+            state: `start` as `state_dict` returns it, and `step`, the steps taken when the run was saved.
+        """
+        start = state["start"]
+        self.start = float(start[0]) if len(start) else None
+        self.is_started = self.is_started or int(state["step"]) > 0
 
     def measure(self, step: int, now: bool = False) -> bool:
         """Sum the kinetic energy into the status block, if that is due; does not wait.

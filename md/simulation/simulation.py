@@ -354,7 +354,7 @@ class Simulation:
         self.search.reset()
         states = {name: part.state_dict() for name, (part, _) in self._parts().items()}
         state = self.system.particles.to_state()
-        SavedRun(self.config.to_plain(), state, self.step, self._energy.start, states).write(path)
+        SavedRun(self.config.to_plain(), state, self.step, states).write(path)
 
     @classmethod
     def load(
@@ -397,16 +397,16 @@ class Simulation:
                 if all(holds(saved, slot, choices.get(slot, ())) for slot in needed):
                     part.load_state(saved.states[name])
         simulation._loop.start_at(saved.step)
-        if all(holds(saved, slot, choices.get(slot)) for slot in ENERGY_DEPENDS_ON):
-            simulation._energy.restore(saved.step, saved.start_energy)
         return simulation
 
     def _parts(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
         """Return the parts that a run restores, by name, and the choices that must equal the saved ones."""
-        parts: dict[str, tuple[Any, tuple[str, ...]]] = {"integrator": (self._stepper, ())}
-        if self.reordering is not None:
-            parts["reorder"] = self.reordering, ("reorder",)
-        return parts | {"surroundings": (self._boundaries, ("surroundings",))}
+        parts: dict[str, tuple[Any, tuple[str, ...]]] = {
+            "integrator": (self._stepper, ()),
+            "surroundings": (self._boundaries, ("surroundings",)),
+            "energy": (self._energy, ENERGY_DEPENDS_ON),
+        }
+        return parts if self.reordering is None else parts | {"reorder": (self.reordering, ("reorder",))}
 
 
 def _reorder_shown(reorder: Reorder | None) -> str:
