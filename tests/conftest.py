@@ -15,6 +15,7 @@ from _pytest.mark.expression import Expression
 from hypothesis import HealthCheck, settings
 
 import md
+from md.io.checkpoint import SavedRun
 
 for name, examples in {"suite": 40, "nightly": 500}.items():
     settings.register_profile(
@@ -97,6 +98,17 @@ def backend(request) -> str:
     except md.backend.BackendUnavailableError as reason:
         pytest.skip(str(reason))
     return request.param
+
+
+@pytest.fixture
+def start_energy(tmp_path):
+    """Function that returns the energy of the start of a simulation, as a checkpoint holds it, or None."""
+
+    def saved(simulation: md.Simulation) -> float | None:
+        simulation.save(tmp_path / "start_energy.npz")
+        return SavedRun.read(tmp_path / "start_energy.npz").start_energy
+
+    return saved
 
 
 @pytest.fixture

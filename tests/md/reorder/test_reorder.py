@@ -230,9 +230,13 @@ class TestAtOnce:
         assert np.array_equal(simulation.state.id, before)  # it is stable
 
     def test_is_seen_by_the_schedule(self, backend):
-        class Due(md.reorder.triggers.RunTrigger):
-            def _is_due(self, step):
+        class DueTrigger(md.reorder.ActiveTrigger):
+            def is_due(self, step):
                 return step >= self._last + 5
+
+        class Due(md.reorder.RunTrigger):
+            def build(self, system):
+                return DueTrigger(system)
 
         simulation = self.simulated(backend, schedule=Due())
         simulation.run(3)
@@ -242,7 +246,7 @@ class TestAtOnce:
         auto = self.simulated(backend, schedule=md.Decayed("auto"))
         for _ in range(5):
             auto.reorder()
-        assert auto.reordering.schedule._foresight.interval == 64
+        assert auto.reordering.trigger.interval == 64
         auto.run(5)
         assert auto.timings.steps["reorder"] == [0]
 

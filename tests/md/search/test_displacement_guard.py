@@ -89,14 +89,14 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
     ages = set()
     for _ in range(12):
         simulation.run(37, phases=False)
-        ages.add(simulation.search._since)
+        ages.add(simulation.search.policy._since)
         listed = simulation.search.pairs(1.0)
         plain = md.Simulation(
             md.State(*(device.download(a) for a in simulation.system.particles.arrays[:2]), state.box,
                      device.download(simulation.system.particles.id)),
             md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
         )  # fmt: skip
-        if simulation.search._since < simulation.search._window:
+        if simulation.search.policy._since < simulation.search.policy._window:
             assert np.array_equal(listed, plain.pairs())
     assert len(ages) > 3
 
@@ -112,7 +112,7 @@ def test_the_fastest_of_many_is_found_whoever_it_is(device):
             state, free, search="verlet", dt=1e-4, backend=device, precision="float32", fused=True
         )
         simulation.run(7)
-        word = int(device.download(simulation.search._fastest).max())
+        word = int(device.download(simulation.system.status.guard[:2]).max())
         assert np.uint32(word & 0xFFFFFFFF).view(np.float32) == pytest.approx(400, rel=1e-5)
 
 
@@ -150,11 +150,11 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
         )
         simulation.run(1)
         if search != "linked":
-            simulation.search._window = 40  # so bold that most of the plan is halted
-            simulation.search._skin._tuner.value = 0.25
+            simulation.search.policy._window = 40  # so bold that most of the plan is halted
+            simulation.search.skin._tuner.value = 0.25
             for _ in range(45):
                 simulation._loop.advance(phases=True, most=1)
-            assert simulation.search._skin.width == 0.25
+            assert simulation.search.skin.width == 0.25
             simulation.pairs()
         simulation.run(120 - simulation.step)
         ends.append(simulation.state.by_id().pos)
@@ -172,10 +172,10 @@ def test_lists_without_room_halt_and_get_it(device):
         simulation.run(1)
         if search != "linked":
             simulation.search._partners = device.empty(4 * 4000, np.int32)
-            simulation.search._since = 10**6  # lists are made anew, and find little room
+            simulation.search.policy._since = 10**6  # lists are made anew, and find little room
         simulation.run(40)
         runs.append(simulation)
-    assert len(runs[0].search._partners) > 4 * 4000
+    assert len(runs[0].search.reallocated[0]) > 4 * 4000
     assert runs[0].step == runs[1].step == 41
     np.testing.assert_allclose(runs[0].state.by_id().pos, runs[1].state.by_id().pos, atol=1e-9)
 
@@ -188,7 +188,7 @@ def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
     )
     simulation.run(30)
     simulation.search._partners = device.empty(4 * 4000, np.int32)
-    simulation.search._since = 10**6
+    simulation.search.policy._since = 10**6
     simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
     assert simulation.step == 30
@@ -204,8 +204,8 @@ def test_the_cpu_needs_no_guard():
         backend="cpu",
         fused=True,
     )
-    assert len(simulation.search.pace.fastest) == 0
-    assert simulation.search.process(simulation.search.status, 1e-3) == 0
+    assert len(simulation.search.policy.guard.fastest) == 0
+    assert simulation.search.policy.process(simulation.system.status.guard, 1e-3) == 0
 
 
 @pytest.mark.gpu
@@ -228,7 +228,7 @@ def test_steps_taken_by_a_record_are_the_steps(device, search):
         runs.append(simulation)
     assert [len(run._loop.captured) > 0 for run in runs] == [False, True]
     one, other = (run.state.by_id() for run in runs)
-    if "cuda" in type(runs[0].search).capabilities.bitwise_on:
+    if "cuda" in runs[0].search.capabilities.bitwise_on:
         assert np.array_equal(one.pos, other.pos)
         assert np.array_equal(one.vel, other.vel)
     np.testing.assert_allclose(one.pos, other.pos, atol=1e-9)
@@ -285,9 +285,9 @@ def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
         md.scenes.shared_gas(1000, 0.3), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
     )
     simulation.run(1)
-    simulation.search._window = 1000
+    simulation.search.policy._window = 1000
     simulation.run(119)
-    assert simulation.search._window < 1000
+    assert simulation.search.policy._window < 1000
     plain.run(120)
     assert simulation.step == 120
     np.testing.assert_allclose(simulation.state.by_id().pos, plain.state.by_id().pos, atol=1e-6)
@@ -303,9 +303,9 @@ def test_the_counter_of_the_words_begins_anew_before_it_ends(device):
         )  # fmt: skip
         simulation.run(60)
         if late:
-            simulation.search._fastest += np.uint64(2**63)
+            simulation.system.status.guard[:2] += np.uint64(2**63)
         simulation.run(300)
-        counters = device.download(simulation.search._fastest) >> np.uint64(32)
+        counters = device.download(simulation.system.status.guard[:2]) >> np.uint64(32)
         assert (0 < counters).all()
         assert (counters < 400).all()
         ends.append(simulation.state.by_id())

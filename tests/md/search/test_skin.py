@@ -100,11 +100,11 @@ def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
     options = {"dt": DT, "backend": backend, "fused": fused}
     tuned = md.Simulation(state, LAW, search=md.search.Verlet(skin="auto"), **options)
     plain = md.Simulation(state, LAW, search="linked", **options)
-    skins = {tuned.search._skin.width}
+    skins = {tuned.search.skin.width}
     for _ in range(12):
         for simulation in (tuned, plain):
             simulation.run(25, phases=False)
-        skins.add(tuned.search._skin.width)
+        skins.add(tuned.search.skin.width)
         assert np.array_equal(tuned.pairs(), plain.pairs())
     assert len(skins) > 1
     np.testing.assert_allclose(tuned.state.by_id().pos, plain.state.by_id().pos, atol=1e-8)

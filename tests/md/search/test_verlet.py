@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import md
 import sfc
+from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
 from md.search import verlet
 from tests import tiers
@@ -202,9 +203,9 @@ def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
     expected = simulation.pairs()
     search = simulation.search
     search._partners = simulation.backend.empty(4000, np.int32)
-    search._reference_pos[:] += 1.0  # everybody has gone far
+    search._reference_pos[:] += 1.0  # all particles have moved far
     with monkeypatch.context() as patch:
-        patch.setattr(type(search), "_make_room", out_of_memory)
+        patch.setattr(type(search), "_grow", out_of_memory)
         with pytest.raises(MemoryError):
             simulation.pairs()
     assert np.array_equal(simulation.pairs(), expected)
@@ -234,11 +235,13 @@ def test_the_fused_step_counts_no_references_to_arrays():
     simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
     simulation.search.build()
     p, search = simulation.system.particles, simulation.search
+    field = ExternalField(None, None, LAW, simulation.system)
+    stepper = simulation.config.integrator.build(simulation.system, field)
     force = verlet.force.py_func  # compiled here: one from the cache comes without its assembly
     fresh = numba.njit(parallel=True, nogil=True, error_model="numpy")(force)
     fresh(
-        p.n, p.pos, p.vel, *search._structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
-        simulation._stepper.fused(0, simulation.system.status.fault, search.pace),
+        p.n, p.pos, p.vel, *search.structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
+        stepper.fused_output(0, simulation.system.status.fault, search.policy.guard),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()
     assert "NRT_incref" not in assembly

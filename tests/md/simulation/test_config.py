@@ -1,4 +1,4 @@
-"""Choices as plain data and made again: all of the registries, and objects of somebody's own by name."""
+"""Choices as plain data and made again: all of the registries, and objects of a user by name."""
 
 import json
 
@@ -12,7 +12,7 @@ from md.integrate import INTEGRATORS
 from md.laws import LAWS
 from md.laws.pair import kernel_law
 from md.reorder import TRIGGERS
-from md.search.scattered import force  # noqa: F401 - the kernel of `Own`
+from md.search.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
 from md.simulation import config as choices
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
@@ -24,7 +24,7 @@ def simulated(**options) -> md.Simulation:
 
 
 class Soft:
-    """A law of somebody's own; computes as one of ours."""
+    """A law of a user that computes as `SpringDashpot` does."""
 
     cutoff = 1.0
 
@@ -32,20 +32,34 @@ class Soft:
         return kernel_law(LAW, precision)
 
 
+class OwnSearch(ScatteredSearch):
+    """A search of a user, whose kernel stands here."""
+
+
 class Own(md.search.Scattered):
-    """A search of somebody's own, whose kernel stands here."""
+    """The choice of a user's search."""
 
     name = "own"
 
+    def build(self, system):
+        return OwnSearch(self, system)
 
-class Often(md.reorder.triggers.RunTrigger):
-    """A schedule of somebody's own that watches."""
 
-    def _is_due(self, step):
+class OftenTrigger(md.reorder.ActiveTrigger):
+    """The trigger `Often` of a system."""
+
+    def is_due(self, step):
         return step >= self._last + 4
 
 
-def test_every_class_of_the_registries_is_told_and_made_again():
+class Often(md.reorder.RunTrigger):
+    """A trigger of a user that reads the run."""
+
+    def build(self, system):
+        return OftenTrigger(system)
+
+
+def test_every_class_of_the_registries_becomes_plain_data_and_is_made_again():
     rubs = {"frictional_spring_dashpot": {"friction": 0.3, "tangential_damping": 2.0}}
     things = [("law", kind(1e3, 0.5, **rubs.get(name, {}))) for name, kind in LAWS.items()]
     shakes = {"shaken_walls": {"amplitude": 1.5, "frequency": 50.0, "wall_damping": "absolute"}}
@@ -55,10 +69,10 @@ def test_every_class_of_the_registries_is_told_and_made_again():
     needed = {"every": (7,), "moved": (0.25, 3)}
     things += [("schedule", kind(*needed.get(name, ()))) for name, kind in TRIGGERS.items()]
     for slot, thing in things:
-        plain = json.loads(json.dumps(choices.told(slot, thing)))
-        again = choices.made(slot, plain)
+        plain = json.loads(json.dumps(choices.to_plain(slot, thing)))
+        again = choices.from_plain(slot, plain)
         assert type(again) is type(thing)
-        assert choices.told(slot, again) == plain
+        assert choices.to_plain(slot, again) == plain
         assert "name" in plain
 
 
@@ -72,7 +86,7 @@ def test_parameters_are_kept_exactly():
         ("search", md.search.Tiles("zigzag", width=np.int64(3))),
         ("reorder", md.Reorder(own, md.Decayed(loss=0.25), mode="shadow", via="host")),
     ):
-        again = choices.made(slot, json.loads(json.dumps(choices.told(slot, thing))))
+        again = choices.from_plain(slot, json.loads(json.dumps(choices.to_plain(slot, thing))))
         for name, value in vars(thing).items():
             kept = getattr(again, name)
             if isinstance(value, sfc.Curve):
@@ -122,7 +136,7 @@ def test_an_object_that_is_in_no_registry_is_named_and_taken_from_the_caller(slo
 
 
 class Timed(Soft):
-    """A law of somebody's own that tells its contact time as a number of numpy."""
+    """A law of a user with its contact time as a number of numpy."""
 
     contact_time = np.float32(0.02)
 
@@ -184,7 +198,7 @@ def test_a_choice_of_a_wrong_class_is_a_type_error_and_not_blamed_on_the_file(na
 
 
 @pytest.mark.parametrize(("name", "value"), [("dt", 1e-3), ("precision", "float32"), ("serach", "linked")])
-def test_what_cannot_be_another_is_told(tmp_path, name, value):
+def test_a_choice_that_cannot_be_another_is_refused(tmp_path, name, value):
     path = tmp_path / "run.npz"
     simulated().save(path)
     with pytest.raises(

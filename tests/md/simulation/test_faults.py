@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import md
-from md.simulation import energy_monitor as watch
+from md.boundaries.external_field import ExternalField
+from md.simulation import energy_monitor
 from md.simulation.fault_monitor import FaultSnapshot
 from tests import tiers
 from tests.md.search.test_contract import every_precision
@@ -34,15 +35,15 @@ def too_long(factor: float, backend: str, **options) -> md.Simulation:
 
 @pytest.fixture
 def blind(monkeypatch):
-    """The watch looks at the start, and then only where somebody else does."""
-    begin = watch.EnergyMonitor.begin
+    """The energy monitor measures at the start, and then only at a poll that waits."""
+    check_start = energy_monitor.EnergyMonitor.check_start
 
-    def once(self, pairs):
-        overlap = begin(self, pairs)
+    def once(self, step):
+        overlap = check_start(self, step)
         self._next = 10**9
         return overlap
 
-    monkeypatch.setattr(watch.EnergyMonitor, "begin", once)
+    monkeypatch.setattr(energy_monitor.EnergyMonitor, "check_start", once)
 
 
 class TestOverlappingStart:
@@ -154,7 +155,7 @@ class TestEnergy:
         with pytest.raises(md.EnergyExploded):
             simulation.pairs()
 
-    def test_is_seen_by_who_looks_where_the_watch_does_not(self, backend, blind):
+    def test_is_found_by_a_poll_that_waits_where_the_monitor_does_not_measure(self, backend, blind):
         simulation = too_long(35, backend)
         simulation.run(13)
         with pytest.raises(md.EnergyExploded, match="step 13: "):
@@ -176,24 +177,23 @@ class TestEnergy:
             simulation.run(100)
             assert md.observe.kinetic_energy(simulation.state) < 1.4 * 24
 
-    def test_of_a_start_in_contact_is_that_of_its_springs_too(self, backend):
+    def test_of_a_start_in_contact_is_that_of_its_springs_too(self, backend, start_energy):
         state = md.State([[1, 1, 1], [1.75, 1, 1]], np.zeros((2, 3)), BOX)
         simulation = md.Simulation(state, md.laws.SpringDashpot(1e4, 0.0), backend=backend)
         simulation.run(300)
         assert md.observe.kinetic_energy(simulation.state) == pytest.approx(1e4 * 0.25**2 / 4, rel=1e-2)
-        assert simulation._energy.start == pytest.approx(1e4 * 0.25**2 / 2)
+        assert start_energy(simulation) == pytest.approx(1e4 * 0.25**2 / 2)
 
     @pytest.mark.parametrize("z", [0.3, 0.45])
-    def test_of_a_start_in_a_wall_is_that_of_its_spring_too(self, z, backend):
+    def test_of_a_start_in_a_wall_is_that_of_its_spring_too(self, z, backend, start_energy):
         box, walls = md.Box(BOX.lengths, (True, True, False)), md.Walls()
         state = md.State([[1, 1, z]], np.zeros((1, 3)), box)
         simulation = md.Simulation(state, LAW, walls=walls, backend=backend)
         simulation.run(100)
         stiffness, _ = walls.contact(LAW)
-        assert simulation._energy.start == pytest.approx(stiffness * (0.5 - z) ** 2 / 2)
-        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(
-            simulation._energy.start, rel=1e-2
-        )
+        start = start_energy(simulation)
+        assert start == pytest.approx(stiffness * (0.5 - z) ** 2 / 2)
+        assert md.observe.kinetic_energy(simulation.state) == pytest.approx(start, rel=1e-2)
 
     @pytest.mark.filterwarnings("ignore::md.FrozenPrecision")
     def test_of_rounding_is_none(self, backend):
@@ -207,11 +207,16 @@ class TestEnergy:
 
     def test_is_looked_at_seldom_and_costs_a_long_run_little(self, backend, monkeypatch):
         looks = []
-        measure = watch.EnergyMonitor._measure
-        monkeypatch.setattr(watch.EnergyMonitor, "_measure", lambda self: looks.append(1) or measure(self))
+        measure = energy_monitor.EnergyMonitor.measure
+
+        def counted(self, step, now=False):
+            looks.append(measure(self, step, now))
+            return looks[-1]
+
+        monkeypatch.setattr(energy_monitor.EnergyMonitor, "measure", counted)
         simulation = too_long(1, backend)
         simulation.run(1000)
-        assert 3 <= len(looks) <= 20
+        assert 3 <= sum(looks) <= 20
 
     def test_of_no_particles_is_not_watched(self, backend):
         nothing = np.zeros((0, 3))
@@ -236,7 +241,15 @@ def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):
     ids = generator.choice(2**31 - 1, 1000, replace=False)
     state = md.State(9 * generator.random((1000, dim)), vel, box, id=ids)
     simulation = md.Simulation(state, LAW, backend=backend, layout=layout, precision=precision)
-    energy, speed, fastest = simulation._energy._measure()()
+    field = ExternalField(None, None, LAW, simulation.system)
+    stepper = simulation.config.integrator.build(simulation.system, field)
+    monitor = energy_monitor.EnergyMonitor(
+        simulation.system, LAW, stepper, field, simulation.config.search, allow_overlap=False
+    )
+    assert monitor.measure(step=1, now=True)
+    status = simulation.system.status.poll()()
+    energy, fastest = status.energy, int(status.fastest) & 0xFFFFFFFF
+    speed = np.sqrt(np.uint32(int(status.fastest) >> 32).view(np.float32))
     squares = np.square(vel.astype(np.float64)).sum(axis=1)
     assert energy == pytest.approx(squares.sum() / 2, rel=1e-6)
     assert speed == pytest.approx(np.sqrt(squares.max()), rel=1e-6)

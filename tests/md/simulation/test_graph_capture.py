@@ -128,9 +128,9 @@ def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch
     run = md.Simulation(
         gas(), LAW, search=md.search.Lbvh(rebuild_every=1), dt=4e-4, walls=SHAKEN, backend=device
     )
-    lengths, steps_taken = [], run.search.steps_taken
+    lengths, steps_taken = [], run.search.policy.steps_taken
     monkeypatch.setattr(
-        run.search, "steps_taken", lambda plan: (lengths.append(plan.steps), steps_taken(plan))
+        run.search.policy, "steps_taken", lambda plan: (lengths.append(plan.steps), steps_taken(plan))
     )
     run.run(100, phases=False)
     assert max(lengths) == run.backend.piece_lengths[0]
@@ -145,7 +145,7 @@ def test_of_nobody(device):
 
 
 def test_every_integrator_that_counts_steps_is_here():
-    counting = {name for name, kind in md.integrate.INTEGRATORS.items() if kind.counts}
+    counting = {name for name, kind in md.integrate.INTEGRATORS.items() if kind.capabilities.capturable}
     assert counting == {case["integrator"] for case in CASES.values()}
 
 

@@ -49,17 +49,18 @@ def test_fused_steps_sort_every_so_often(rebuild_every, backend, monkeypatch):
         backend=backend,
         fused=True,
     )
-    sorts, steps_taken = [], run.search.steps_taken
+    policy = run.search.policy
+    sorts, steps_taken = [], policy.steps_taken
 
     def noted(plan):
         sorts.append(plan.build)
         steps_taken(plan)
-        assert run.search._age <= rebuild_every
+        assert policy._age <= rebuild_every
 
-    monkeypatch.setattr(run.search, "steps_taken", noted)
+    monkeypatch.setattr(policy, "steps_taken", noted)
     run.run(40, phases=True)
     assert sorts == [step % rebuild_every == 0 for step in range(40)]
-    monkeypatch.setattr(run.search, "steps_taken", steps_taken)
+    monkeypatch.setattr(policy, "steps_taken", steps_taken)
     run.run(33, phases=False)
     assert run.builds == len(range(0, 73, rebuild_every))
 

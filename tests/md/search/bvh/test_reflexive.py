@@ -269,12 +269,12 @@ def test_what_is_of_a_wrong_class_is_refused(options, message):
         Reflexive(**options)
 
 
-def test_a_variant_is_told_and_made_again():
+def test_a_variant_becomes_plain_data_and_is_made_again():
     for kind in ({"atomics": "aggregated"}, {"contacts": "listed", "room": 7}):
         search = Reflexive("hilbert", "none", data="shadow", rebuild_every=4, **kind)
-        plain = json.loads(json.dumps(choices.told("search", search)))
-        assert vars(choices.made("search", plain)) == vars(search)
-        assert len(vars(search)) == 8 + 2  # and what follows from them
+        plain = json.loads(json.dumps(choices.to_plain("search", search)))
+        assert vars(choices.from_plain("search", plain)) == vars(search)
+        assert len(vars(search)) == 8 + 1  # and the capabilities that follow from them
 
 
 def test_a_run_goes_on_from_its_file_as_it_did(tmp_path):

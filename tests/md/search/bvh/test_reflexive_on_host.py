@@ -97,7 +97,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     nodes = bound.tree.nodes.copy()
     words = nodes.view(np.int32).reshape(len(nodes), 4, -1)
     words[:, 3, 0] = bound.tree.ropes  # as a device keeps it
-    records = bound._reach, run.system.grid.record, as_struct(run.law, real)
+    records = bound.structure()[3], run.system.grid.record, as_struct(run.law, real)
     lists = (bound._contact_counts, bound._contact_list.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.ropes, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
