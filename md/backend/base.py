@@ -56,6 +56,9 @@ class Backend(ABC):
             self.default_layout if layout is None else checks.word("layout", layout, LAYOUTS, remedy)
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(layout={self.layout!r})"
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Describe the device for records of timings.

@@ -66,6 +66,9 @@ class Cuda(Backend):
         self._capture_stream: Any = None  # made at the first capture
         self._head_start = 0.0  # delay of a stopwatch, in seconds
 
+    def __repr__(self) -> str:
+        return f"Cuda(layout={self.layout!r}, fmad={self.fmad})"
+
     def describe(self) -> dict[str, Any]:
         """Return name, size and software versions of the device, and its clocks if nvidia-smi is found."""
         runtime = self._cupy.cuda.runtime

@@ -21,6 +21,11 @@ class Timings:
         self._pending: list[tuple[str | None, int, int, Callable[[], float]]] = []
         self.total: list[tuple[int, float]] = []
 
+    def __repr__(self) -> str:
+        steps = sum(taken for taken, _ in self.total)
+        phases = ", ".join(self._times) or "no phases"
+        return f"<Timings of {len(self.total)} runs, {steps} steps; {phases}>"
+
     def add(self, phase: str, step: int, ms: float | Callable[[], float]) -> None:
         """Record the time of a phase of a step.
 

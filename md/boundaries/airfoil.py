@@ -78,6 +78,9 @@ class Airfoil:
         outline.setflags(write=False)
         object.__setattr__(self, "outline", outline)
 
+    def __repr__(self) -> str:
+        return f"<Airfoil {self.name!r} of {len(self.outline)} points>"
+
     @property
     def area(self) -> float:
         """Area inside the outline, in chord^2."""

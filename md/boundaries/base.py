@@ -33,6 +33,9 @@ class ActiveBoundary:
 
     capabilities: ClassVar[Capabilities] = Capabilities(capturable=True)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     def add_forces(self, force: Array) -> None:
         """Add to the force on each particle at the present positions.
 
@@ -92,6 +95,9 @@ class ActiveBoundaries(Sequence[ActiveBoundary]):
 
     def __init__(self, boundaries: Sequence[ActiveBoundary]):
         self._boundaries = tuple(boundaries)
+
+    def __repr__(self) -> str:
+        return f"<ActiveBoundaries {list(self)!r}>"
 
     def __getitem__(self, index):
         return self._boundaries[index]

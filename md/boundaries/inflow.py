@@ -91,13 +91,16 @@ class Inlet(ActiveBoundary):
     Args:
         inflow: its configuration.
         system: shared state of the simulation.
+
+    Attributes:
+        inflow: as given.
     """
 
     capabilities = Capabilities(capturable=True, changes_velocities=True)
 
     def __init__(self, inflow: Inflow, system: System):
         box, grid, backend, particles = system.box, system.grid, system.backend, system.particles
-        self._system, self._backend = system, backend
+        self.inflow, self._system, self._backend = inflow, system, backend
         dim = box.dim
         fields = [
             ("velocity", np.float64, (dim,)),
@@ -120,6 +123,9 @@ class Inlet(ActiveBoundary):
         sides = np.array(box.lengths, grid.precision)
         self._record["last"] = np.where(box.periodic, np.nextafter(sides, sides.dtype.type(0)), sides)
         self._leavers, self._counts = backend.empty(particles.n, np.int32), backend.zeros(2, np.int64)
+
+    def __repr__(self) -> str:
+        return f"<Inlet of {self.inflow!r}>"
 
     @property
     def renewed(self) -> int:

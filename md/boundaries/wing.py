@@ -161,6 +161,9 @@ class WingContact(ActiveBoundary):
         self._foil = np.array([values], np.dtype([(name, real) for name in fields], align=True))
         self._force, self._given = (backend.zeros(2 * len(segments), np.float64) for _ in range(2))
 
+    def __repr__(self) -> str:
+        return f"<WingContact of {self.wing!r}>"
+
     @property
     def force(self) -> np.ndarray:
         """(m, 2) force of the gas on each segment at the last computation of forces, in m d / time^2."""

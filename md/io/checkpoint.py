@@ -75,6 +75,9 @@ class Checkpoint:
         self.path = as_path("path", path)
         self.interval = integer("interval of Checkpoint", interval, unit="steps")
 
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, interval={self.interval})"
+
     def report(self, simulation: Any) -> None:
         """Save the simulation; see `Simulation.save`."""
         simulation.save(self.path)

@@ -86,6 +86,10 @@ class Trajectory:
         self._replaced_by: ref | None = None  # the simulation that replaced frames
         self._require_new()
 
+    def __repr__(self) -> str:
+        options = f"interval={self.interval}, append={self._replaces}"
+        return f"Trajectory({str(self.path)!r}, {options})"
+
     def _require_new(self) -> None:
         """Raise an error for an existing file, without append."""
         if not self._appends and os.path.lexists(self.path):

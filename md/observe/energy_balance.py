@@ -41,6 +41,9 @@ class EnergyBalance:
         self.interval = checks.integer("interval of EnergyBalance", interval, unit="steps")
         self._rows: list[dict[str, float]] = []
 
+    def __repr__(self) -> str:
+        return f"<EnergyBalance(interval={self.interval}), {len(self._rows)} rows>"
+
     def report(self, simulation: Simulation) -> None:
         """Add the energies and powers of a simulation at its step."""
         view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()

@@ -115,6 +115,9 @@ class Fields:
         self._sums: np.ndarray | None = None
         self._last: tuple[int, float, Box] | None = None  # step, time, box of the last report
 
+    def __repr__(self) -> str:
+        return f"<Fields(interval={self.interval}, cells={self.cells}), {self._looks} added>"
+
     def report(self, simulation: Simulation) -> None:
         """Add the fields of a simulation at its step."""
         view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()

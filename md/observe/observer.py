@@ -43,6 +43,10 @@ class Observer:
         self.profiles, self.cells = profiles_of(profiles), cells_of(cells, MOST_BINS)
         self.observations: list[Observation] = []
 
+    def __repr__(self) -> str:
+        options = f"interval={self.interval}, profiles={self.profiles}, cells={self.cells}"
+        return f"<Observer({options}), {len(self.observations)} observations>"
+
     def report(self, simulation: Simulation) -> None:
         """Measure the observables of a simulation at its step."""
         self.observations.append(look(simulation, self.profiles, self.cells))

@@ -54,6 +54,9 @@ class StatusBlock:
         self.energy = self._words[ENERGY].view(np.float64)
         backend.fill(self.fault, NO_FAULT)
 
+    def __repr__(self) -> str:
+        return f"<StatusBlock of {len(self._words)} words in {self._backend!r}>"
+
     def poll(self) -> Callable[[], StatusCopy]:
         """Copy the block without waiting; the function that is returned waits for the copy."""
         copied = self._backend.look(self._words)

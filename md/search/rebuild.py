@@ -54,6 +54,9 @@ class RebuildPolicy:
         self.builds = 0
         self.guard: DisplacementGuard = unguarded(system.backend)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.builds} builds>"
+
     @property
     def is_due(self) -> bool:
         """Whether the structure has to be rebuilt before it is used; may wait for the device."""

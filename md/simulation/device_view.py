@@ -39,3 +39,6 @@ class DeviceView(NamedTuple):
     backend: Backend
     outside: ExternalField
     integrator: str
+
+    def __repr__(self) -> str:
+        return f"<DeviceView of {self.particles.n} particles at step {self.step}, search {self.search.name}>"

@@ -5,8 +5,10 @@ import json
 import os
 import pickle
 import resource
+import tomllib
 import zipfile
 from functools import reduce
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 import md
 from md.io import atomic_write as whole
-from md.io.checkpoint import CHOICES, FORMAT, blamed_on
+from md.io.checkpoint import CHOICES, FORMAT, PACKAGE, blamed_on
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 NESTED = reduce(lambda inner, _: [inner], range(500), [])
@@ -177,13 +179,39 @@ class TestReading:
         path.write_bytes(content)
         refused(path, "never was a checkpoint")
 
-    def test_a_newer_version_asks_for_an_update(self, path):
-        changed(path, version=np.array(4))
-        refused(path, "version 4; allowed: 2, 3,", "update")
+    def test_a_newer_version_names_the_package_version_that_wrote_it(self, path):
+        changed(path, [(("package",), "0.7.0")], version=np.array(4))
+        refused(
+            path,
+            "version 4, written by spatial-locality 0.7.0; allowed: 2, 3, which version 0.2.0",
+            "load it with the version that wrote it",
+        )
 
-    def test_an_older_version_asks_for_the_package_that_wrote_it(self, path):
-        changed(path, version=np.array(1))
-        refused(path, "version 1; allowed: 2,", "the package that wrote it")
+    @pytest.mark.parametrize("package", [None, "0.1.5", 7, [], {"of": "others"}])
+    def test_an_older_version_names_the_package_version_that_wrote_it(self, path, package):
+        changed(path, [(("package",), package)], version=np.array(1))
+        writer = package if isinstance(package, str) else "0.1.0"
+        refused(path, f"version 1, written by spatial-locality {writer}; allowed: 2, 3,", "that wrote it")
+
+    def test_a_file_of_a_package_that_named_no_version_is_read(self, path):
+        with np.load(path) as file:
+            held = dict(file)
+        plain = json.loads(str(held["config"]))
+        assert plain.pop("package") == PACKAGE
+        old = path.parent / "old.npz"
+        np.savez(old, **held | {"config": np.array(json.dumps(plain))})
+        runs = [md.Simulation.load(place) for place in (path, old)]
+        for run in runs:
+            run.run(4)
+        assert np.array_equal(*(run.system.particles.pos for run in runs))
+        changed(old, version=np.array(1))
+        with np.load(old) as file:
+            assert "package" not in json.loads(str(file["config"]))
+        refused(old, "written by spatial-locality 0.1.0;")
+
+    def test_the_version_it_holds_is_that_of_the_package(self):
+        project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+        assert project["version"] == PACKAGE
 
     @pytest.mark.parametrize("version", [[1, 2], 1j, np.inf, 2.5, True, "2"])
     def test_a_version_that_is_no_number_is_refused(self, path, version):
