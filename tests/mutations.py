@@ -76,7 +76,7 @@ MUTATIONS = [
     ),
     Mutation(
         "ids stay where they are when particles move",
-        "md/particles/state.py",
+        "md/particles/arrays.py",
         "new_id[i] = id[j]",
         "new_id[i] = id[i]",
         "tests/md/reorder/test_reorder.py::test_every_particle_keeps_its_place_speed_and_id",

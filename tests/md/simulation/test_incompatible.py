@@ -1,0 +1,63 @@
+"""Choices that do not go together: each row of the table is reached, and raised by `Simulation`."""
+
+import pytest
+
+import md
+from md.integrate import integrator
+from md.search import search
+from md.simulation.config import INCOMPATIBLE, Combination
+
+BOX = md.Box((24.0, 16.0), (True, False))
+STREAM = md.Inflow(velocity=(1.0, 0.0))
+SHADOW = md.Reorder("row", md.Every(5), mode="shadow")
+CASES = [  # one for each row, in the order of the table: choices, and what the message says
+    (
+        {"integrator": "position_verlet", "fused": True},
+        "integrator 'position_verlet' cannot be fused into the force kernel; take fused=False",
+    ),
+    ({"surroundings": (STREAM,), "fused": True}, "surroundings with fused=True; .*; take fused=False"),
+    (
+        {"surroundings": (STREAM,), "integrator": "position_verlet"},
+        "surroundings with integrator 'position_verlet'; allowed: velocity_verlet, adaptive_euler",
+    ),
+    (
+        {"surroundings": (STREAM,), "reorder": SHADOW},
+        "surroundings with a reorder of mode 'shadow'.*; allowed: mode 'data' or 'threads', or none",
+    ),
+    ({"search": "reflexive", "fused": True}, "search 'reflexive' as chosen .*; take fused=False, or"),
+    (
+        {"search": "coherent", "reorder": md.Reorder("hilbert", md.Every(5))},
+        "search 'coherent' sorts the data itself .* give it cell_order='hilbert' instead",
+    ),
+    ({"reorder": SHADOW, "fused": True}, "mode 'shadow' with fused=True .*; allowed: fused=False, or mode"),
+]
+
+
+def combined(search_name="linked", integrator_name="velocity_verlet", **choices) -> Combination:
+    given = {"reorder": None, "fused": False, "surroundings": ()} | choices
+    return Combination(search(search_name), integrator(integrator_name), **given)
+
+
+def simulated(**choices) -> md.Simulation:
+    state = md.State([[1.0, 8.0]], [[1.0, 0.0]], BOX)
+    return md.Simulation(state, md.scenes.SHARED_LAW, backend="cpu", **choices)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("row", range(len(INCOMPATIBLE)))
+def test_each_row_of_the_table_is_raised(row):
+    choices, message = CASES[row]
+    given = dict(choices)
+    combination = combined(given.pop("search", "linked"), given.pop("integrator", "velocity_verlet"), **given)
+    first = next(k for k, (condition, _) in enumerate(INCOMPATIBLE) if condition(combination))
+    assert first == row
+    with pytest.raises(ValueError, match=message):
+        simulated(**choices)
+
+
+def test_there_is_a_case_for_each_row_and_none_is_raised_for_the_defaults():
+    assert len(CASES) == len(INCOMPATIBLE)
+    assert not any(condition(combined()) for condition, _ in INCOMPATIBLE)
+    for choices, _ in CASES:
+        for name in choices:
+            assert simulated(**{k: v for k, v in choices.items() if k != name}).step == 0
