@@ -104,7 +104,13 @@ def test_registered_classes_are_found_by_name_and_in_a_checkpoint(tmp_path):
         register(name, kind)
     reorder = md.Reorder("row", OwnTrigger(4))
     run = md.Simulation(
-        GAS, OwnLaw(1e4), search="own_search", integrator="own_integrator", dt=DT, reorder=reorder, backend="cpu"
+        GAS,
+        OwnLaw(1e4),
+        search="own_search",
+        integrator="own_integrator",
+        dt=DT,
+        reorder=reorder,
+        backend="cpu",
     )
     assert (type(run.search), run.search.name) == (OwnSearch, "own_search")
     assert "search=own_search" in repr(run)

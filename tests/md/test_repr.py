@@ -100,7 +100,10 @@ def test_the_parts_of_a_simulation_show_what_they_are():
     assert repr(run.search.policy) == "<EveryStep, 3 builds>"
     assert repr(run.reordering) == f"<ActiveReorder of {reorder!r}, 1 times so far>"
     assert repr(run.reordering.trigger) == "<TunedTrigger, last reorder before step 0, interval 64>"
-    assert [repr(part) for part in run.surroundings] == [f"<WingContact of {WING!r}>", f"<Inlet of {INFLOW!r}>"]
+    assert [repr(part) for part in run.surroundings] == [
+        f"<WingContact of {WING!r}>",
+        f"<Inlet of {INFLOW!r}>",
+    ]
     assert repr(run.device_view()) == "<DeviceView of 2 particles at step 3, search linked>"
     assert repr(run.system.status) == "<StatusBlock of 8 words in Cpu(layout='aos')>"
     assert repr(run.config).startswith("SimulationConfig(law=SpringDashpot(")

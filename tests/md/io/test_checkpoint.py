@@ -216,7 +216,9 @@ def test_another_integrator_cannot_go_on(other, tmp_path):
     simulation = md.Simulation(md.scenes.shared_gas(125, 0.2), LAW, backend="cpu")
     simulation.run(2)
     simulation.save(tmp_path / "run.npz")
-    with pytest.raises(ValueError, match="velocities and time are stored as that one has them; allowed: the same"):
+    with pytest.raises(
+        ValueError, match="velocities and time are stored as that one has them; allowed: the same"
+    ):
         md.Simulation.load(tmp_path / "run.npz", integrator=other)
     assert md.Simulation.load(tmp_path / "run.npz", integrator="velocity_verlet").step == 2
 

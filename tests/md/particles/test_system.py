@@ -44,7 +44,11 @@ def test_a_poll_shows_the_block_as_it_was_at_that_moment(backend):
 @pytest.mark.quick
 @pytest.mark.parametrize(
     "options",
-    [{"search": "linked"}, {"search": "verlet", "fused": True}, {"search": "lbvh", "integrator": "adaptive_euler"}],
+    [
+        {"search": "linked"},
+        {"search": "verlet", "fused": True},
+        {"search": "lbvh", "integrator": "adaptive_euler"},
+    ],
     ids=lambda options: options["search"],
 )
 def test_a_poll_copies_the_status_block_once_and_nothing_else(options, backend, monkeypatch):

@@ -1,0 +1,81 @@
+"""One contract for every law of the registry: opposite forces, a cutoff, a potential, no energy gained."""
+
+import json
+
+import numpy as np
+import pytest
+
+import md
+from md.laws import LAWS
+from md.simulation.config import from_plain, to_plain
+
+PARAMETERS = {
+    "spring_dashpot": {"stiffness": 1e3, "damping": 4.0},
+    "frictional_spring_dashpot": {
+        "stiffness": 1e3, "damping": 4.0, "friction": 0.3, "tangential_damping": 2.0,
+    },
+}  # fmt: skip
+DIMS = pytest.mark.parametrize("dim", [2, 3])
+
+
+def law_of(name: str, **options) -> md.laws.PairLaw:
+    return LAWS[name](**PARAMETERS[name] | options)
+
+
+def forces(law, r: float, vel, dim: int, backend: str, search: str = "linked") -> np.ndarray:
+    """(2, dim) forces on two particles at a distance along x, with given relative velocity."""
+    pos, rows = np.full((2, dim), 3.0), np.zeros((2, dim))
+    pos[1, 0] += r
+    rows[1, : len(vel)] = vel
+    state = md.State(pos, rows, md.Box((8.0,) * dim))
+    return md.Simulation(state, law, search=search, dt=1e-4, backend=backend).forces()
+
+
+def test_every_law_of_the_registry_is_tested_here():
+    assert set(PARAMETERS) == set(LAWS)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", LAWS)
+class TestEveryLaw:
+    @DIMS
+    @pytest.mark.parametrize("vel", [(0.0, 0.0), (-1.0, 0.5), (2.0, -3.0)])
+    def test_gives_the_two_particles_opposite_forces(self, name, dim, vel, backend):
+        found = forces(law_of(name), 0.9, vel, dim, backend)
+        assert np.abs(found).max() > 10
+        assert np.array_equal(found[0], -found[1])
+
+    @DIMS
+    def test_repels_at_rest_and_is_zero_from_the_cutoff_on(self, name, dim, backend):
+        law = law_of(name)
+        assert forces(law, 0.9, (), dim, backend)[1, 0] == pytest.approx(1e3 * (1 - 0.9))
+        for r in (law.cutoff, 1.001 * law.cutoff):
+            assert not forces(law, r, (-1.0, 1.0), dim, backend).any()
+
+    def test_has_a_potential_whose_slope_is_the_force_at_rest(self, name, backend):
+        law, step = law_of(name), 1e-6
+        for r in (0.6, 0.8, 0.95):
+            low, high = law.potential(np.array([r - step, r + step]))
+            slope = (high - low) / (2 * step)
+            assert forces(law, r, (), 3, backend)[1, 0] == pytest.approx(-slope, rel=1e-6)
+        assert law.potential(np.array([law.cutoff])) == 0
+        assert 0 < law.closest_start < law.cutoff
+
+    def test_takes_energy_from_a_pair_and_gives_none(self, name, backend):
+        for vel in ((-1.0, 0.0), (1.0, 0.0), (0.0, 2.0), (-0.5, -1.0)):
+            damping = forces(law_of(name), 0.9, vel, 3, backend) - forces(law_of(name), 0.9, (), 3, backend)
+            assert damping[1, :2] @ np.array(vel) <= 0
+
+    def test_gives_the_same_force_under_every_search(self, name, backend):
+        expected = forces(law_of(name), 0.85, (-1.0, 0.5), 3, backend, "naive")
+        for search in md.search.SEARCHES:
+            found = forces(law_of(name), 0.85, (-1.0, 0.5), 3, backend, search)
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_is_compared_by_its_parameters_and_made_again_from_plain_data(self, name):
+        law = law_of(name)
+        assert law == law_of(name) != law_of(name, stiffness=2e3)
+        assert from_plain("law", json.loads(json.dumps(to_plain("law", law)))) == law
+        with pytest.raises(AttributeError):
+            law.stiffness = 1.0
+        assert 0 < law.contact_time < np.inf
