@@ -215,13 +215,13 @@ def searches(draw: Draw) -> Case:
     kind = draw.randrange(8)
     s = md.search
     if kind == 0:
-        names = Either(Word(*s.SEARCHES), Is(s.Search, lambda _: s.Linked()))
+        names = Either(Word(*s.SEARCHES), Is(s.SearchConfig, lambda _: s.Linked()))
         return made_case(
             draw,
             "search",
             s.search,
             {"choice": names},
-            check=lambda f, _: require(isinstance(f, s.Search), f"{f!r}"),
+            check=lambda f, _: require(isinstance(f, s.SearchConfig), f"{f!r}"),
         )
     if kind == 1:
         plain = draw.choice((s.Coherent, s.Scattered))

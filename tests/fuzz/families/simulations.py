@@ -119,7 +119,7 @@ def arguments(draw: Draw) -> tuple[dict[str, Kind], dict[str, Kind]]:
     }
     kinds["allow_overlap"].valid = lambda _: True  # type: ignore[method-assign]
     optional: dict[str, Kind] = {
-        "search": Either(Word(*md.search.SEARCHES), Is(md.search.Search, search)),
+        "search": Either(Word(*md.search.SEARCHES), Is(md.search.SearchConfig, search)),
         "integrator": Word(*INTEGRATORS),
         "gravity": Maybe(Few(Number(), (start.box.dim,), lambda d: (0.0,) * (start.box.dim - 1) + (-1.0,))),
         "surroundings": Few(Is((), lambda _: None), (0,)),
@@ -320,7 +320,7 @@ def loads(draw: Draw) -> Case:
         "backend": Maybe(OnCpu("cpu")),
         "post_mortem": Maybe(AnyPath("faults")),
         "law": Kind(lambda d: d.choice(LAWS)),
-        "search": Either(Word(*md.search.SEARCHES), Is(md.search.Search, search)),
+        "search": Either(Word(*md.search.SEARCHES), Is(md.search.SearchConfig, search)),
         "reorder": Maybe(Is(md.Reorder, reorder)),
         "gravity": Maybe(Few(Number(), (sim.state.box.dim,))),
         "fused": Flag(),
