@@ -57,7 +57,7 @@ MUTATIONS = [
         "stack distances are one too large",
         "sfc/cache/lru.py",
         "histogram[distinct - not_later] += 1",
-        "histogram[min(distinct - not_later + 1, len(histogram) - 1)] += 1",
+        "histogram[min(distinct - not_later + 1, distinct - 1)] += 1",
         "tests/sfc/cache/test_models.py::test_lru_equals_a_brute_force_cache_of_every_capacity",
     ),
     Mutation(
