@@ -37,7 +37,9 @@ def crowd(n: int = 400, box: md.Box = BOX) -> md.State:
         (-4.0, 11.75, 2.0, 1.0),
     ],
 )
-def test_who_goes_out_at_either_end_comes_in_with_the_stream(stream, x, speed, farthest, integrator, backend):
+def test_a_particle_that_leaves_at_either_end_comes_in_with_the_stream(
+    stream, x, speed, farthest, integrator, backend
+):
     state = md.State([[x, 5.0], [6.0, 1.0]], [[speed, 0.1], [0.0, 0.0]], BOX, id=[7, 3])
     run = simulated(state, velocity=(stream, 0.5), integrator=integrator, backend=backend)
     for _ in range(60):
@@ -56,7 +58,7 @@ def test_who_goes_out_at_either_end_comes_in_with_the_stream(stream, x, speed, f
 
 @pytest.mark.split
 @pytest.mark.parametrize("search", ["linked", "lbvh"])
-def test_nobody_is_lost_and_all_who_went_out_are_counted(search, backend):
+def test_no_particle_is_lost_and_all_that_left_are_counted(search, backend):
     run = simulated(crowd(), search=search, backend=backend)
     run.run(400, phases=False)  # 200 d, where a round takes 11 or 12
     at = run.state.by_id()
@@ -96,7 +98,7 @@ def test_their_velocities_are_as_hot_as_the_stream():
     run.run(120, phases=False)  # so that the slowest has gone round
     fresh = run.state.vel[(run.state.vel != wind).all(axis=1)] - wind
     assert len(fresh) > 2500
-    slower = np.where(np.arange(dim) == 1, -4.0 / 12.0, 0.0)  # who is slow stays for longer
+    slower = np.where(np.arange(dim) == 1, -4.0 / 12.0, 0.0)  # slow particles stay for longer
     assert fresh.mean(axis=0) == pytest.approx(slower, abs=0.15)
     assert np.cov(fresh.T) == pytest.approx(4 * np.eye(dim), abs=0.4)
 
@@ -214,7 +216,7 @@ def test_a_device_computes_what_the_cpu_does(search):
     np.testing.assert_allclose(other.vel, one.vel, atol=1e-9)
 
 
-def test_a_step_that_the_fastest_sets_knows_who_came_in(backend):
+def test_a_step_that_the_fastest_sets_counts_new_particles(backend):
     """Two slow ones, of which one comes in again ten times as fast as the longest step allows."""
     state = md.State([[8.9, 5.0], [6.0, 1.0]], [[3.0, 0.0], [0.0, 0.0]], BOX)
     run = simulated(state, velocity=(50.0, 0.0), integrator="adaptive_euler", backend=backend)

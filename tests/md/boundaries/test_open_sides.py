@@ -39,7 +39,7 @@ def clouds(draw):
 @pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive"}))
 @tiers.examples(40)
 @given(state=clouds())
-def test_every_search_finds_who_is_near_beyond_an_open_side(search, backend, state):
+def test_every_search_finds_pairs_beyond_an_open_side(search, backend, state):
     expected, found = (simulated(state, LAW, search=name, backend=backend) for name in ("naive", search))
     assert np.array_equal(found.pairs(), expected.pairs())
 
@@ -79,7 +79,7 @@ def test_spheres_far_out_are_pushed_alike_in_float32(at, overlap, backend):
 
 
 @pytest.mark.parametrize("search", ["linked", tiers.nightly("lbvh")])
-def test_profiles_leave_out_who_is_out_of_the_box(search, backend):
+def test_profiles_leave_out_particles_outside_the_box(search, backend):
     within = np.array([[0.5, 1.0], [2.5, 2.0], [5.5, 4.5], [5.6, 0.5]])
     beyond = [[-0.1, 1.0], [-300.0, 2.0], [6.1, 0.6], [5000.0, 4.0]]
     pos = np.concatenate([beyond[:2], within, beyond[2:]])
@@ -122,7 +122,7 @@ def test_walls_stand_at_the_other_axes_alone(fused, backend):
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-def test_who_comes_to_a_thousand_lengths_is_a_fault_with_a_file(side, backend, tmp_path):
+def test_a_particle_at_a_thousand_lengths_is_a_fault_with_a_file(side, backend, tmp_path):
     x = 6.0 * 1001 - 0.55 if side > 0 else -6000.0 + 0.55
     state = md.State([[x, 2.0], [3.0, 1.0]], [[10.0 * side, 0.0], [0.0, 0.0]], OPEN, id=[8, 2])
     run = simulated(state, backend=backend, post_mortem=tmp_path)
@@ -183,7 +183,7 @@ def test_walls_at_no_axis_are_refused():
         simulated(state, walls=Walls(contact_time=0.1))
 
 
-def test_who_flies_too_far_out_is_told_how_far_is_allowed():
+def test_the_fault_of_a_particle_too_far_out_says_how_far_is_allowed():
     state = md.State([[5.0, 4.0]], [[1e6, 0.0]], OPEN)
     with pytest.raises(
         md.ParticleEscaped, match=r"on an open axis up to 1000 box lengths .*make the box longer"

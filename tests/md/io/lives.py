@@ -1,4 +1,4 @@
-"""Runs that live until they are killed, and go on from their checkpoints; for `test_killed.py`."""
+"""Runs that are killed and resume from their checkpoints; for `test_killed.py`."""
 
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import md
 
 SAVED, FRAMES = 10, 15  # steps from one to the next
-TURN = 2 * SAVED  # so that whoever lived a turn, however slowly, was saved further on than before
+TURN = 2 * SAVED  # so that a process that took a turn, however slowly, was saved further on than before
 RUNS = {search: {"search": search} for search in md.search.SEARCHES} | {
     "fused": {"search": md.search.Verlet("zigzag", skin=0.2), "fused": True},
     "work": {"search": "scattered", "reorder": md.Reorder("zigzag", md.Moved(0.2), mode="threads")},
@@ -20,21 +20,21 @@ def repeats(name: str, backend: str) -> bool:
     return backend in md.search.search(RUNS[name]["search"]).capabilities.bitwise_on
 
 
-def begun(backend: str, **choices) -> md.Simulation:
+def started(backend: str, **choices) -> md.Simulation:
     gas = md.scenes.shared_gas(300, 0.3)
     return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend, **choices)
 
 
-def live(backend: str, folder: Path, last: int, told: Connection) -> None:
-    """Take up all runs where they were saved, or begin them, and leave what they ended with in the folder.
+def live(backend: str, folder: Path, last: int, pipe: Connection) -> None:
+    """Resume all runs from their checkpoints, or start them, and write their last arrays to the folder.
 
-    Takes steps in turns until all runs that repeat on the backend have taken `last`, and tells of every turn.
+    Takes steps in turns until all runs that repeat on the backend have taken `last`, and reports every turn.
     """
     runs = {}
     for name, choices in RUNS.items():
         path = folder / f"{name}.npz"
         if repeats(name, backend):
-            runs[name] = md.Simulation.load(path) if path.exists() else begun(backend, **choices)
+            runs[name] = md.Simulation.load(path) if path.exists() else started(backend, **choices)
     reporters = {
         name: [
             md.Trajectory(folder / f"{name}.gsd", FRAMES, append=True),
@@ -44,9 +44,9 @@ def live(backend: str, folder: Path, last: int, told: Connection) -> None:
     }
     while any(run.step < last for run in runs.values()):
         for name, run in runs.items():
-            turn = TURN - run.step % TURN  # whoever was killed is looked at at the same steps as who was not
+            turn = TURN - run.step % TURN  # killed and other runs are reported at the same steps
             run.run(min(turn, last - run.step), reporters=reporters[name])
-        told.send("turn")
+        pipe.send("turn")
     for name, run in runs.items():
         particles, down = run.system.particles, run.backend.download
         arrays = {key: down(getattr(particles, key)) for key in ("pos", "vel", "id", "work")}

@@ -76,7 +76,7 @@ class Copies:
 
 
 class Looks:
-    """Looks at a run in every way there is."""
+    """Reads a run in every way there is."""
 
     interval = 30
 
@@ -174,7 +174,7 @@ def test_lists_that_grew_take_the_room_of_the_first_again(backend, monkeypatch, 
     assert np.array_equal(simulation.pairs(), md.Simulation(simulation.state, LAW, backend="cpu").pairs())
 
 
-def test_saving_lets_lists_be_made_anew_and_looking_does_not(backend, tmp_path):
+def test_saving_rebuilds_lists_and_reading_does_not(backend, tmp_path):
     simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
     simulation.run(2)
     builds = simulation.builds
@@ -223,8 +223,8 @@ def test_another_integrator_cannot_go_on(other, tmp_path):
     assert md.Simulation.load(tmp_path / "run.npz", integrator="velocity_verlet").step == 2
 
 
-def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_anew(backend, tmp_path, start_energy):
-    """Shaken hot and then left alone it has more than at the start; left alone, it is watched again."""
+def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_again(backend, tmp_path, start_energy):
+    """Shaken hot and then left alone it has more than at the start; left alone, it is monitored again."""
     box = md.Box((6.0, 6.0, 6.0), (True, True, False))
     cold = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
     still, shaken = md.Walls(), md.ShakenWalls(amplitude=0.5, frequency=10.0)

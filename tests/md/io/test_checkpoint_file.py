@@ -51,10 +51,10 @@ def changed(path, entries=(), **arrays) -> None:
     np.savez(path, **{name: array for name, array in held.items() if array is not None})
 
 
-def refused(path, *told: str) -> None:
+def refused(path, *expected: str) -> None:
     with pytest.raises(md.CheckpointError) as caught:
         md.Simulation.load(path)
-    for words in (path.name, *told):
+    for words in (path.name, *expected):
         assert words in str(caught.value)
 
 
@@ -111,7 +111,7 @@ class TestWriting:
         assert path.read_bytes() == before
         assert os.listdir(path.parent) == [path.name]
 
-    def test_a_folder_that_is_not_there_or_no_folder_is_told(self, path):
+    def test_a_folder_that_is_not_there_or_no_folder_is_named(self, path):
         simulation = md.Simulation.load(path)
         for place in (path / "run.npz", path.parent / "none" / "run.npz", path.parent):
             with pytest.raises(OSError, match="nothing was written") as caught:
@@ -142,7 +142,7 @@ class TestWriting:
 
 
 class TestReading:
-    def test_no_file_is_told_as_such(self, tmp_path):
+    def test_no_file_is_an_error_of_its_own(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"none\.npz"):
             md.Simulation.load(tmp_path / "none.npz")
 
@@ -170,12 +170,12 @@ class TestReading:
             assert np.array_equal(loaded.state.pos, simulation.state.pos)
             assert np.array_equal(loaded.state.vel, simulation.state.vel)
 
-    def test_another_npz_is_told_what_it_holds(self, path):
+    def test_the_error_of_another_npz_names_what_it_holds(self, path):
         np.savez(path, mass=np.ones(3), radius=np.ones(3))
         refused(path, "holds mass, radius, and no checkpoint")
 
     @pytest.mark.parametrize("content", [b"", b"hello", pickle.dumps([1, 2]), b"\x93NUMPY" + bytes(200)])
-    def test_what_is_no_npz_is_told(self, path, content):
+    def test_what_is_no_npz_is_refused(self, path, content):
         path.write_bytes(content)
         refused(path, "never was a checkpoint")
 
@@ -246,12 +246,12 @@ class TestReading:
     @pytest.mark.parametrize(
         "name", ["pos", "vel", "id", "config", "version", "reorder_order", "reorder_home"]
     )
-    def test_an_array_that_is_missing_is_told(self, path, name):
+    def test_an_array_that_is_missing_is_named(self, path, name):
         changed(path, **{name: None})
         refused(path, name.removeprefix("reorder_"))
 
     @pytest.mark.parametrize(
-        ("arrays", "told"),
+        ("arrays", "message"),
         [
             ({"pos": np.ones((125, 2))}, "pos of shape (125, 2); allowed: (n, 3)"),
             ({"vel": np.ones((124, 3))}, "vel of shape (124, 3); allowed: that of pos, (125, 3)"),
@@ -273,12 +273,12 @@ class TestReading:
             ({"config": np.array([1.0])}, "its config cannot be read"),
         ],
     )
-    def test_arrays_that_cannot_be_are_refused(self, path, arrays, told):
+    def test_arrays_that_cannot_be_are_refused(self, path, arrays, message):
         changed(path, **arrays)
-        refused(path, told)
+        refused(path, message)
 
     @pytest.mark.parametrize(
-        ("keys", "value", "told"),
+        ("keys", "value", "message"),
         [
             (("step",), -1, "step = -1; allowed: an integer from 0"),
             (("step",), 2.5, "step = 2.5"),
@@ -320,9 +320,9 @@ class TestReading:
             (("simulation", "backend", "name"), "tpu", "known: cpu, cuda"),
         ],
     )
-    def test_a_config_that_cannot_be_is_refused(self, path, keys, value, told):
+    def test_a_config_that_cannot_be_is_refused(self, path, keys, value, message):
         changed(path, [(keys, value)])
-        refused(path, told)
+        refused(path, message)
         assert os.listdir(path.parent) == [path.name]
 
     def test_every_choice_that_is_kept_is_known(self):
@@ -347,7 +347,7 @@ class TestReading:
             refused(other)
         assert not (path.parent / "mischief").exists()
 
-    def test_a_backend_that_is_not_here_is_told_with_the_remedy(self, path, monkeypatch):
+    def test_a_backend_that_is_not_here_is_named_with_the_remedy(self, path, monkeypatch):
         monkeypatch.setattr("md.backend.cuda.why_not", lambda: "no CUDA device is visible")
         changed(
             path, [(("simulation", "backend"), {"name": "cuda", "with": {"layout": "aos4", "fmad": True}})]
@@ -439,7 +439,7 @@ class TestMemory:
         refused(path, "makes no simulation", "1,0", "bytes", "are needed")
         assert md.Simulation.load(path, search="lbvh").step == 3
 
-    def test_memory_that_there_is_not_is_told_with_the_remedy(self, path):
+    def test_memory_that_there_is_not_is_named_with_the_remedy(self, path):
         with (
             pytest.raises(
                 md.CheckpointError, match=r"run\.npz makes .*8 TiB; .*load\(\.\.\., search='lbvh'\)"

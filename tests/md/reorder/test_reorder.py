@@ -1,4 +1,4 @@
-"""A reorder sorts memory by the rank of the cell, when it is told to, and changes nothing else."""
+"""A reorder sorts memory by the rank of the cell, when its trigger says so, and changes nothing else."""
 
 from itertools import product
 
@@ -219,7 +219,7 @@ class TestAtOnce:
             assert np.array_equal(ordered.pairs(), plain.pairs())
         assert ordered.timings.steps["reorder"] == [0, 1, 18, 48]
 
-    def test_moves_whom_it_should(self, backend):
+    def test_sorts_by_the_rank_of_the_cell(self, backend):
         simulation = self.simulated(backend, ordering="row")
         simulation.run(3)
         simulation.reorder()

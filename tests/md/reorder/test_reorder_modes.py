@@ -106,7 +106,7 @@ def test_the_work_follows_the_ordering_of_the_cells(name, mode, backend):
 
 
 @every_search
-def test_threads_change_who_reads_when_but_not_what(search, backend):
+def test_threads_change_the_order_of_readers_but_not_their_reads(search, backend):
     state = resting_gas(2)
     worked, plain = (simulated(state, m, backend, search, law=STILL) for m in ("threads", None))
     worked.run(1)

@@ -1,4 +1,4 @@
-"""Schedules that look at the run: when particles have moved, when the force phase has become slower."""
+"""Triggers that read the run: when particles have moved, when the force phase has become slower."""
 
 from types import SimpleNamespace
 
@@ -68,7 +68,7 @@ class Clock:
         backend = md.backend.get("cpu")
         self.trigger = schedule.build(SimpleNamespace(backend=backend, timings=self.timings))
         self.times, self.cost, self.first = times, cost, cost if first is None else first
-        self.dear, self.compiles, self.cleared = {}, times[0] if compiles is None else compiles, ()
+        self.costs, self.compiles, self.cleared = {}, times[0] if compiles is None else compiles, ()
 
     def reorders(self) -> list[int]:
         fired, age = [], 0
@@ -77,7 +77,7 @@ class Clock:
             if step in self.cleared:
                 self.timings.clear()
             if due:
-                ms = self.dear.get(len(fired), self.cost if fired else self.first)
+                ms = self.costs.get(len(fired), self.cost if fired else self.first)
                 self.timings.add("reorder", step, ms)
                 self.trigger.reordered(step)
                 fired.append(step)
@@ -114,7 +114,7 @@ def test_a_first_step_that_compiles_does_not_look_like_a_fresh_order_that_is_slo
 
 def test_a_reorder_that_something_else_slowed_down_does_not_move_the_interval():
     aged, one = (Clock(md.Decayed("auto"), [1 + 1e-4 * k for k in range(10**4)], cost=2.0) for _ in range(2))
-    aged.dear = {10: 50.0}  # number of the reorder -> ms
+    aged.costs = {10: 50.0}  # number of the reorder -> ms
     assert aged.reorders() == one.reorders()
 
 
@@ -184,7 +184,7 @@ def test_where_the_best_interval_is_too_short_to_be_seen_the_least_is_kept_and_l
     assert model.interval == pytest.approx(np.sqrt(2 * 2.0 / 1e-3), rel=0.15)
 
 
-def test_decayed_hears_of_steps_timed_one_by_one_after_pieces():
+def test_decayed_reads_steps_timed_one_by_one_after_pieces():
     timings = Timings()
     backend = SimpleNamespace(runs_ahead=True, piece_lengths=(16, 4, 1))
     trigger = md.Decayed(0.5, window=10).build(SimpleNamespace(backend=backend, timings=timings))
@@ -211,17 +211,17 @@ def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
         assert trigger(step)
         timings.add("reorder", step, 2.0)
         trigger.reordered(step)
-        begun, steps = step, 0
+        started, steps = step, 0
         while not trigger(step):
             steps = trigger.steps_to_next(step, 16)
             assert 1 <= steps <= 16
-            age = step - begun
+            age = step - started
             timings.add_piece(
                 step, steps, lambda age=age, steps=steps: sum(1 + 1e-4 * (age + k) for k in range(steps))
             )
             step += steps
             timings.resolve(step - 50)
-        found.append(step - begun)
+        found.append(step - started)
     assert found[-10:] == pytest.approx([200] * 10, abs=9)
 
 
@@ -255,18 +255,18 @@ def test_decayed_keeps_what_it_learned_when_the_times_are_cleared(schedule, grow
     assert len(set(np.diff(expected)[:4])) > 1 or schedule.loss != "auto"
 
 
-def test_a_schedule_is_asked_no_farther_ahead_than_it_must():
-    asked = []
-    trigger = active(lambda step: asked.append(step) or step == 7, None)
+def test_a_trigger_is_called_no_farther_ahead_than_it_must():
+    called = []
+    trigger = active(lambda step: called.append(step) or step == 7, None)
     assert trigger.steps_to_next(3, 16) == 4
-    assert asked == [4, 5, 6, 7]
+    assert called == [4, 5, 6, 7]
     assert trigger.steps_to_next(8, 16) == 16
     moved = drifting([0.0], md.Moved(0.5), "cpu").reordering.trigger
     assert moved.steps_to_next(3, 16) == 1
 
 
 @pytest.mark.quick
-def test_the_phases_are_timed_for_decayed_though_nobody_asks(backend):
+def test_the_phases_are_timed_for_decayed_without_phases(backend):
     state = md.scenes.shared_gas(125, 0.2)
     schedule = md.Decayed(1e9)
     simulation = md.Simulation(state, LAW, dt=1e-4, reorder=md.Reorder("hilbert", schedule), backend=backend)

@@ -1,4 +1,4 @@
-"""Running ahead of a device: when a fused step halts, how the host plans by it, and steps by a record."""
+"""The displacement guard of a device: when fused steps halt, how the host plans by it, captured steps."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,10 @@ NO_FAULT = np.uint64(2**64 - 1)
 class Lone:
     """One particle on a device, which takes one fused step after another at the speeds given."""
 
-    def __init__(self, device, reach=0.15, dt=0.01, slack=0.0):
-        self.device, self.reach, self.dt, self.steps = device, np.float32(reach), np.float32(dt), 0
-        self.slack = np.float32(slack)
-        self.fastest, self.gone = device.zeros(2, np.uint64), device.zeros(2, np.float32)
+    def __init__(self, device, limit=0.15, dt=0.01, rounding=0.0):
+        self.device, self.limit, self.dt, self.steps = device, np.float32(limit), np.float32(dt), 0
+        self.rounding = np.float32(rounding)
+        self.fastest, self.travelled = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
         self.grid = md.particles.cell_grid.CellGrid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
@@ -28,12 +28,12 @@ class Lone:
     def step(self, speed: float, since: int) -> bool:
         """Whether a step is taken; `since` = 0 is one of a structure just built."""
         if not since:
-            self.device.fill(self.gone, -1)
+            self.device.fill(self.travelled, -1)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
-        pace = DisplacementGuard(self.fastest, self.gone, self.halted, self.reach, self.slack)
+        guard = DisplacementGuard(self.fastest, self.travelled, self.halted, self.limit, self.rounding)
         turn = self.steps % 2
-        out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *pace)
+        out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *guard)
         self.device.kernels("md.search.naive", self.law).force(
             1, self.pos, vel, self.work, self.grid.record, kernel_law(self.law, np.float32), out
         )
@@ -43,44 +43,44 @@ class Lone:
 
 
 @pytest.mark.gpu
-def test_steps_are_halted_once_the_fastest_can_have_gone_too_far_and_stay_so(device):
-    lone = Lone(device, reach=0.15)
+def test_steps_are_halted_once_the_fastest_may_have_moved_too_far_and_stay_halted(device):
+    lone = Lone(device, limit=0.15)
     assert [lone.step(4.0, k) for k in range(6)] == [True, True, True, True, False, False]
     assert int(device.download(lone.halted)[0]) == 2
-    assert 0.2 <= device.download(lone.gone).max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
+    assert 0.2 <= device.download(lone.travelled).max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
     assert device.download(lone.clock).tolist() == [4, 4]
     assert device.download(lone.pos)[0, 0] == pytest.approx(1.16)
 
 
 @pytest.mark.gpu
 def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
-    lone = Lone(device, reach=10.0)
+    lone = Lone(device, limit=10.0)
     for k, speed in enumerate([4.0, 1.0, 2.0, 0.5, 0.1]):
         assert lone.step(speed, k)
     shares = 4 + 4 * 0.8**0.5 + 4 * 0.8 + 4 * 0.8**1.5  # it falls by no more than a share at a step
-    assert device.download(lone.gone).max() == pytest.approx(0.01 * shares)
+    assert device.download(lone.travelled).max() == pytest.approx(0.01 * shares)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("speed", [1.8e-3, 1e-2, 9.2e-2])
 def test_no_particle_goes_farther_than_is_counted_though_its_position_is_rounded(device, speed):
-    box, reach = md.Box((512.0, 5, 5)), 0.01
-    lone = Lone(device, reach=reach, slack=np.sqrt(3) * np.finfo(np.float32).eps * 512)
+    box, limit = md.Box((512.0, 5, 5)), 0.01
+    lone = Lone(device, limit=limit, rounding=np.sqrt(3) * np.finfo(np.float32).eps * 512)
     lone.grid = md.particles.cell_grid.CellGrid(box, 1.0, np.float32, device)
     lone.pos = device.upload_rows(np.array([[300.1, 1, 1]], np.float32))
     start = float(device.download(lone.pos)[0, 0])
     for k in range(2000):
         if not lone.step(speed, k):
             break
-    gone = float(device.download(lone.pos)[0, 0]) - start
+    travelled = float(device.download(lone.pos)[0, 0]) - start
     assert k > 3
-    assert gone < reach + 2 * 0.01 * speed
+    assert travelled < limit + 2 * 0.01 * speed
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
-    """As they are when the host stops, and not made anew for who asks."""
+    """The lists are compared as they are when the host stops, without a rebuild."""
     state = md.scenes.shared_gas(20_000, 0.2)
     simulation = md.Simulation(
         state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device,
@@ -102,7 +102,7 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
 
 
 @pytest.mark.gpu
-def test_the_fastest_of_many_is_found_whoever_it_is(device):
+def test_the_fastest_of_many_is_found_at_any_slot(device):
     for fast in (0, 1, 1234, 4999):
         vel = np.random.default_rng(fast).normal(size=(5000, 3))
         vel[fast] *= 20 / np.linalg.norm(vel[fast])
@@ -117,14 +117,14 @@ def test_the_fastest_of_many_is_found_whoever_it_is(device):
 
 
 @pytest.mark.gpu
-def test_a_structure_built_anew_starts_from_nothing_gone(device):
+def test_a_rebuilt_structure_starts_from_no_distance_travelled(device):
     lone = Lone(device)
     assert all(lone.step(4.0, k % 3) for k in range(12))
     assert int(device.download(lone.halted)[0]) == 0
 
 
 @pytest.mark.gpu
-def test_a_gas_faster_than_the_reach_allows_can_still_take_one_step_of_fresh_lists(device):
+def test_a_gas_faster_than_the_limit_allows_can_still_take_one_step_of_fresh_lists(device):
     lone = Lone(device)
     assert all(lone.step(100.0, 0) for _ in range(5))
     assert not lone.step(100.0, 1)
@@ -172,7 +172,7 @@ def test_lists_without_room_halt_and_get_it(device):
         simulation.run(1)
         if search != "linked":
             simulation.search._partners = device.empty(4 * 4000, np.int32)
-            simulation.search.policy._since = 10**6  # lists are made anew, and find little room
+            simulation.search.policy._since = 10**6  # lists are rebuilt, and find little room
         simulation.run(40)
         runs.append(simulation)
     assert len(runs[0].search.reallocated[0]) > 4 * 4000
@@ -181,7 +181,7 @@ def test_lists_without_room_halt_and_get_it(device):
 
 
 @pytest.mark.gpu
-def test_lists_without_room_are_made_anew_for_who_looks_in_between(device):
+def test_lists_without_room_are_rebuilt_for_a_read_in_between(device):
     state = md.scenes.shared_gas(4000, 0.3)
     simulation = md.Simulation(
         state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
@@ -212,7 +212,7 @@ def test_the_cpu_needs_no_guard():
 @pytest.mark.parametrize(
     "search", [name for name, kind in md.search.SEARCHES.items() if kind.capabilities.fusable]
 )
-def test_steps_taken_by_a_record_are_the_steps(device, search):
+def test_captured_steps_are_the_steps(device, search):
     runs = []
     for phases in (True, False):
         simulation = md.Simulation(
@@ -236,7 +236,7 @@ def test_steps_taken_by_a_record_are_the_steps(device, search):
 
 
 @pytest.mark.gpu
-def test_a_fault_in_a_record_tells_its_step(device):
+def test_a_fault_in_captured_steps_has_its_step(device):
     box = md.Box((40.0, 5, 5), periodic=(False, True, True))
     state = md.State([[39.005, 2, 2], [5.0, 2, 2]], [[1.0, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
     for phases in (True, False):
@@ -252,7 +252,7 @@ def test_a_fault_in_a_record_tells_its_step(device):
 @pytest.mark.gpu
 @pytest.mark.parametrize("skin", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_a_fused_run_ahead_is_the_run_that_asks_at_every_step(device, skin, precision):
+def test_a_fused_run_ahead_is_the_run_that_checks_at_every_step(device, skin, precision):
     ends = []
     for fused in (False, True):
         simulation = md.Simulation(
@@ -294,7 +294,7 @@ def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
 
 
 @pytest.mark.gpu
-def test_the_counter_of_the_words_begins_anew_before_it_ends(device):
+def test_the_counter_of_the_words_restarts_before_it_overflows(device):
     ends = []
     for late in (False, True):
         simulation = md.Simulation(

@@ -40,7 +40,7 @@ def test_an_end_of_the_range_is_kept_where_beyond_it_would_be_faster():
         assert max(values) <= 0.5
 
 
-def test_a_run_that_has_changed_is_tuned_anew():
+def test_a_run_that_has_changed_is_tuned_again():
     tuner = HillClimb(0.3, 0.02, 1.5, stay=10)
     tried(tuner, lambda value: cost(value, 0.3), 30)
     tried(tuner, lambda value: cost(value, 0.1), 40)

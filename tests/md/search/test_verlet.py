@@ -1,4 +1,4 @@
-"""Lists that outlive the step: made anew in time, as seldom as may be, and as long as they must be."""
+"""Neighbour lists used for several steps: rebuilt in time, as seldom as possible, with enough room."""
 
 from itertools import product
 
@@ -37,7 +37,7 @@ def builds(simulation: md.Simulation) -> int:
 
 
 def clump(n: int, dim: int, box: md.Box, seed: int = 3) -> np.ndarray:
-    """Positions within half a diameter of the middle of the box, so that everybody touches everybody."""
+    """Positions within half a diameter of the middle of the box, so that all particles touch each other."""
     around = np.random.default_rng(seed).uniform(-0.25, 0.25, (n, dim))
     return np.array(box.lengths) / 2 + around
 
@@ -84,7 +84,7 @@ def test_no_pair_is_missed_at_any_step(backend, dim, periodic, fused, step):
 
 
 @pytest.mark.quick
-def test_lists_are_made_anew_when_two_particles_may_have_closed_the_skin(backend):
+def test_lists_are_rebuilt_when_two_particles_may_have_closed_the_skin(backend):
     state = md.State([[1.0, 1, 1]], [[0.05 / DT, 0, 0]], md.Box((9, 9, 9)))
     simulation = simulated(state, md.search.Verlet(skin=0.4), backend, FREE)
     assert builds(simulation) == 0

@@ -24,11 +24,11 @@ def flying(stride: float, backend: str, precision: str = "float32", law=IDEAL, *
 
 def steps_warned(run) -> list[int]:
     """Steps that the warnings of a run name."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run()
-    assert all(w.category is md.FrozenPrecision for w in told)
-    return [int(str(w.message).split()[1].rstrip(":")) for w in told]
+    assert all(w.category is md.FrozenPrecision for w in caught)
+    return [int(str(w.message).split()[1].rstrip(":")) for w in caught]
 
 
 @pytest.mark.parametrize(("precision", "ulp"), [("float32", 2.0**-15), ("float64", 2.0**-44)])
@@ -42,9 +42,9 @@ def test_the_limit_is_32_units_in_the_last_place_of_the_largest_side(precision, 
 def test_slower_than_the_limit_warns(precision, share, backend):
     limit = least_stride(BOX, np.dtype(precision))
     simulation = flying(share * limit, backend, precision)
-    with pytest.warns(md.FrozenPrecision) as told:
+    with pytest.warns(md.FrozenPrecision) as caught:
         simulation.run(1)
-    message = str(told[0].message)
+    message = str(caught[0].message)
     assert f"{precision} freezes" in message
     assert f"{share * limit:.3g} d a step" in message
     assert f"allowed: at least {limit:.3g} d" in message
@@ -85,7 +85,7 @@ def test_one_that_slows_down_warns_where_it_first_is_too_slow(backend):
     def runs():
         for _ in range(200):
             simulation.run(1)
-            inside = simulation.device_view()  # looking looks at the energy
+            inside = simulation.device_view()  # reading the state measures the energy
             vel = inside.backend.download(inside.particles.vel).astype(float)
             step_times.append(np.sqrt((vel**2).sum(axis=1).mean()) * DT)
 
@@ -103,7 +103,7 @@ def test_a_law_without_a_potential_is_looked_at_too(backend):
     assert steps_warned(lambda: flying(1e-2, backend, law=law).run(3)) == []
 
 
-def test_velocities_that_move_nobody_are_not_slow(backend):
+def test_velocities_that_move_no_particle_are_not_slow(backend):
     simulation = flying(1e-6, backend, integrator="steepest_descent")
     assert steps_warned(lambda: simulation.run(20)) == []
 
@@ -134,7 +134,7 @@ def test_a_step_that_shrinks_is_judged_by_what_it_is(backend):
     assert steps_warned(lambda: md.Simulation(far, IDEAL, dt=longest, **options).run(1)) == [1]
 
 
-def test_the_warning_points_at_who_called_this_package():
-    with pytest.warns(md.FrozenPrecision) as told:
+def test_the_warning_points_at_the_caller_of_this_package():
+    with pytest.warns(md.FrozenPrecision) as caught:
         flying(1e-6, "cpu").run(1)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__

@@ -83,10 +83,10 @@ class TestOverlappingStart:
     @pytest.mark.quick
     def test_deep_in_a_wall_is_refused_too(self, backend):
         box = md.Box(BOX.lengths, (True, True, False))
-        for z, told in ((0.2, "0.2"), (6.9, "0.1")):
+        for z, depth in ((0.2, "0.2"), (6.9, "0.1")):
             state = md.State([[1, 1, 3], [1, 1, z]], np.zeros((2, 3)), box, id=[2, 8])
             simulation = md.Simulation(state, LAW, walls=md.Walls(), backend=backend)
-            expected = rf"particle 8 is deep in a wall, at {told} d, .*allowed: 0\.25 d"
+            expected = rf"particle 8 is deep in a wall, at {depth} d, .*allowed: 0\.25 d"
             with pytest.raises(md.OverlappingStart, match=expected) as caught:
                 simulation.run(1)
             assert caught.value.other is None

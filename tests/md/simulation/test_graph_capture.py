@@ -31,7 +31,7 @@ def path(tmp_path):
 
 
 def both(device, state, search, law=LAW, **options) -> list[md.Simulation]:
-    """One run step by step, and one in pieces, which it is looked whether they were recorded."""
+    """One run step by step, and one in pieces, with a check that they were captured."""
     runs = []
     for phases in (True, False):
         run = md.Simulation(state, law, search=search, backend=device, **{"dt": 4e-4} | options)
@@ -137,9 +137,9 @@ def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch
     assert run.builds == 100
 
 
-def test_of_nobody(device):
-    nobody = md.State(np.empty((0, 2)), np.empty((0, 2)), BOX)
-    run = md.Simulation(nobody, LAW, search="lbvh", dt=4e-4, walls=SHAKEN, backend=device)
+def test_without_particles(device):
+    empty = md.State(np.empty((0, 2)), np.empty((0, 2)), BOX)
+    run = md.Simulation(empty, LAW, search="lbvh", dt=4e-4, walls=SHAKEN, backend=device)
     run.run(50, phases=False)
     assert run.step == 50
 

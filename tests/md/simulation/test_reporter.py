@@ -10,7 +10,7 @@ import pytest
 import md
 
 
-class Told:
+class Recorder:
     def __init__(self, interval):
         self.interval, self.steps = interval, []
 
@@ -19,20 +19,20 @@ class Told:
 
 
 def test_reporters_are_called_at_multiples_of_their_intervals_and_change_nothing(backend):
-    quiet, told = (
+    quiet, recorded = (
         md.Simulation(
             md.scenes.shared_gas(300, 0.3), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend
         )
         for _ in range(2)
     )
     quiet.run(60)
-    threes, sevens = Told(3), Told(7)
+    threes, sevens = Recorder(3), Recorder(7)
     for steps in (20, 0, 40):
-        told.run(steps, reporters=[threes, sevens])
+        recorded.run(steps, reporters=[threes, sevens])
     assert [step for step, _ in threes.steps] == list(range(0, 61, 3))
     assert [step for step, _ in sevens.steps] == list(range(0, 61, 7))
-    assert np.array_equal(quiet.state.by_id().pos, told.state.by_id().pos)
-    assert [steps for steps, _ in told.timings.total] == [20, 40]
+    assert np.array_equal(quiet.state.by_id().pos, recorded.state.by_id().pos)
+    assert [steps for steps, _ in recorded.timings.total] == [20, 40]
 
 
 def small() -> md.Simulation:
@@ -46,12 +46,12 @@ def small() -> md.Simulation:
 )
 def test_a_reporter_without_a_proper_interval_is_refused(interval, error):
     simulation = small()
-    with pytest.raises(error, match=r"interval of Told = .*allowed: an integer of at least 1 \(steps\)"):
-        simulation.run(5, reporters=[Told(interval)])
+    with pytest.raises(error, match=r"interval of Recorder = .*allowed: an integer of at least 1 \(steps\)"):
+        simulation.run(5, reporters=[Recorder(interval)])
     assert simulation.step == 0
 
 
-@pytest.mark.parametrize("reporters", [Told(3), None, "Told", [3], [Told], {Told(3)}])
+@pytest.mark.parametrize("reporters", [Recorder(3), None, "Recorder", [3], [Recorder], {Recorder(3)}])
 def test_what_is_no_reporter_is_refused(reporters):
     simulation = small()
     with pytest.raises(TypeError, match=r"reporters.* = .*allowed: "):
@@ -61,10 +61,10 @@ def test_what_is_no_reporter_is_refused(reporters):
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64])
 def test_an_interval_of_few_bits_does_not_wrap(kind):
-    told = Told(kind(100))
+    recorded = Recorder(kind(100))
     simulation = small()
-    simulation.run(350, reporters=[told])
-    assert [step for step, _ in told.steps] == [0, 100, 200, 300]
+    simulation.run(350, reporters=[recorded])
+    assert [step for step, _ in recorded.steps] == [0, 100, 200, 300]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ class Broken:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("k", [1, 3, 5])  # the first is of step 0, the last of the last step
 def test_a_report_that_was_interrupted_is_made_when_the_run_goes_on(k, error):
-    simulation, reporters = small(), [Told(5), Broken(5, k, error), Told(5)]
+    simulation, reporters = small(), [Recorder(5), Broken(5, k, error), Recorder(5)]
     with pytest.raises(error):
         simulation.run(20, reporters=reporters)
     assert simulation.step == 5 * (k - 1)
@@ -104,7 +104,7 @@ def test_a_report_that_was_interrupted_is_made_when_the_run_goes_on(k, error):
 
 
 def test_another_reporter_has_nothing_to_make_up_for():
-    simulation, other = small(), Told(5)
+    simulation, other = small(), Recorder(5)
     with pytest.raises(KeyboardInterrupt):
         simulation.run(20, reporters=[Broken(5, 3, KeyboardInterrupt)])
     simulation.run(0, reporters=[other])
@@ -133,13 +133,13 @@ def test_reporters_are_released_when_the_run_ends(fails):
 
 @pytest.mark.quick
 def test_an_interrupt_waits_for_the_reporter_at_work_and_for_no_other():
-    class Pressed(Told):
+    class Pressed(Recorder):
         def report(self, simulation):
             if simulation.step == 5:
                 os.kill(os.getpid(), signal.SIGINT)
             super().report(simulation)
 
-    simulation, reporters = small(), [Told(5), Pressed(5), Told(5)]
+    simulation, reporters = small(), [Recorder(5), Pressed(5), Recorder(5)]
     with pytest.raises(KeyboardInterrupt):
         simulation.run(10, reporters=reporters)
     assert [[step for step, _ in one.steps] for one in reporters] == [[0, 5], [0, 5], [0]]
@@ -148,6 +148,6 @@ def test_an_interrupt_waits_for_the_reporter_at_work_and_for_no_other():
 
 
 def test_a_reporter_that_is_given_twice_reports_once():
-    told, sim = Told(2), small()
-    sim.run(4, reporters=[told, told])
-    assert [step for step, _ in told.steps] == [0, 2, 4]
+    recorded, sim = Recorder(2), small()
+    sim.run(4, reporters=[recorded, recorded])
+    assert [step for step, _ in recorded.steps] == [0, 2, 4]

@@ -268,7 +268,7 @@ def test_a_run_that_blows_up_leaves_every_particle_where_it_has_a_cell(backend):
         simulation.pairs()
 
 
-def look_after_a_fault(search: str, backend: str, axis: int, told: Connection) -> None:
+def look_after_a_fault(search: str, backend: str, axis: int, pipe: Connection) -> None:
     pos = 5 * np.random.default_rng(0).random((200, 3))
     vel = np.zeros((200, 3))
     vel[1::2, axis] = 1e308
@@ -279,7 +279,7 @@ def look_after_a_fault(search: str, backend: str, axis: int, told: Connection) -
         try:
             look()
         except (md.SimulationFault, ValueError) as error:
-            told.send(type(error).__name__)
+            pipe.send(type(error).__name__)
 
 
 @pytest.mark.parametrize(

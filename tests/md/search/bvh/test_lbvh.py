@@ -1,4 +1,4 @@
-"""The walk through the tree: old trees miss nobody, images are met once, wrong choices are refused."""
+"""The traversal of the tree: old trees miss no pair, images are visited once, wrong choices are refused."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def chosen(**variant) -> Reflexive:
 
 
 def visits(simulation: md.Simulation) -> list[tuple[int, int]]:
-    """(reader, read) of every access, by id; a row of a sorted copy is told by who is in it."""
+    """(reader, read) of every access, by id; a row of a sorted copy by its particle."""
     stream, search = simulation.accesses(), simulation.search
     id = simulation.backend.download(search.particles.id)
     if search.data == "shadow":
@@ -132,7 +132,7 @@ class TestEveryVariant:
         ),
     )
     @pytest.mark.parametrize("rebuild_every", [1, 7])
-    def test_an_old_tree_misses_nobody(self, data, met, rebuild_every, backend):
+    def test_an_old_tree_misses_no_pair(self, data, met, rebuild_every, backend):
         gas = md.scenes.shared_gas(300, 0.35)
         searches = "naive", chosen(met=met, data=data, rebuild_every=rebuild_every)
         runs = [simulated(gas, s, backend) for s in searches]
@@ -155,7 +155,7 @@ def test_particles_are_moved_where_the_data_is_to_be_sorted_alone(data, backend)
     assert np.array_equal(simulation.state.id, state.id) == (data != "sorted")
 
 
-def test_those_who_read_are_told_in_the_order_of_their_leaves(backend):
+def test_readers_come_in_the_order_of_their_leaves(backend):
     """Unsorted, the rows are of the particles; of a copy, they are in the order of leaves."""
     state, streams = shuffled(dense_cloud(2), 3), {}
     for data in CHOICES["data"]:
@@ -195,7 +195,7 @@ def test_a_look_sees_pairs_from_both_sides(met, backend):
 @pytest.mark.split
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("room", [1, 3, 64])
-def test_who_meets_more_than_a_list_has_room_for_loses_nobody(room, dim, backend):
+def test_more_partners_than_a_list_has_room_for_are_all_found(room, dim, backend):
     state = dense_cloud(dim)
     expected = simulated(state, "naive", backend, allow_overlap=True).forces()
     listed = simulated(state, Reflexive(contacts="listed", room=room), backend, allow_overlap=True)

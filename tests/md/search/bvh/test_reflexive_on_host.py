@@ -103,9 +103,9 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
     source = source_of("md.search.bvh.reflexive", kernel, dim, real, layout, "spring_dashpot", "store")
     program = WALK.replace("CALL", {"gather": GATHER, "resolve": RESOLVE}.get(kernel.split("_")[0], PUSH))
-    told = {"KERNEL": kernel, "PATH": str(folder / "case.bin"), "PER_ROW": str(rows[0].size // n)}
-    told |= {"ORDER": "order.data()" if data == "unsorted" else "nullptr", "COUNT": str(n)}
-    for word, value in told.items():
+    values = {"KERNEL": kernel, "PATH": str(folder / "case.bin"), "PER_ROW": str(rows[0].size // n)}
+    values |= {"ORDER": "order.data()" if data == "unsorted" else "nullptr", "COUNT": str(n)}
+    for word, value in values.items():
         program = program.replace(word, value)
     found = printed_around(folder, source.replace("extern __shared__", "extern"), program)
     return np.array(found)[np.argsort(run.system.particles.id)]

@@ -29,8 +29,8 @@ def tree_of(pos, box: md.Box, backend: str, precision=np.float64, curve="morton"
     tree.fit(particles.pos)
     found = {name: place.download(getattr(tree, name)) for name in NAMES}
     found |= {name: place.download(getattr(tree.keys, name)) for name in KEYS}
-    told = {"bits": tree.keys.bits, "depth": tree.depth}
-    return found | told | {"pos": place.download(particles.pos)}
+    numbers = {"bits": tree.keys.bits, "depth": tree.depth}
+    return found | numbers | {"pos": place.download(particles.pos)}
 
 
 def children(tree, node: int) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def check_boxes(tree, pos, place) -> None:
         assert (high == inside.max(axis=0)).all()
 
 
-def test_who_goes_out_at_a_periodic_side_stays_there_in_the_tree(backend):
+def test_a_particle_beyond_a_periodic_side_stays_there_in_the_tree(backend):
     place, box = md.backend.get(backend), md.Box((8.0, 8.0), periodic=(True, False))
     pos = np.random.default_rng(5).random((300, 2)) * 8
     particles = ParticleArrays(md.State(pos, pos, box), np.dtype(np.float64), place)
@@ -192,7 +192,7 @@ def test_a_key_is_the_bits_of_a_cell_in_turn(backend):
     assert keys == ["000000", "000001", "001000", "010000", "100000", "111111"]
 
 
-def test_who_is_out_of_an_open_side_is_told_apart_as_far_as_seven_lengths(backend):
+def test_particles_beyond_an_open_side_have_keys_of_their_own_up_to_seven_lengths(backend):
     pos = np.array([[-900.0, 4], [-56, 4], [4, 4], [28, 4], [28.5, 4], [64, 4], [900, 4]])
     tree = tree_of(pos, md.Box((8.0, 8.0), False, True), backend)
     assert tree["extent"].tolist() == [-56, 64, 4, 4]
