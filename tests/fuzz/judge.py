@@ -28,7 +28,8 @@ NAMES = ("sfc", "md", "experiments")
 # How messages of the project say what is allowed: by this word, by a list of what is known, or by a remedy.
 SAYS = re.compile(
     r"\ballow(s|ed)\b|\bknown\b"
-    r"|; (take|give|choose|lower|raise|enlarge|update|wait|start|put|move|delete|do|free|look|use|restore|load)\b"
+    r"|; (take|give|choose|lower|raise|enlarge|update|wait|start|put|move|delete|do|free|look|use)\b"
+    r"|; (restore|load)\b"
 )
 SHOWN = 400
 
