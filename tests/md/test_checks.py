@@ -39,7 +39,8 @@ def test_no_other_file_of_md_asks_for_a_class_by_itself():
     pattern = re.compile(r"np\.integer\b|np\.bool_\b|issubdtype|is_integer\(|isfinite\(.*\.all")
     found = {}
     for path in sorted(folder.rglob("*.py")):
-        lines = [line for line in path.read_text().splitlines() if pattern.search(line)]
+        lines = path.read_text().splitlines()
+        lines = [line for line in lines if pattern.search(line) and not line.lstrip().startswith("def ")]
         if lines and path.name != "checks.py":
             found[path.relative_to(folder).as_posix()] = len(lines)
     assert found == OWN
