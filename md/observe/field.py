@@ -116,7 +116,7 @@ class Fields:
         self._last: tuple[int, float, Box] | None = None  # step, time, box of the last report
 
     def __repr__(self) -> str:
-        return f"<Fields(interval={self.interval}, cells={self.cells}), {self._looks} added>"
+        return f"<Fields(interval={self.interval}, cells={self.cells}), {self._reports} added>"
 
     def report(self, simulation: Simulation) -> None:
         """Add the fields of a simulation at its step."""

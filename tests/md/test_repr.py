@@ -45,6 +45,7 @@ SHOWN = [
         "<Observer(interval=10, profiles=(Profile(axis=1, bins=4),), cells=1), 0 observations>",
     ),
     (md.observe.EnergyBalance(3), "<EnergyBalance(interval=3), 0 rows>"),
+    (md.observe.Fields(3, 4), "<Fields(interval=3, cells=4), 0 added>"),
     (md.Checkpoint("run.npz", 5), "Checkpoint('run.npz', interval=5)"),
     (md.backend.Cpu("soa"), "Cpu(layout='soa')"),
 ]
