@@ -106,7 +106,8 @@ def start_energy(tmp_path):
 
     def saved(simulation: md.Simulation) -> float | None:
         simulation.save(tmp_path / "start_energy.npz")
-        return SavedRun.read(tmp_path / "start_energy.npz").start_energy
+        start = SavedRun.read(tmp_path / "start_energy.npz").states["energy"]["start"]
+        return float(start[0]) if len(start) else None
 
     return saved
 
