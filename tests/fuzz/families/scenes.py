@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -181,141 +181,166 @@ def airfoil_files(draw: Draw) -> Case:
     return made_case(draw, "read_airfoil", md.read_airfoil, {"path": AnyPath(path)}, calm=0.85, check=check)
 
 
-def scenes(draw: Draw) -> Case:
-    """States made for one."""
-    s = md.scenes
-    seed, temperature = Integer(0), Number(0, usual=(0.0, 16.0))
-    order, backend = Word("lattice", "shuffled"), Word("cpu")
-    mixing = Number(0, usual=(0.0, 0.0, 0.0, 0.05), most=2.0)
+class Usual(NamedTuple):
+    """Kinds of arguments that several scenes take."""
+
+    seed: Kind = Integer(0)
+    temperature: Kind = Number(0, usual=(0.0, 16.0))
+    order: Kind = Word("lattice", "shuffled")
+    backend: Kind = Word("cpu")
+    mixing: Kind = Number(0, usual=(0.0, 0.0, 0.0, 0.05), most=2.0)
+    filling: Kind = Number(above=0, usual=(0.05, 0.3))
+
+    @property
+    def heated(self) -> dict[str, Kind]:
+        """Optional arguments of a gas."""
+        return {"temperature": self.temperature, "seed": self.seed, "memory_order": self.order}
+
+    @property
+    def mixed(self) -> dict[str, Kind]:
+        """Arguments of a gas that is thermalised."""
+        return {"mixing": self.mixing, "backend": self.backend}
+
+
+def good(found, temperature=None) -> None:
+    """Require finite positions inside the box, and a temperature."""
+    require(np.isfinite(found.pos).all() and not found.box.outside(found.pos).any(), "outside")
+    if temperature is not None and len(found) > 1:
+        same(md.observe.temperature(found), temperature, "temperature", 1e-9)
+
+
+def good_and_many(found, plain, temperature) -> None:
+    """Require a good state of as many particles as were asked for."""
+    good(found, temperature)
+    require(len(found) == plain["n"], f"{len(found)} particles")
+
+
+def box_for(draw: Draw, usual: Usual) -> Case:
+    """A box for some particles."""
+    kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": usual.filling}
+    flags = Either(Flag(), Few(Flag(), (1, 2, 3), lambda d: d.chance(0.5)))
+    optional: dict[str, Kind] = {"dim": Integer(2, 3, (2, 3)), "periodic": flags}
+
+    def check(found, plain):
+        volume = math.pi / (6 if plain.get("dim", 3) == 3 else 4)
+        same(found.volume, plain["n"] * volume / plain["filling_fraction"], "volume", 1e-9)
+
+    return made_case(draw, "box_for", md.scenes.box_for, kinds, optional=optional, check=check)
+
+
+def shared_gas(draw: Draw, usual: Usual) -> Case:
+    """The gas of the shared benchmark."""
+    kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": usual.filling}
+    optional = {"seed": usual.seed, "memory_order": usual.order}
+
+    def check(found, plain):
+        good_and_many(found, plain, 16.0 if plain["n"] > 1 else None)
+
+    return made_case(draw, "shared_gas", md.scenes.shared_gas, kinds, optional=optional, check=check)
+
+
+def drawn_box(draw: Draw) -> md.Box:
+    """A small box, the last axis periodic or not."""
     dim = draw.choice((2, 3))
-    filling = Number(above=0, usual=(0.05, 0.3))
+    return md.Box((6.0,) * dim, draw.choice((True, (True,) * (dim - 1) + (False,))))
 
-    def good(found, temperature=None):
-        require(np.isfinite(found.pos).all() and not found.box.outside(found.pos).any(), "outside")
-        if temperature is not None and len(found) > 1:
-            same(md.observe.temperature(found), temperature, "temperature", 1e-9)
 
-    kind = draw.randrange(9)
-    if kind == 0:
-        kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": filling}
-        flags = Either(Flag(), Few(Flag(), (1, 2, 3), lambda d: d.chance(0.5)))
-        optional: dict[str, Kind] = {"dim": Integer(2, 3, (2, 3)), "periodic": flags}
+def check_hot(found, plain) -> None:
+    """Require a good state of the temperature asked for."""
+    good(found, plain.get("temperature", 16.0))
 
-        def check_box(found, plain):
-            volume = math.pi / (6 if plain.get("dim", 3) == 3 else 4)
-            same(found.volume, plain["n"] * volume / plain["filling_fraction"], "volume", 1e-9)
 
-        return made_case(draw, "box_for", s.box_for, kinds, optional=optional, check=check_box)
-    if kind == 1:
-        kinds = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": filling}
-        optional = {"seed": seed, "memory_order": order}
-        return made_case(
-            draw,
-            "shared_gas",
-            s.shared_gas,
-            kinds,
-            optional=optional,
-            check=lambda f, p: (
-                good(f, 16.0 if p["n"] > 1 else None),
-                require(len(f) == p["n"], f"{len(f)} particles"),
-            ),
-        )
-    sides = (6.0,) * dim
-    within = md.Box(sides, draw.choice((True, (True,) * (dim - 1) + (False,))))
-    optional = {"temperature": temperature, "seed": seed, "memory_order": order}
-    always: dict[str, Kind] = {"mixing": mixing, "backend": backend}
-    if kind == 2:
-        kinds = {"filling_fraction": filling, "box": Is(md.Box, lambda _: within)} | always
-        return made_case(
-            draw,
-            "granular_gas",
-            s.granular_gas,
-            kinds,
-            optional=optional,
-            check=lambda f, p: good(f, p.get("temperature", 16.0)),
-        )
-    if kind == 3:
-        kinds = {
-            "n": Integer(1, usual=(2, 40), most=500),
-            "filling_fraction": filling,
-            "dim": Integer(2, 3, (2, 3)),
-        } | always
-        return made_case(
-            draw,
-            "cooling_gas",
-            s.cooling_gas,
-            kinds,
-            optional=optional,
-            check=lambda f, p: (
-                good(f, p.get("temperature", 16.0)),
-                require(len(f) == p["n"], f"{len(f)} particles"),
-            ),
-        )
-    if kind == 4:
-        lengths = Few(Number(above=0), (2, 3), lambda _: sides, most=1e4)
-        kinds = {"filling_fraction": filling, "lengths": lengths} | always
-        return made_case(
-            draw,
-            "shaken_box",
-            s.shaken_box,
-            kinds,
-            optional=optional,
-            check=lambda f, p: good(f, p.get("temperature", 16.0)),
-        )
-    if kind == 5:
-        kinds = {"box": Is(md.Box, lambda _: within), "n": Integer(1, usual=(1, 30), most=5000)}
+def granular_gas(draw: Draw, usual: Usual) -> Case:
+    """A gas in a box."""
+    within = drawn_box(draw)
+    kinds = {"filling_fraction": usual.filling, "box": Is(md.Box, lambda _: within)} | usual.mixed
+    scene = md.scenes.granular_gas
+    return made_case(draw, "granular_gas", scene, kinds, optional=usual.heated, check=check_hot)
 
-        def check_sites(found, plain):
-            sites, spacing = found
-            require(len(sites) >= plain["n"], f"{len(sites)} sites")
-            if len(sites) > 1 and spacing > 0:
-                apart = within.nearest((sites[:, None] - sites).reshape(-1, dim)).reshape(len(sites), -1, dim)
-                far = np.sqrt((apart**2).sum(axis=-1)) + 1e9 * np.eye(len(sites))
-                require(far.min() >= spacing * (1 - 1e-9), f"{far.min()} apart, and told {spacing}")
 
-        return made_case(draw, "lattice_sites", s.lattice_sites, kinds, check=check_sites)
-    if kind == 6:
-        generator = Is(np.random.Generator, lambda d: d.rng)
-        kinds = {
-            "n": Integer(0, usual=(0, 9), most=10**4),
-            "dim": Integer(2, 3, (2, 3)),
-            "temperature": temperature,
-            "generator": generator,
-        }
-        return made_case(
-            draw,
-            "maxwell_velocities",
-            s.maxwell_velocities,
-            kinds,
-            check=lambda f, p: require(f.shape == (p["n"], p["dim"]) and np.isfinite(f).all(), f"{f.shape}"),
-        )
-    if kind == 7:
-        start = state(draw, kinds="p")
-        kinds = {"state": Is(md.State, lambda _: start)}
-        if draw.chance(0.5):
-            kinds |= {"memory_order": order, "seed": seed}
+def cooling_gas(draw: Draw, usual: Usual) -> Case:
+    """A gas that cools."""
+    count, dim = Integer(1, usual=(2, 40), most=500), Integer(2, 3, (2, 3))
+    kinds = {"n": count, "filling_fraction": usual.filling, "dim": dim} | usual.mixed
 
-            def check_order(found, plain):
-                same(np.sort(found.id), np.sort(start.id), "ids")
-                same(found.by_id().pos, start.by_id().pos, "positions")
+    def check(found, plain):
+        good_and_many(found, plain, plain.get("temperature", 16.0))
 
-            return made_case(draw, "in_memory_order", s.in_memory_order, kinds, check=check_order, calm=0.3)
-        kinds |= {
-            "share": Number(above=0, high=1, usual=(0.05, 1.0)),
-            "diameter": Number(1, usual=(1.0, 1.9)),
-        }
-        more: dict[str, Any] = {"seed": seed}
-        return made_case(
-            draw,
-            "with_large_spheres",
-            lambda **k: s.with_large_spheres(**k, backend="cpu"),
-            kinds,
-            optional=more,
-            check=lambda f, p: good(f),
-        )
+    scene = md.scenes.cooling_gas
+    return made_case(draw, "cooling_gas", scene, kinds, optional=usual.heated, check=check)
+
+
+def shaken_box(draw: Draw, usual: Usual) -> Case:
+    """A gas in a shaken box."""
+    sides = (6.0,) * draw.choice((2, 3))
+    lengths = Few(Number(above=0), (2, 3), lambda _: sides, most=1e4)
+    kinds = {"filling_fraction": usual.filling, "lengths": lengths} | usual.mixed
+    scene = md.scenes.shaken_box
+    return made_case(draw, "shaken_box", scene, kinds, optional=usual.heated, check=check_hot)
+
+
+def lattice_sites(draw: Draw, usual: Usual) -> Case:
+    """Sites of a lattice in a box."""
+    within = drawn_box(draw)
+    kinds = {"box": Is(md.Box, lambda _: within), "n": Integer(1, usual=(1, 30), most=5000)}
+
+    def check(found, plain):
+        sites, spacing = found
+        require(len(sites) >= plain["n"], f"{len(sites)} sites")
+        if len(sites) > 1 and spacing > 0:
+            apart = within.nearest((sites[:, None] - sites).reshape(-1, within.dim))
+            far = np.sqrt((apart.reshape(len(sites), -1, within.dim) ** 2).sum(axis=-1))
+            far += 1e9 * np.eye(len(sites))
+            require(far.min() >= spacing * (1 - 1e-9), f"{far.min()} apart; spacing {spacing}")
+
+    return made_case(draw, "lattice_sites", md.scenes.lattice_sites, kinds, check=check)
+
+
+def maxwell_velocities(draw: Draw, usual: Usual) -> Case:
+    """Velocities of a temperature."""
+    kinds = {
+        "n": Integer(0, usual=(0, 9), most=10**4),
+        "dim": Integer(2, 3, (2, 3)),
+        "temperature": usual.temperature,
+        "generator": Is(np.random.Generator, lambda d: d.rng),
+    }
+
+    def check(found, plain):
+        require(found.shape == (plain["n"], plain["dim"]) and np.isfinite(found).all(), f"{found.shape}")
+
+    return made_case(draw, "maxwell_velocities", md.scenes.maxwell_velocities, kinds, check=check)
+
+
+def of_a_state(draw: Draw, usual: Usual) -> Case:
+    """A state in another memory order, or with some large spheres."""
+    start = state(draw, kinds="p")
+    kinds: dict[str, Kind] = {"state": Is(md.State, lambda _: start)}
     if draw.chance(0.5):
-        kinds = {"n": Integer(1, usual=(1, 50), most=5000)}
-        optional = {"airfoil": Maybe(Is(md.Airfoil, airfoil)), "seed": seed}
+        kinds |= {"memory_order": usual.order, "seed": usual.seed}
+
+        def check(found, plain):
+            same(np.sort(found.id), np.sort(start.id), "ids")
+            same(found.by_id().pos, start.by_id().pos, "positions")
+
+        return made_case(draw, "in_memory_order", md.scenes.in_memory_order, kinds, check=check, calm=0.3)
+    kinds |= {
+        "share": Number(above=0, high=1, usual=(0.05, 1.0)),
+        "diameter": Number(1, usual=(1.0, 1.9)),
+    }
+
+    def scene(**arguments):
+        return md.scenes.with_large_spheres(**arguments, backend="cpu")
+
+    optional = {"seed": usual.seed}
+    return made_case(draw, "with_large_spheres", scene, kinds, optional=optional, check=lambda f, p: good(f))
+
+
+def wing_scene(draw: Draw, usual: Usual) -> Case:
+    """A wing in a stream."""
+    s, seed, temperature = md.scenes, usual.seed, usual.temperature
+    if draw.chance(0.5):
+        kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 50), most=5000)}
+        optional: dict[str, Kind] = {"airfoil": Maybe(Is(md.Airfoil, airfoil)), "seed": seed}
         return made_case(
             draw,
             "newtonian_lift",
@@ -339,6 +364,17 @@ def scenes(draw: Draw) -> Case:
         kinds,
         check=lambda f, p: (good(f), require((wing.distance(f.pos) > 0.5).all(), "a disc in the wing")),
     )
+
+
+SCENES = (
+    box_for, shared_gas, granular_gas, cooling_gas, shaken_box, lattice_sites, maxwell_velocities, of_a_state,
+    wing_scene,
+)  # fmt: skip
+
+
+def scenes(draw: Draw) -> Case:
+    """A scene with drawn arguments."""
+    return draw.choice(SCENES)(draw, Usual())
 
 
 def stream(draw: Draw) -> Case:
