@@ -1,4 +1,4 @@
-"""A granular gas: dissipative spheres in a box, with every choice an axis.
+"""Simulate granular gases: dissipative spheres with interchangeable laws, searches and memory orders.
 
 Units: particle diameter d = 1 and mass m = 1; the time unit is whatever the law's contact time and the
 velocities share. `scenes` make a `State`; `Simulation(state, law, search=..., reorder=..., backend=...)`
@@ -6,7 +6,7 @@ takes steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its 
 The map of the rooms is `md/README.md`.
 """
 
-from md import backend, laws, observe, scenes, search
+from md import backend, boundaries, integrate, laws, observe, reorder, scenes, search
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca, read_airfoil
 from md.errors import (
@@ -59,10 +59,13 @@ __all__ = [
     "Walls",
     "Wing",
     "backend",
+    "boundaries",
+    "integrate",
     "laws",
     "naca",
     "observe",
     "read_airfoil",
+    "reorder",
     "scenes",
     "search",
 ]

@@ -79,7 +79,7 @@ class ParticleEscaped(SimulationFault):
         farthest: distance allowed beyond an open side, in box lengths.
     """
 
-    def __init__(self, step: int, particle: int, farthest: float):
+    def __init__(self, step: int, particle: int, farthest: float = 1000.0):
         super().__init__(
             f"step {step}: particle {particle} is outside the box; allowed in a step: at most one box length "
             f"past a side on a periodic axis, and nothing past a side on a closed one; on an open axis up to "

@@ -59,6 +59,12 @@ class Backend(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(layout={self.layout!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__repr__() == other.__repr__()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.layout))
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Describe the device for records of timings.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -99,7 +99,13 @@ class ActiveBoundaries(Sequence[ActiveBoundary]):
     def __repr__(self) -> str:
         return f"<ActiveBoundaries {list(self)!r}>"
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> ActiveBoundary: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ActiveBoundary, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> ActiveBoundary | tuple[ActiveBoundary, ...]:
         return self._boundaries[index]
 
     def __len__(self) -> int:

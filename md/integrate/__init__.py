@@ -5,11 +5,13 @@ from md.integrate.base import Integrator, Stepper
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
 from md.integrate.verlet import PositionVerlet, VelocityVerlet
-from md.registry import Registry
+from md.particles.capabilities import Capabilities
+from md.registry import Registry, require_name
 
 __all__ = [
     "INTEGRATORS",
     "AdaptiveEuler",
+    "Capabilities",
     "Integrator",
     "PositionVerlet",
     "SteepestDescent",
@@ -22,7 +24,8 @@ __all__ = [
 INTEGRATORS: Registry[Integrator] = Registry(
     "integrator",
     Integrator,
-    {
+    check=require_name,
+    built_in={
         "velocity_verlet": VelocityVerlet,
         "position_verlet": PositionVerlet,
         "adaptive_euler": AdaptiveEuler,
@@ -32,13 +35,19 @@ INTEGRATORS: Registry[Integrator] = Registry(
 register = INTEGRATORS.register
 
 
-def integrator(choice: str | Integrator) -> Integrator:
+def integrator(choice: str | Integrator | Stepper) -> Integrator:
     """Return the integrator of a name, or an integrator as it is.
 
     Raises:
         TypeError: neither a name nor an integrator.
         ValueError: an unknown name; the message lists the known ones.
     """
+    if isinstance(choice, Stepper):
+        return choice.integrator
     if isinstance(choice, Integrator):
         return choice
-    return INTEGRATORS[checks.word("integrator", choice, INTEGRATORS, "or an integrator of your own")]()
+    return INTEGRATORS[
+        checks.word(
+            "integrator", choice, INTEGRATORS, "or an integrator, such as md.integrate.VelocityVerlet()"
+        )
+    ]()

@@ -43,6 +43,10 @@ STATES: dict[str, tuple[str, ...]] = {  # part -> names of the arrays of the reg
     "reorder": ("applied", "order", "last", "home"),
     "surroundings": ("given", "renewed"),
 }
+BUILT_IN = {  # names of the integrators, reorders, triggers and boundaries whose arrays are those of STATES
+    "velocity_verlet", "position_verlet", "adaptive_euler", "steepest_descent", "reorder", "never", "every",
+    "moved", "decayed", "wing", "inflow", "airfoil",
+}  # fmt: skip
 COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and as particles
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
 BROKEN = (  # errors that zipfile and numpy raise for a damaged file
@@ -284,14 +288,14 @@ def _check_sizes(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
-    """Check the names of the arrays of each part; unregistered classes may use any names.
+    """Check the names of the arrays of each part; classes of a user may use any names.
 
     Raises:
         CheckpointError: an array that the part does not have.
     """
     boundaries = choices.get("surroundings")
     for part, names in STATES.items():
-        if not _registered(choices.get(part)):
+        if not _is_built_in(choices.get(part)):
             continue
         if part == "surroundings":
             count = len(boundaries) if isinstance(boundaries, list) else 0
@@ -302,11 +306,13 @@ def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mappin
                 raise _unknown_entry(path, name)
 
 
-def _registered(plain: Any) -> bool:
-    """Return whether a choice, as plain data, has registered classes only."""
+def _is_built_in(plain: Any) -> bool:
+    """Return whether a choice, as plain data, is made of classes of this package only."""
     if isinstance(plain, dict):
-        return "unknown" not in plain and all(map(_registered, plain.values()))
-    return all(map(_registered, plain)) if isinstance(plain, list) else True
+        name = plain.get("name", plain.get("unknown"))
+        known = "unknown" not in plain and (name is None or name in BUILT_IN)
+        return known and all(map(_is_built_in, plain.values()))
+    return all(map(_is_built_in, plain)) if isinstance(plain, list) else True
 
 
 def _unknown_entry(path: Path, name: str) -> CheckpointError:
@@ -326,20 +332,21 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
     _require(path, "version", version, good, "an integer")
     if version not in (VERSION, LATER):
+        writer = _writer(file, "0.1.0" if version < VERSION else "of a later version")
         raise CheckpointError(
-            f"{path} is of version {version}, written by spatial-locality {_writer(file)}; allowed: "
+            f"{path} is of version {version}, written by spatial-locality {writer}; allowed: "
             f"{VERSION}, {LATER}, which version {PACKAGE} of the package reads; load it with the version "
             "that wrote it"
         )
     return int(version)
 
 
-def _writer(file: Mapping[str, np.ndarray]) -> str:
-    """Return the version of the package that wrote a file: 0.1.0 if the file has none."""
+def _writer(file: Mapping[str, np.ndarray], default: str) -> str:
+    """Return the version of the package that wrote a file, or the default if the file has none."""
     try:
         return f"{json.loads(str(file['config']))['package']:.20}"
     except (KeyError, TypeError, ValueError, RecursionError):
-        return "0.1.0"
+        return default
 
 
 def _require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:

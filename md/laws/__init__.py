@@ -6,7 +6,7 @@ For the author of a law: `pair_function`, and the functions on vectors that a ke
 
 from md.backend.prelude import add_scaled, dot, load, sub, zero
 from md.laws.friction import FrictionalSpringDashpot
-from md.laws.pair import PairLaw, pair_function
+from md.laws.pair import PairLaw, pair_function, require_pair_function
 from md.laws.spring_dashpot import SpringDashpot
 from md.registry import Registry
 
@@ -28,5 +28,6 @@ LAWS: Registry[PairLaw] = Registry(  # frozen dataclasses
     "law",
     None,
     {"spring_dashpot": SpringDashpot, "frictional_spring_dashpot": FrictionalSpringDashpot},
+    check=require_pair_function,
 )
 register = LAWS.register

@@ -410,6 +410,19 @@ def require_force_sum(law: Any, purpose: str) -> None:
         )
 
 
+def require_pair_function(kind: str, name: str, law_class: type) -> None:
+    """Check that a class can be registered as a law.
+
+    Raises:
+        TypeError: the class has neither a pair function nor `kernel_law`.
+    """
+    if law_class not in _registered and not hasattr(law_class, "kernel_law"):
+        raise TypeError(
+            f"{kind} {name!r}: class {law_class.__qualname__} has no pair function; allowed: a class that "
+            "was given to md.laws.pair_function"
+        )
+
+
 def require_law(law: Any) -> None:
     """Check a law before a simulation computes with it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,40 @@ from md.particles.arrays import ParticleArrays
 from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
 
-GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 4), slice(4, 5), slice(5, 6), slice(6, 7), 8
+GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 4), 4, 5, 6, 8  # places in the block, and its length
 
 
-class StatusCopy(NamedTuple):
+class StatusCopy:
     """Host copy of a `StatusBlock` at some moment.
 
-    Attributes:
-        guard: (4,) uint64 words of the displacement guard (`md.search.displacement_guard`).
-        fault: fault word (`md.integrate`); `md.backend.NO_FAULT` if there is none.
-        energy: kinetic energy of all particles when it was last summed, in m d^2 / time^2.
-        fastest: bits of the largest v^2 as float32 in the upper half, id of that particle in the lower.
+    Args:
+        words: the copy.
     """
 
-    guard: np.ndarray
-    fault: int
-    energy: float
-    fastest: np.uint64
+    __slots__ = ("_words",)
+
+    def __init__(self, words: np.ndarray):
+        self._words = words
+
+    @property
+    def guard(self) -> np.ndarray:
+        """(4,) uint64 words of the displacement guard (`md.search.displacement_guard`)."""
+        return self._words[GUARD]
+
+    @property
+    def fault(self) -> int:
+        """Fault word (`md.integrate`); `md.backend.NO_FAULT` if there is none."""
+        return int(self._words[FAULT])
+
+    @property
+    def energy(self) -> float:
+        """Kinetic energy of all particles when it was last summed, in m d^2 / time^2."""
+        return float(self._words.view(np.float64)[ENERGY])
+
+    @property
+    def fastest(self) -> np.uint64:
+        """Bits of the largest v^2 as float32 in the upper half, id of that particle in the lower."""
+        return self._words[FASTEST]
 
 
 class StatusBlock:
@@ -49,24 +66,30 @@ class StatusBlock:
 
     def __init__(self, backend: Backend):
         self._backend = backend
-        self._words = backend.zeros(WORDS, np.uint64)
-        self.guard, self.fault, self.fastest = (self._words[part] for part in (GUARD, FAULT, FASTEST))
-        self.energy = self._words[ENERGY].view(np.float64)
-        backend.fill(self.fault, NO_FAULT)
+        words = np.zeros(WORDS, np.uint64)
+        words[FAULT] = NO_FAULT
+        self._words = backend.upload(words)
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self.guard = self._words[GUARD]
+        self.fault, self.fastest = self._words[FAULT : FAULT + 1], self._words[FASTEST : FASTEST + 1]
+        self.energy = self._words[ENERGY : ENERGY + 1].view(np.float64)
 
     def __repr__(self) -> str:
         return f"<StatusBlock of {len(self._words)} words in {self._backend!r}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_backend": self._backend, "_words": self._words}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # the views are of the copied words
+        self.__dict__.update(state)
+        self._make_views()
+
     def poll(self) -> Callable[[], StatusCopy]:
         """Copy the block without waiting; the function that is returned waits for the copy."""
         copied = self._backend.look(self._words)
-
-        def read() -> StatusCopy:
-            words = copied()
-            energy = float(words[ENERGY].view(np.float64)[0])
-            return StatusCopy(words[GUARD], int(words[FAULT][0]), energy, words[FASTEST][0])
-
-        return read
+        return lambda: StatusCopy(copied())
 
 
 class System:
@@ -118,7 +141,7 @@ class System:
         return self.particles.n
 
     def scratch(self, name: str) -> Array:
-        """(n_rows, dim) array of a name, allocated when it is first asked for and the same from then on."""
+        """Return the (n_rows, dim) scratch array of a name, allocated at first use."""
         if name not in self._scratch:
             self._scratch[name] = self.backend.rows(self.n_rows, self.box.dim, self.precision)
         return self._scratch[name]

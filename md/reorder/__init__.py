@@ -1,8 +1,9 @@
 """Reordering of particles in memory: ordering, trigger and mode. A new trigger is one line here."""
 
+from md.particles.capabilities import Capabilities
 from md.registry import Registry
 from md.reorder.adaptive import Decayed
-from md.reorder.base import ActiveTrigger, RunTrigger, Trigger
+from md.reorder.base import ActiveTrigger, RunTrigger, Trigger, require_trigger
 from md.reorder.reorder import MODES, ActiveReorder, Reorder
 from md.reorder.triggers import Every, Moved, Never
 
@@ -11,6 +12,7 @@ __all__ = [
     "TRIGGERS",
     "ActiveReorder",
     "ActiveTrigger",
+    "Capabilities",
     "Decayed",
     "Every",
     "Moved",
@@ -22,6 +24,9 @@ __all__ = [
 ]
 
 TRIGGERS: Registry[object] = Registry(
-    "trigger", None, {"never": Never, "every": Every, "moved": Moved, "decayed": Decayed}
+    "trigger",
+    None,
+    {"never": Never, "every": Every, "moved": Moved, "decayed": Decayed},
+    check=require_trigger,
 )
 register = TRIGGERS.register

@@ -167,7 +167,7 @@ class DecayedTrigger(TimedTrigger):
         self._start(0)
 
     def reordered(self, step: int) -> None:
-        """Discard the times before this step."""
+        """Discard the step times measured before a reorder."""
         super().reordered(step)
         self._start(step)
 

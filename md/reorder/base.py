@@ -100,3 +100,16 @@ class ActiveTrigger(ABC):
     @abstractmethod
     def is_due(self, step: int) -> bool:
         """Return whether to reorder before a step that comes after the last reorder."""
+
+
+def require_trigger(kind: str, name: str, cls: type) -> None:
+    """Check that a class can be registered as a trigger; a function cannot: a checkpoint names classes only.
+
+    Raises:
+        TypeError: the class is no `RunTrigger`, and its objects cannot be called.
+    """
+    if not issubclass(cls, RunTrigger) and not any("__call__" in base.__dict__ for base in cls.__mro__):
+        raise TypeError(
+            f"{kind} {name!r}: class {cls.__qualname__}; allowed: a RunTrigger, or a class with "
+            "`__call__(step)`"
+        )

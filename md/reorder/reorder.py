@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
 ROUTES = ("device", "host")
-SCHEDULED = "a function of the step"
+SCHEDULED = "a function of the step, or an md.reorder.RunTrigger"
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,12 @@ class ActiveReorder:
         config: as given.
         trigger: decides at which steps to reorder; its `interval` is the one a self-tuning trigger has
             chosen.
-        steps: numbers of the steps before which the particles were reordered, since construction.
         is_applied: whether the particles have been reordered, in this run or in the run that it resumes.
     """
 
     def __init__(self, config: Reorder, system: System):
         self.config, self.is_applied = config, False
-        self.steps: list[int] = []
+        self._steps = array("q")
         self._system, self._backend = system, system.backend
         self._place: Backend = system.backend if config.via == "device" else Cpu()
         self._sort = CellSort(config.ordering, system.n_rows, system.grid, self._place)
@@ -104,7 +104,12 @@ class ActiveReorder:
         self.trigger = active(config.schedule, system)
 
     def __repr__(self) -> str:
-        return f"<ActiveReorder of {self.config!r}, {len(self.steps)} times so far>"
+        return f"<ActiveReorder of {self.config!r}, {len(self._steps)} times so far>"
+
+    @property
+    def steps(self) -> list[int]:
+        """Numbers of the steps before which the particles were reordered, since this reorder was made."""
+        return self._steps.tolist()
 
     def build_search(self, config: SearchConfig) -> Search:
         """Make the search that uses the order of this reorder according to its mode.
@@ -145,7 +150,7 @@ class ActiveReorder:
     def apply(self, step: int) -> None:
         """Sort by the rank of the cell before a step; the sort is stable within a cell."""
         self.is_applied = True
-        self.steps.append(step)
+        self._steps.append(step)
         if self.config.mode == "data":
             self._move()
         else:

@@ -27,6 +27,9 @@ class StepTrigger(ActiveTrigger):
         super().__init__(system)
         self._trigger = trigger
 
+    def __repr__(self) -> str:
+        return f"<StepTrigger of {self._trigger!r}>"
+
     def __call__(self, step: int) -> bool:
         """Return the value of the function."""
         return self._trigger(step)

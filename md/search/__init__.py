@@ -1,21 +1,26 @@
 """Neighbour searches. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md import checks
-from md.registry import Registry
+from md.particles.capabilities import Capabilities
+from md.registry import Registry, require_name
 from md.search.base import Search, SearchConfig
 from md.search.bvh.lbvh import Lbvh
 from md.search.bvh.reflexive import Reflexive
 from md.search.coherent import Coherent
 from md.search.linked import Linked
 from md.search.naive import Naive
-from md.search.rebuild import RebuildPolicy, StepPlan
+from md.search.rebuild import DisplacementBound, EveryStep, EverySteps, RebuildPolicy, StepPlan
 from md.search.scattered import Scattered
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet
 
 __all__ = [
     "SEARCHES",
+    "Capabilities",
     "Coherent",
+    "DisplacementBound",
+    "EveryStep",
+    "EverySteps",
     "Lbvh",
     "Linked",
     "Naive",
@@ -34,7 +39,8 @@ __all__ = [
 SEARCHES: Registry[SearchConfig] = Registry(
     "search",
     SearchConfig,
-    {
+    check=require_name,
+    built_in={
         "naive": Naive,
         "linked": Linked,
         "scattered": Scattered,
@@ -48,13 +54,15 @@ SEARCHES: Registry[SearchConfig] = Registry(
 register = SEARCHES.register
 
 
-def search(choice: str | SearchConfig) -> SearchConfig:
-    """Return the search of a name with its defaults, or a configured search as it is.
+def search(choice: str | SearchConfig | Search) -> SearchConfig:
+    """Return the search of a name with its defaults, a configured one as it is, or that of a search at work.
 
     Raises:
         TypeError: neither a name nor a search.
-        ValueError: an unknown name; the message lists the known ones.
+        ValueError: an unknown name; lists those known.
     """
+    if isinstance(choice, Search):
+        return choice.config
     if isinstance(choice, SearchConfig):
         return choice
     return SEARCHES[checks.word("search", choice, SEARCHES, "or a search, such as md.search.Verlet()")]()

@@ -109,9 +109,13 @@ class Search(ABC):
     def structure(self) -> tuple[Any, ...]:
         """Return the arrays and numbers that `force` takes before `grid`."""
 
-    def update(self) -> None:
-        """Build the structure if its policy returns that it is due; may wait for the device."""
-        if self.policy.is_due:
+    def update(self, force: bool = False) -> None:
+        """Build the structure if its policy returns that it is due, or in any case; may wait for the device.
+
+        Args:
+            force: build without asking the policy.
+        """
+        if force or self.policy.is_due:
             self.build()
             self.policy.built()
 
@@ -140,7 +144,7 @@ class Search(ABC):
         return None
 
     def force(self, law: PairLaw, out: Any) -> None:
-        """Fold a pair law over the partners of every particle.
+        """Compute the force on every particle, or another sum of a pair law over its partners.
 
         Args:
             law: the law.
@@ -231,4 +235,12 @@ class Search(ABC):
         p = self.particles
         kernels = self.backend.kernels(type(self).__module__, law)
         work = () if self.capabilities.moves_particles else (p.work,)
-        kernels.force(p.n, p.pos, p.vel, *work, *self.structure(), self.grid.record, parameters, out)
+        try:
+            force = kernels.force
+        except AttributeError as error:
+            module = type(self).__module__
+            raise TypeError(
+                f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
+                "under `sfc.compile.kernel` in the file of the class, as in md/search/naive.py"
+            ) from error
+        force(p.n, p.pos, p.vel, *work, *self.structure(), self.grid.record, parameters, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class RebuildPolicy:
         """Prepare to take halted steps again; all launched work must be done."""
 
     def observe_steps(self, ms: float, steps: int) -> None:
-        """Record the time of several steps together, in ms."""
+        """Record the total time of consecutive steps, in ms, to tune the skin."""
 
 
 class EveryStep(RebuildPolicy):
@@ -171,12 +171,20 @@ class DisplacementBound(RebuildPolicy):
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
         super().__init__(system)
         self._backend, self._skin, self._farthest, self._grow = system.backend, skin, farthest, grow
-        self._words = system.status.guard
+        self._status = system.status
+        self.restart()
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self._words = self._status.guard
         self._speeds = self._words[:2]
         self.travelled = self._words[2:3].view(np.float32)
         self._halted_steps = self._words[3:].view(np.int32)[:1]
-        self.restart()
         self.set_limit()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # the views are of the copied status block
+        self.__dict__.update(state)
+        self._make_views()
 
     def restart(self) -> None:
         """Discard the lists, and plan few steps at first."""

@@ -73,7 +73,7 @@ class SortedCopySearch(Search):
         return self._search.structure()
 
     def force(self, law: PairLaw, out: Array) -> None:
-        """Fold a pair law over the partners of every particle.
+        """Compute the force on every particle, or another sum of a pair law over its partners.
 
         Args:
             law: the law.

@@ -122,9 +122,13 @@ class VerletSearch(Search):
         self._sort.apply(self.particles)
         self._list_partners()
 
-    def update(self) -> None:
-        """Build if a particle has moved too far or the skin is to be changed; waits for the device."""
-        if not (self.policy.must_wait or self.policy.is_due):
+    def update(self, force: bool = False) -> None:
+        """Build the lists, with a proposed skin if there is one, if a particle has moved too far; waits.
+
+        Args:
+            force: build wherever the particles are.
+        """
+        if not (force or self.policy.is_due):
             return
         self.policy.begin_build()
         if self.skin.proposed is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -59,13 +59,13 @@ class SimulationConfig:
 
     Attributes:
         law: between pairs.
-        search, integrator: configurations, with their parameters.
+        search, integrator: configurations, with their parameters; names are replaced by what they stand for.
         dt: time step in time units; None for a fiftieth of the shortest contact.
         reorder: None for none.
         walls: None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
         surroundings: other boundaries.
-        backend: CPU or CUDA.
+        backend: CPU or CUDA; a name is replaced by the backend.
         precision: "float32" or "float64".
         fused: whether the integrator's step is part of the force kernel.
         allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
@@ -89,37 +89,22 @@ class SimulationConfig:
     fused: bool
     allow_overlap: bool
 
-    @classmethod
-    def checked(
-        cls,
-        law: PairLaw,
-        search: str | SearchConfig,
-        integrator: str | Integrator,
-        dt: float | None,
-        reorder: Reorder | None,
-        walls: Walls | None,
-        gravity: Sequence[float] | None,
-        surroundings: Sequence[Boundary],
-        backend: str | Backend,
-        layout: str | None,
-        precision: str,
-        fused: bool,
-        allow_overlap: bool,
-    ) -> SimulationConfig:
-        """Make a configuration from the arguments of `md.Simulation`; raises the errors of the class."""
-        walls, reorder, surroundings = _walls(walls), _reorder(reorder), _surroundings(surroundings)
-        precision = checks.word("precision", precision, PRECISIONS)
-        fused, allow_overlap = checks.flag("fused", fused), checks.flag("allow_overlap", allow_overlap)
-        chosen = _search(search), _integrator(integrator)
-        require_law(law)
-        check_compatible(*chosen, reorder, fused, surroundings)
-        place = backends.get(backend, layout)
-        place.require_code_of(law)
-        kernel_law(law, np.dtype(precision))  # raises for its numbers here, not at the first step
-        pull = cast("tuple[float, ...] | None", gravity)  # `ExternalField` checks it against the box
-        return cls(
-            law, *chosen, dt, reorder, walls, pull, surroundings, place, precision, fused, allow_overlap
-        )
+    def __post_init__(self):
+        _walls(self.walls), _reorder(self.reorder)
+        surroundings = _surroundings(self.surroundings)
+        precision = checks.word("precision", self.precision, PRECISIONS)
+        set_field = object.__setattr__
+        set_field(self, "surroundings", surroundings)
+        set_field(self, "precision", precision)
+        for name in ("fused", "allow_overlap"):
+            set_field(self, name, checks.flag(name, getattr(self, name)))
+        set_field(self, "search", search(self.search))
+        set_field(self, "integrator", integrator(self.integrator))
+        require_law(self.law)
+        check_compatible(self.search, self.integrator, self.reorder, self.fused, surroundings)
+        set_field(self, "backend", backends.get(self.backend))
+        self.backend.require_code_of(self.law)
+        kernel_law(self.law, np.dtype(precision))  # raises for its numbers here, not at the first step
 
     def build_system(self, state: State) -> System:
         """Make the shared state of a simulation from its initial state.
@@ -225,11 +210,12 @@ def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
     allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
     surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
     for k, boundary in enumerate(surroundings):
-        checks.instance(f"surroundings[{k}]", boundary, Boundary, "an md.Wing or an md.Inflow")
+        checks.instance(
+            f"surroundings[{k}]", boundary, Boundary, "an md.Wing or an md.Inflow, or another Boundary"
+        )
     return surroundings
 
 
-_search, _integrator = search, integrator  # parameters of `checked` have these names
 ALONE: dict[str, Callable[[Any], Any]] = {  # name -> check of a choice without the others
     "law": require_law,
     "search": search,
@@ -382,7 +368,7 @@ def holds(saved: SavedRun, slot: str, choice: Any) -> bool:
 
 
 def choices_of(saved: SavedRun, path: str | Path, instead: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the arguments of a saved simulation.
+    """Convert the choices in a checkpoint to arguments of `Simulation`.
 
     Args:
         saved: content of the file.
@@ -405,16 +391,18 @@ def choices_of(saved: SavedRun, path: str | Path, instead: Mapping[str, Any]) ->
     stored = saved.choices.get("integrator")
     if given is not None and "unknown" not in (stored or {}) and not holds(saved, "integrator", given):
         raise ValueError(
-            f"integrator = {given!r} in place of that of {path}: velocities and time are stored as "
-            "that one has them; allowed: the same; for another make a Simulation from the `state` of the one "
-            "loaded"
+            f"integrator = {given!r} in place of that of {path}: velocities and time in the file "
+            "are those of the saved integrator; allowed: the same; for another make a "
+            "Simulation from the `state` of the one loaded"
         )
     chosen = dict(instead)
     for slot in saved.choices.keys() - instead.keys():
         try:
             chosen[slot] = from_plain(slot, saved.choices[slot])
         except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"{path}: {error}; give another: load(..., {slot}=...)") from error
+            raise CheckpointError(
+                f"{path}: {error}; give another: load(..., {slot}=...), or `register` its class before"
+            ) from error
         except BackendUnavailableError as error:
             raise BackendUnavailableError(
                 f"{path} was saved on another backend: {error}; take load(..., backend='cpu'), which resumes "

@@ -188,7 +188,7 @@ class EnergyMonitor:
         return {"start": np.array([] if self.start is None else [self.start], np.float64)}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume a run that was saved, with the energy of its start.
+        """Restore the energy of the start from a saved state.
 
         Args:
             state: `start` as `state_dict` returns it, and `step`, the steps taken when the run was saved.

@@ -88,7 +88,7 @@ def post_mortem_folder(folder: str | Path | None) -> Path | None:
 
 
 class FaultSample(NamedTuple):
-    """Poll of a run.
+    """Result of one poll of a run: step, status block, and whether the energy is new.
 
     Attributes:
         status: function that waits for the copy of the status block and returns it.

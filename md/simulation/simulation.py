@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from md import checks
 from md.backend import Backend, Timings
+from md.backend import get as get_backend
 from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
@@ -99,10 +100,13 @@ class Simulation:
         checks.instance(
             "state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)"
         )
-        config = SimulationConfig.checked(
-            law, search, integrator, dt, reorder, walls, gravity, surroundings, backend, layout, precision,
-            fused, allow_overlap,
-        )  # fmt: skip
+        place = backend if layout is None else get_backend(backend, layout)
+        choices: dict[str, Any] = {  # names and sequences, which the configuration replaces
+            "law": law, "search": search, "integrator": integrator, "dt": dt, "reorder": reorder,
+            "walls": walls, "gravity": gravity, "surroundings": surroundings, "backend": place,
+            "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+        }  # fmt: skip
+        config = SimulationConfig(**choices)
         system = self.system = config.build_system(state)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = config.search.build(system) if reordering is None else reordering.build_search(config.search)
@@ -272,6 +276,10 @@ class Simulation:
             drift, self.backend, self._field, self._stepper.name,
         )  # fmt: skip
 
+    def inside(self) -> DeviceView:
+        """Return `device_view()`; the name of that method before version 0.2.0."""
+        return self.device_view()
+
     def forces(self) -> np.ndarray:
         """Return the force on each particle at present positions and stored velocities, by id: (n, dim)."""
         self._loop.synchronise()
@@ -364,7 +372,7 @@ class Simulation:
         post_mortem: str | Path | None = None,
         **instead: Any,
     ) -> Self:
-        """Make a saved simulation, at the step of its save; its timings are empty.
+        """Load a simulation from a checkpoint, at the step of its save; its timings are empty.
 
         It resumes to the last bit under the conditions of `save`; with the search `reflexive` on the same
         number of threads only.
@@ -412,7 +420,8 @@ class Simulation:
 def _reorder_shown(reorder: Reorder | None) -> str:
     if reorder is None:
         return "none"
+    schedule = getattr(reorder.schedule, "__qualname__", None) or repr(reorder.schedule)
     along = reorder.ordering if isinstance(reorder.ordering, str) else reorder.ordering.name
     interval = getattr(reorder.schedule, "interval", None)
-    when = f"every {interval}" if type(reorder.schedule).__name__ == "Every" else repr(reorder.schedule)
+    when = f"every {interval}" if type(reorder.schedule).__name__ == "Every" else schedule
     return f"{along} {when}"

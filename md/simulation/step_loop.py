@@ -60,7 +60,8 @@ class StepLoop:
         self.step = 0
         self.force = system.scratch("force")
         self.captured = CapturedSteps(system, search, self._take)
-        can_capture = fused or (self._can.capturable and search.capabilities.capturable)
+        parts = stepper, search, *boundaries
+        can_capture = fused or all(part.capabilities.capturable for part in parts)
         self._is_captured = system.backend.runs_ahead and can_capture
 
     def start_at(self, step: int) -> None:
@@ -158,7 +159,7 @@ class StepLoop:
     def _plan(self) -> StepPlan:
         """Return the plan of the next steps, after a build that has to wait for the device, if one is due."""
         if self._policy.must_wait:
-            self._search.update()
+            self._search.update(force=True)
         return self._policy.plan()
 
     def _is_mid_plan(self) -> bool:

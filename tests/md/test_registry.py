@@ -94,7 +94,7 @@ every_registry = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def restored(monkeypatch):
     """The registries are after a test what they were before."""
-    for registry, *_ in OWN:
+    for registry in (*(registry for registry, *_ in OWN), md.boundaries.BOUNDARIES):
         monkeypatch.setattr(registry, "_classes", dict(registry))
 
 
@@ -186,3 +186,61 @@ def test_a_name_that_is_no_identifier_is_refused(registry, register, name, kind)
     for wrong in (None, 3, b"own"):
         with pytest.raises(TypeError, match=r"name = .* of class \w+; allowed: "):
             register(wrong, kind)
+
+
+class Counting(md.integrate.VelocityVerlet):
+    """An integrator with state of its own."""
+
+    name = "counting"
+
+    def build(self, system, field):
+        return CountingStepper(self, system, field)
+
+
+class CountingStepper(md.integrate.Stepper):
+    """Velocity Verlet steps that are counted."""
+
+    def __init__(self, integrator, system, field):
+        super().__init__(integrator, system, field)
+        self._inner = md.integrate.VelocityVerlet().build(system, field)
+        self.count = 0
+
+    def state_dict(self):
+        return {"count": np.array(self.count)}
+
+    def load_state(self, state):
+        self.count = int(state["count"])
+
+    def advance(self, forces, step, fault):
+        self.count += 1
+        self._inner.advance(forces, step, fault)
+
+    def velocity_now(self, forces, step):
+        return self._inner.velocity_now(forces, step)
+
+
+@pytest.mark.quick
+def test_a_registered_class_with_state_of_its_own_is_saved_and_loaded(tmp_path):
+    md.integrate.register("counting", Counting)
+    state = md.scenes.shared_gas(27, 0.2)
+    options = {"integrator": "counting", "dt": md.scenes.SHARED_DT, "backend": "cpu"}
+    run = md.Simulation(state, md.scenes.SHARED_LAW, **options)
+    run.run(5)
+    run.save(tmp_path / "run.npz")
+    assert md.Simulation.load(tmp_path / "run.npz")._stepper.count == 5
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("register", "cls", "error", "message"),
+    [
+        (md.laws.register, int, TypeError, "class int has no pair function"),
+        (md.reorder.register, int, TypeError, "allowed: a RunTrigger, or a class with `__call__"),
+        (md.search.register, md.search.Naive, ValueError, "has name = 'naive'; allowed: 'mine'"),
+        (md.integrate.register, md.integrate.Integrator, TypeError, "has no name; .*add name = 'mine'"),
+        (md.boundaries.register, int, TypeError, "allowed: a subclass of Boundary"),
+    ],
+)
+def test_a_class_that_cannot_work_under_the_name_is_refused(register, cls, error, message):
+    with pytest.raises(error, match=message):
+        register("mine", cls)

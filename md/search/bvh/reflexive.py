@@ -170,7 +170,7 @@ class ReflexiveSearch(TreeSearch):
             self.particles.permute(self.tree.keys.order)
 
     def force(self, law: PairLaw, out: Array) -> None:
-        """Fold a pair law over the partners of every particle.
+        """Compute the force on every particle, or another sum of a pair law over its partners.
 
         Args:
             law: the law. If it is not reciprocal, each pair is visited from both sides in any case.

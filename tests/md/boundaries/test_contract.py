@@ -26,7 +26,7 @@ MISFITS = {  # a box that the boundary does not fit, and what the error says
 
 
 def boundary_of(name: str):
-    return (BOUNDARIES | WALLS)[name](**PARAMETERS[name])
+    return ({**BOUNDARIES, **WALLS})[name](**PARAMETERS[name])
 
 
 def slot_of(name: str) -> str:

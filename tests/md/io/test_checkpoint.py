@@ -217,7 +217,8 @@ def test_another_integrator_cannot_go_on(other, tmp_path):
     simulation.run(2)
     simulation.save(tmp_path / "run.npz")
     with pytest.raises(
-        ValueError, match="velocities and time are stored as that one has them; allowed: the same"
+        ValueError,
+        match="velocities and time in the file are those of the saved integrator; allowed: the same",
     ):
         md.Simulation.load(tmp_path / "run.npz", integrator=other)
     assert md.Simulation.load(tmp_path / "run.npz", integrator="velocity_verlet").step == 2

@@ -105,7 +105,11 @@ LOOP = "    for item in numba.prange(n):\n"
         [
             ("md/search/linked.py", LOOP, f"    # all\n{LOOP}"),
             ("md/search/linked.py", "folded over the lists of", "summed over the lists of"),
-            ("md/backend/prelude.py", "Inner product of two vectors", "The product of two vectors"),
+            (
+                "md/backend/prelude.py",
+                "the inner product of two vectors",
+                "the scalar product of two vectors",
+            ),
         ],
         [
             (
@@ -113,7 +117,7 @@ LOOP = "    for item in numba.prange(n):\n"
                 "first, last, taken, ms = ",
                 "one = 1\n        first, last, taken, ms = ",
             ),
-            ("md/search/base.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
+            ("md/search/rebuild.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
             ("md/search/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
             ("md/observe/observation.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
             ("md/scenes/maxwell.py", "import numpy as np\n", "import numpy as np\n\nMORE = 3\n"),
