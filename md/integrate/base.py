@@ -61,6 +61,8 @@ class Stepper(ABC):
         self.lead = integrator.lead
         self._field, self._backend = field, system.backend
         self._dt, self._real = system.dt, system.precision.type
+        self._particles, self._record = system.particles, system.grid.record
+        self._precision = system.precision
         self._clock = system.backend.zeros(2, np.int64)
 
     def __repr__(self) -> str:
@@ -183,9 +185,9 @@ class Stepper(ABC):
         return self._clock, step % 2
 
     def _kicked(self, force: Array, kick: float) -> Array:
-        p = self.system.particles
-        out = self._backend.rows(p.n, p.box.dim, self.system.precision)
+        p = self._particles
+        out = self._backend.rows(p.n, p.box.dim, self._precision)
         self._backend.kernels(leapfrog.__name__).kicked(
-            p.n, p.vel, force, self._real(kick), self.system.grid.record, out
+            p.n, p.vel, force, self._real(kick), self._record, out
         )
         return out

@@ -33,9 +33,9 @@ class SteepestDescentStepper(Stepper):
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Move each particle along the force on it."""
-        p, real = self.system.particles, self._real
+        p, real = self._particles, self._real
         self._backend.kernels(__name__).descend(
-            p.n, p.pos, p.id, force, real(self._dt**2), *self._now(step), self.system.grid.record, fault
+            p.n, p.pos, p.id, force, real(self._dt**2), *self._now(step), self._record, fault
         )
 
     def last_drift(self) -> float:

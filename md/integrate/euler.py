@@ -77,16 +77,16 @@ class AdaptiveEulerStepper(Stepper):
 
     def velocities_changed(self, step: int) -> None:
         """Compute the largest speed before a step."""
-        p, turn = self.system.particles, step % 2
+        p, turn = self._particles, step % 2
         self._backend.fill(self._most[turn : turn + 1], 0)
-        self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self.system.grid.record, self._most)
+        self._backend.kernels(__name__).fastest(p.n, p.vel, turn, self._record, self._most)
         self._is_known = True
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick and drift with gravity and walls, and compute the largest speed after it."""
         if not self._is_known:
             self.velocities_changed(step)
-        p, around, turn = self.system.particles, self._field, step % 2
+        p, around, turn = self._particles, self._field, step % 2
         around.set_time(0.0, elapsed=self._elapsed)
         self._backend.fill(self._most[1 - turn : 2 - turn], 0)
         self._backend.kernels(__name__).kick_and_drift(
@@ -104,7 +104,7 @@ class AdaptiveEulerStepper(Stepper):
             self._elapsed,
             self._step_times,
             *self._now(step),
-            self.system.grid.record,
+            self._record,
             fault,
         )
 

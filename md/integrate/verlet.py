@@ -43,7 +43,7 @@ class VelocityVerletStepper(Stepper):
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt (by dt/2 at step 0), then drift by dt."""
-        p, real = self.system.particles, self._real
+        p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
         self._backend.kernels(leapfrog.__name__).kick_drift(
             p.n,
@@ -54,13 +54,13 @@ class VelocityVerletStepper(Stepper):
             real(kick),
             real(self._dt),
             *self._now(step),
-            self.system.grid.record,
+            self._record,
             fault,
         )
 
     def fused_output(self, step: int, fault: Array, guard: DisplacementGuard) -> KickDrift:
         """Return the output by which a force kernel takes the same step, into the spare arrays."""
-        p, real = self.system.particles, self._real
+        p, real = self._particles, self._real
         kick = self._dt if step else self._dt / 2
         now, field = self._now(step), self._field
         pos, vel = p.spare
@@ -102,14 +102,14 @@ class PositionVerletStepper(Stepper):
 
     def prepare(self, step: int, fault: Array) -> None:
         """Drift by dt/2 before the force is computed."""
-        p, half = self.system.particles, self._real(self._dt / 2)
+        p, half = self._particles, self._real(self._dt / 2)
         self._backend.kernels(leapfrog.__name__).drifted(
-            p.n, p.pos, p.vel, p.id, half, *self._now(step), self.system.grid.record, fault
+            p.n, p.pos, p.vel, p.id, half, *self._now(step), self._record, fault
         )
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt, then drift by dt/2."""
-        p, real = self.system.particles, self._real
+        p, real = self._particles, self._real
         self._backend.kernels(leapfrog.__name__).kick_drift(
             p.n,
             p.pos,
@@ -119,7 +119,7 @@ class PositionVerletStepper(Stepper):
             real(self._dt),
             real(self._dt / 2),
             *self._now(step),
-            self.system.grid.record,
+            self._record,
             fault,
         )
 

@@ -214,16 +214,13 @@ class EnergyMonitor:
         self._launch()
         return True
 
-    def judge(self, step: int, status: StatusCopy, is_new: bool) -> EnergyExploded | None:
+    def judge(self, step: int, status: StatusCopy) -> EnergyExploded | None:
         """Return the fault of an energy far above that of the start; warn if particles are too slow.
 
         Args:
             step: steps taken when the energy was summed.
-            status: copy of the status block.
-            is_new: whether the energy in the copy was summed at that step; else it is ignored.
+            status: copy of the status block, with that energy.
         """
-        if not is_new:
-            return None
         energy, particle = status.energy, int(status.fastest) & 0xFFFFFFFF
         speed = float(np.sqrt(np.uint32(status.fastest >> np.uint64(32)).view(np.float32)))
         p = self._system.particles

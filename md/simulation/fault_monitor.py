@@ -23,6 +23,7 @@ from md.search.rebuild import RebuildPolicy
 from md.simulation.energy_monitor import EnergyMonitor
 
 STEPS = 2**31  # a fault word counts steps modulo this
+NOTHING = int(NO_FAULT)  # Python compares its own integers faster
 
 
 class FaultSnapshot(NamedTuple):
@@ -177,18 +178,21 @@ class FaultMonitor:
     def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
         """Return the copy of the status block, or end the run with the fault that it shows."""
         status = sample.status()
-        word, exploded = status.fault, self._energy.judge(sample.step, status, sample.energy_is_new)
-        if word == NO_FAULT and exploded is None:
+        word, exploded = status.fault, None
+        if sample.energy_is_new:
+            exploded = self._energy.judge(sample.step, status)
+        if word == NOTHING and exploded is None:
             return status
         self._system.timings.resolve()
         at: int = step
         reported: SimulationFault | None = None
-        if word != NO_FAULT:
+        if word != NOTHING:
             at, escaped, particle = word >> 33, word >> 32 & 1, word & 0xFFFFFFFF
             at = step - (step - at) % STEPS  # the latest step that the word can stand for
             reported = ParticleEscaped(at, particle, FARTHEST) if escaped else NonFiniteState(at, particle)
         # The energy may be the cause; and a device has taken more steps since the poll.
         is_new = self._energy.measure(at, now=True)
-        fault = self._energy.judge(at, self._system.status.poll()(), is_new) or exploded or reported
+        latest = self._energy.judge(at, self._system.status.poll()()) if is_new else None
+        fault = latest or exploded or reported
         assert fault is not None
         return self.fail(fault, step)

@@ -23,7 +23,9 @@ class Forces:
     """
 
     def __init__(self, law: PairLaw, search: Search, stepper: Stepper, boundaries: ActiveBoundaries):
-        self.law, self._search, self._stepper, self._boundaries = law, search, stepper, boundaries
+        self.law, self._search, self._stepper = law, search, stepper
+        self._active = tuple(boundaries)
+        self._adds_field = not stepper.capabilities.adds_external_field
 
     def compute(self, out: Array, step: int) -> None:
         """Compute the total force at the present positions; the search must be up to date.
@@ -32,7 +34,7 @@ class Forces:
             out: (n, dim) array, filled.
             step: number of the next step.
         """
-        self._without_field(out)
+        self._add_pairs_and_boundaries(out)
         self._stepper.add_external_field(out, step)
 
     def compute_for_step(self, out: Array, step: int) -> None:
@@ -41,11 +43,11 @@ class Forces:
         The external field is at the time at which the scheme needs the force; it is left out if the stepper
         adds it.
         """
-        self._without_field(out)
-        if not self._stepper.capabilities.adds_external_field:
+        self._add_pairs_and_boundaries(out)
+        if self._adds_field:
             self._stepper.add_external_field(out, step, self._stepper.lead)
 
-    def _without_field(self, out: Array) -> None:
+    def _add_pairs_and_boundaries(self, out: Array) -> None:
         self._search.force(self.law, out)
-        for boundary in self._boundaries:
+        for boundary in self._active:
             boundary.add_forces(out)

@@ -52,7 +52,7 @@ class StepLoop:
         fused: bool,
     ):
         self._system, self._search, self._stepper = system, search, stepper
-        self._boundaries, self._forces, self._reorder = boundaries, forces, reorder
+        self._boundaries, self._forces, self._reorder = tuple(boundaries), forces, reorder
         self._monitor, self._fused = monitor, fused
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
