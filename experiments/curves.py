@@ -50,7 +50,7 @@ class Config(Settings):
     """Orderings and sizes to measure and draw; combinations that do not exist are left out."""
 
     backend: str = "cpu"
-    """Without effect: nothing is simulated."""
+    """Accepted as in every experiment; this one simulates nothing."""
     ordering: Axis[str] = field(default_factory=known)
     """Curves and other orderings, as name-2d, name-3d or name-4d."""
     size: Axis[str] = (

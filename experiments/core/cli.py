@@ -34,6 +34,7 @@ from sfc.registry import CURVES, ORDERINGS
 Draw = Callable[[pd.DataFrame, Path], Any]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (*EXPECTED, RunFailed, WorkerDied)
+_FOLDER = tyro.conf.arg(metavar="PATH", help_behavior_hint="(optional)")
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Options:
     """Run a small sweep that ends within a minute on two cores. Other flags replace its settings."""
     results: Path = Path("results")
     """Folder for results. The run creates <experiment>/<utc>-<hash> in it."""
-    replot: Path | None = None
+    replot: Annotated[Path | None, _FOLDER] = None
     """Draw the figures of an earlier run again, given its folder. Nothing is measured."""
-    resume: Path | None = None
+    resume: Annotated[Path | None, _FOLDER] = None
     """Resume a run that was interrupted, killed or failed, given its folder. Only missing cases and rounds
     are measured, with the settings of the run."""
-    from_run: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    from_run: Annotated[Path | None, tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="(optional)")] = None
     """Repeat a run, given its folder, in a new folder. Other flags replace its settings."""
     executor: str = SERIAL
     """Where cases are measured: serial, processes, or the address of a Dask scheduler (tcp://host:8786; needs
@@ -103,7 +104,7 @@ def main(
 
 @dataclass
 class _Progress:
-    """Message about the results that exist when a run is interrupted."""
+    """Description of the results kept when a run is interrupted."""
 
     message: str = "nothing was measured"
 
@@ -248,20 +249,20 @@ def _parse(
     command_type = make_dataclass(
         "Command",
         [
-            ("config", flat[config_type], field(default=default)),
-            ("options", flat[Options], field(default=Options())),
+            ("experiment", flat[config_type], field(default=default)),
+            ("common", flat[Options], field(default=Options())),
         ],
     )
     command: Any = tyro.cli(
         command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
     )
-    config = replace(command.config)
-    if "resume" in named and (config != default or _has_second_folder(command.options)):
+    config = replace(command.experiment)
+    if "resume" in named and (config != default or _has_second_folder(command.common)):
         raise UsageError(
             f"--resume {named['resume']} beside other settings or folders; allowed: alone, because it "
             "continues in its folder with its own settings; --from takes others"
         )
-    return config, command.options
+    return config, command.common
 
 
 def _has_second_folder(options: Options) -> bool:
