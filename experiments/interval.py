@@ -392,7 +392,7 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
                 k, time = predicted_times(one)
                 panel.plot(k[4:], time[4:], "--", color=colour, linewidth=0.9, label=None)
             _mark_auto(panel, those[those["what"] == "auto"], colour)
-        panel.plot([], [], "k--", linewidth=0.9, label="foreseen (each run)")
+        panel.plot([], [], "k--", linewidth=0.9, label="predicted (each run)")
         panel.plot([], [], "k*", markersize=9, label=DECAYED)
         panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)")
     figures.legend_outside(panels[-1], "speed (d per step)")
@@ -436,7 +436,7 @@ def _foreseen(best: pd.DataFrame) -> plt.Figure:
     panel.fill_between(ends, ends / 2, 2 * ends, color="0.9", zorder=0, label="within a factor of two")
     panel.set(
         xscale="log", yscale="log", xlabel="best interval measured (steps)",
-        ylabel="interval foreseen (steps)",
+        ylabel="interval predicted (steps)",
     )  # fmt: skip
     panel.legend(fontsize=7)
     figure.suptitle("bars: within 1 % of the best time; range over runs", fontsize=9)

@@ -403,7 +403,7 @@ def _aged(table: pd.DataFrame) -> str:
 
 
 def _looks(rows: pd.DataFrame) -> list[dict]:
-    """Return the look of our searches, and that of the peers."""
+    """Return the line styles of the searches and of the peers."""
     shown = rows[~rows["name"].map(is_again)]
     ours, peers = (list(dict.fromkeys(shown.loc[of, "name"])) for of in (~shown["of_peer"], shown["of_peer"]))
     return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]

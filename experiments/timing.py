@@ -52,7 +52,7 @@ _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
-    """Sweep of the main job."""
+    """Sweep of gases, searches and memory orders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
 
@@ -210,7 +210,7 @@ def _simulation(case: Config, name: str, ordering: str) -> md.Simulation:
 
 
 class _AtFirst:
-    """Trigger before the first step only; later reorders are explicit."""
+    """Trigger that reorders before the first step only; later reorders are explicit."""
 
     def __call__(self, step: int) -> bool:
         return step == 0

@@ -55,9 +55,10 @@ def floored(shape: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=256)
 def along(count: int) -> str:
-    """Return code that scales fractions of an order's length to indices, valid for 0 to 1 inclusive.
+    """Return the Python expression that scales a fraction to an index, for error messages.
 
-    The largest float below the count bounds them before the cast, because 2**64 and above would wrap.
+    It is valid for fractions of an order's length from 0 to 1 inclusive. The largest float below the count
+    bounds the index before the cast, because 2**64 and above would wrap.
     """
     last = count - 1
     if int(float(last)) > last:

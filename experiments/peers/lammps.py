@@ -73,7 +73,7 @@ class Lammps(Peer):
         write_data(self._state, self._folder / "data")
 
     def after(self, steps: int) -> md.State:
-        """Return the gas some steps after the start."""
+        """Run a number of steps in LAMMPS and return the gas."""
         steps = checks.integer("steps", steps, unit="steps")
         columns = "x y z vx vy vz"
         dump = f"write_dump all custom dump id {columns} modify sort id format float %.17g"

@@ -72,18 +72,18 @@ class Timings:
 
     @property
     def known_pieces(self) -> list[tuple[int, int, float]]:
-        """(first step, steps, ms) of steps launched together, as far as they are resolved; does not wait."""
+        """Return (first step, steps, ms) of each resolved group of steps launched together; does not wait."""
         return self._pieces
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
-        """Phase -> durations in ms, one for each step in which the phase ran."""
+        """Return the durations of each phase in ms, one for each step in which the phase ran."""
         self.resolve()
         return {phase: [ms for _, ms in times] for phase, times in self._times.items()}
 
     @property
     def steps(self) -> dict[str, list[int]]:
-        """Phase -> the step of each of its durations."""
+        """Return the step of each duration of each phase."""
         self.resolve()
         return {phase: [step for step, _ in times] for phase, times in self._times.items()}
 

@@ -121,7 +121,7 @@ def decode(
 
 
 def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
-    """Return the side of a block of the top levels, and the bits of its number and of a coordinate."""
+    """Compute the side of a block of the top levels, and the bits of its number and coordinates."""
     side = base ** (order % levels)
     return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
 

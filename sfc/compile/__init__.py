@@ -1,4 +1,4 @@
-"""Compilation of kernels: the decorators, and the disk cache of what they compile.
+"""Compile kernels, and cache them on disk.
 
 `@kernel` compiles a function that Python calls. `@inlined` and `@callee` mark plain functions that kernels
 call: the code of an inlined function replaces each call, and for a callee the compiler decides. `@overload`

@@ -55,7 +55,7 @@ class Partition:
 def clusters(
     ordering: Ordering, window: int | Sequence[int] | np.ndarray, *, samples: int | None = None, seed: int = 0
 ) -> Clusters:
-    """Count the runs along the order in which the cells of a window lie: the seeks of a range query.
+    """Count the contiguous runs of the order inside a window: the seeks of a range query.
 
     A cluster is a maximal run of consecutive positions with all cells in the window; every place of the
     window inside the box counts once. All are counted in O(size * 2**dim): a window has as many clusters as

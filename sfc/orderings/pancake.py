@@ -60,7 +60,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
 
     def rank(cells: np.ndarray) -> np.ndarray:
         found, local = np.empty(len(cells), np.uint64), np.empty((len(cells), 3), np.int64)
-        _into(np.ascontiguousarray(cells), order, number, turns, found, local)
+        _to_cube(np.ascontiguousarray(cells), order, number, turns, found, local)
         found += cube.encode(local, order)
         return found
 
@@ -124,8 +124,8 @@ def _turned(path, exit_axis):
 
 
 @kernel(parallel=True)
-def _into(cells, order, number, turns, first, local):
-    """Compute the first rank of the block of each cell, and the cell in the block's unturned cube."""
+def _to_cube(cells, order, number, turns, first, local):
+    """Convert cells to the first rank of their block and to cells of the block's unturned cube."""
     top = (1 << order) - 1
     for i in numba.prange(len(cells)):
         block = np.int64(number[cells[i, 0] >> order, cells[i, 1] >> order])
@@ -138,7 +138,7 @@ def _into(cells, order, number, turns, first, local):
 
 @kernel(parallel=True)
 def _out_of(local, ranks, order, path, turns, cells):
-    """Compute the cells of ranks from the cells in the unturned cubes; the inverse of `_into`."""
+    """Compute the cells of ranks from the cells in the unturned cubes; the inverse of `_to_cube`."""
     top = (1 << order) - 1
     for i in numba.prange(len(ranks)):
         block = ranks[i] >> (3 * order)
