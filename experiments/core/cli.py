@@ -35,6 +35,7 @@ Draw = Callable[[pd.DataFrame, Path], Any]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (*EXPECTED, RunFailed, WorkerDied)
 _FOLDER = tyro.conf.arg(metavar="PATH", help_behavior_hint="(optional)")
+_FROM = tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="(optional)")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Options:
     resume: Annotated[Path | None, _FOLDER] = None
     """Resume a run that was interrupted, killed or failed, given its folder. Only missing cases and rounds
     are measured, with the settings of the run."""
-    from_run: Annotated[Path | None, tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="(optional)")] = None
+    from_run: Annotated[Path | None, _FROM] = None
     """Repeat a run, given its folder, in a new folder. Other flags replace its settings."""
     executor: str = SERIAL
     """Where cases are measured: serial, processes, or the address of a Dask scheduler (tcp://host:8786; needs
