@@ -344,7 +344,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
         style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key))
-    style.save(_foreseen(best), out, "foreseen")
+    style.save(_predicted(best), out, "foreseen")
 
 
 def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
@@ -418,7 +418,7 @@ def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
     panel.errorbar(at, time["centre"], yerr=figures.error_bars(time), fmt="*", **look)
 
 
-def _foreseen(best: pd.DataFrame) -> plt.Figure:
+def _predicted(best: pd.DataFrame) -> plt.Figure:
     figure, panel = plt.subplots(figsize=(4.4, 3.6))
     best = best.assign(line=[f"{n:,}" for n in best["n"]])
     look = style.lines_in_turn(list(dict.fromkeys(best["line"])), "line")
