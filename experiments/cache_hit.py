@@ -3,8 +3,8 @@
 The reads are those of a neighbour search, particle by particle in memory order. The models are those of
 `sfc.cache`, at every capacity from one stream. The systems are those of [thesis]: squares, and cuboids 10 d
 high, both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/systems.py`
-states how they were read). A curve gets its own grid, whose side is the power of its base nearest to the
-given size.
+states how they were read). A curve gets its own grid, with the power of its base nearest to the given
+size as its side.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _OWN += ["cache_particles"]
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of predictions."""
+    """Sweep of systems, orderings and models of a cache."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 

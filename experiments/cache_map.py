@@ -27,7 +27,7 @@ MAP = "Blues"
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of maps."""
+    """Sweep of gases, orderings and capacities of a cache."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
 

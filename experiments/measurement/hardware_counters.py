@@ -38,7 +38,7 @@ _METRICS = {
 }
 _EVENTS = ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-load-misses")
 _ALONE = {"NUMBA_NUM_THREADS": "1"}
-_PLAIN = _ALONE | {  # valgrind knows no newer processor
+_PLAIN = _ALONE | {  # valgrind supports no newer processor
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
 }

@@ -1,4 +1,4 @@
-"""Other codes, timed beside ours in the same run. A new peer is a file and one line here."""
+"""Peers: other codes, timed in turns with `md`. A new peer is a file and one line here."""
 
 from experiments.peers.lammps import Lammps
 from experiments.peers.peer import Peer, PeerError, Sample

@@ -1,9 +1,9 @@
 """Systems of chapter 5 of [thesis], with their particles in a memory order.
 
 As read here, boxes have a base of 1 d x 1 d, and partners are the particles of the same and of adjacent
-boxes. `squares` are N x N boxes 1 d high, in which spheres stand in a plane: discs. `cuboids` are N x N boxes
-of a height, whose gas is three-dimensional and whose boxes are ordered by a curve in the plane. `cubes` are N
-x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
+boxes. `squares` are N x N boxes 1 d high, with the centres of the spheres in a plane: discs. `cuboids` are
+N x N boxes of a height, with a three-dimensional gas and an order of the boxes along a curve in the plane.
+`cubes` are N x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
 """
 
 from __future__ import annotations

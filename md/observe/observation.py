@@ -40,8 +40,8 @@ class Observation(NamedTuple):
             has less noise. But contacts that graze, or that a third particle disturbs, do not last the
             time of the closed form: in the elastic benchmark gas it is about 6 % low at 5 % filling and 3 %
             high at 35 %.
-        mean_free_path_d: mean_speed / collision_rate_per_particle; infinite if no contact has begun. For the
-            value over many steps divide the mean of the one by that of the other.
+        mean_free_path_d: mean_speed / collision_rate_per_particle; infinite if no contact has started. For
+            the value over many steps divide the mean of the one by that of the other.
         profiles: one for each of the argument `profiles`.
     """
 
@@ -96,13 +96,13 @@ def look(
     )
     tally = PairTally(view.law, view.drift, n, view.backend)
     view.search.force(tally, view.particles.spare[0])
-    energy, touching, begun = total(tally, view.backend)
+    energy, touching, started = total(tally, view.backend)
 
     _, speed, square, *momentum = sums.reshape(-1, 3 + box.dim).sum(axis=0).tolist()
     occupied = sums[..., 0] > 0
     thermal = (thermal_energy(sums[occupied]) * sums[occupied, 0]).sum()
     mean_speed, mean_square = _ratio(speed, n), _ratio(square, n)
-    rate = _ratio(2 * begun, n * view.drift) if view.drift else math.nan
+    rate = _ratio(2 * started, n * view.drift) if view.drift else math.nan
     return Observation(
         step=view.step,
         time=view.time,
@@ -113,7 +113,7 @@ def look(
         momentum=np.array(momentum),
         mean_speed=mean_speed,
         touching_pairs=touching,
-        contacts_begun=begun,
+        contacts_begun=started,
         collision_rate_per_particle=rate,
         collision_rate_by_touching=_ratio(2 * touching, n * (math.nan if sized else _contact_time(view.law))),
         mean_free_path_d=_ratio(mean_speed, rate),

@@ -1,8 +1,8 @@
-"""Pair tally: a law that measures energy, touching partners and contacts begun of each particle.
+"""Pair tally: a law that measures energy, touching partners and contacts started of each particle.
 
 The force kernel of a search calls it as a law. It stores its sums in arrays and gives no force.
 
-A contact has begun in the last step if the pair is closer than the cutoff and was not one step before. The
+A contact has started in the last step if the pair is closer than the cutoff and was not one step before. The
 stored velocity of the leapfrog is that of the drift of this step, so that the difference of the pair was
 dr - dt dv before: nothing is stored between steps. Positions are rounded. A pair that was within that
 rounding of the cutoff one step before may count twice or not at all, which in float32 happens to a few
@@ -30,10 +30,10 @@ class TallyParameters(NamedTuple):
     Attributes:
         reach2: square of the cutoff of the wrapped law.
         radius: (n,) of each particle, in d; (0,) if all are 0.5.
-        dt: time of the last drift; 0 without one: then no contact counts as begun.
+        dt: time of the last drift; 0 without one: then no contact counts as started.
         energy: (n,) float64, added to: half of the energy of the pairs of each particle.
         touching: (n,) int32, added to: partners closer than the cutoff, in sums of two radii.
-        started: (n,) int32, added to: touching partners with a contact begun in the last step.
+        started: (n,) int32, added to: touching partners with a contact started in the last step.
         pair: kernel parameters of the wrapped law; None for one without a `potential`.
     """
 
@@ -51,7 +51,7 @@ class PairTally:
 
     Args:
         law: the wrapped law; the energy stays 0 if it has no `potential`.
-        dt: time of the last drift in time units; 0 to count no contacts begun.
+        dt: time of the last drift in time units; 0 to count no contacts started.
         n: number of particles.
         backend: of the particles.
 

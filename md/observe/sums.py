@@ -81,7 +81,7 @@ def total(tally: PairTally, backend: Backend) -> tuple[float, int, int]:
     """Sum a pair tally over all particles.
 
     Returns:
-        Energy of the pairs, number of touching pairs, number of contacts begun in the last step.
+        Energy of the pairs, number of touching pairs, number of contacts started in the last step.
     """
     n = len(tally.energy)
     sums = backend.zeros(3, np.float64)

@@ -1,4 +1,4 @@
-"""What a strategy can do, in one place: read by the compatibility table and by the step loop."""
+"""Capabilities of a strategy, in one place: read by the compatibility table and by the step loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a search, an integrator, a trigger or a boundary can do.
+    """Capabilities of a search, an integrator, a trigger or a boundary.
 
     Attributes:
         fusable: it can be part of one kernel that takes a whole step. A search: its force kernel has the
@@ -15,16 +15,16 @@ class Capabilities:
             kernel the output that moves the particle (`Stepper.fused_output`).
         capturable: on a device all its work is kernel launches that neither wait nor allocate, so that steps
             can be captured in a graph. An integrator: its last kernel also counts the step.
-        moves_particles: a search whose build sorts the particle arrays, so that neither a separate reorder
+        moves_particles: the build of a search sorts the particle arrays, so that neither a separate reorder
             nor a work order makes sense.
         bitwise_on: backends on which a search repeats a run bit for bit.
         relaxes: an integrator that removes overlaps and leaves velocities alone: a deep overlap at the start
             is no fault, and there is no energy to monitor.
         moves_before_force: an integrator that moves the particles before their force is computed too.
-        adds_external_field: an integrator whose `advance` adds the external field itself.
-        kicks_and_drifts: an integrator whose step is one kick and one drift (`Stepper.step_times`).
+        adds_external_field: `advance` of an integrator adds the external field itself.
+        kicks_and_drifts: a step of an integrator is one kick and one drift (`Stepper.step_times`).
         needs_times: a trigger that reads the times of phases, or of captured steps.
-        changes_velocities: a boundary whose `after_step` may change velocities.
+        changes_velocities: `after_step` of a boundary may change velocities.
     """
 
     fusable: bool = False

@@ -132,7 +132,7 @@ class System:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the particle arrays: those owned, and copies of others' where there are some (none yet)."""
+        """Rows of the particle arrays: those of owned particles, and of copies of others (none yet)."""
         return self.particles.n
 
     @property
