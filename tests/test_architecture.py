@@ -50,7 +50,9 @@ ONE_FILE_AN_ENTRY = {"experiments", "sfc/curves", "tests/experiments"}  # rooms 
 MOST_AT_TOP = 5  # files of md that are in no room
 DIALECT = {  # in no identifier, and in no first line of a docstring
     "who", "whom", "whose", "whoever", "somebody", "nobody", "everybody", "anew", "heed", "heeds", "told",
-    "tells",
+    "tells", "everyone", "anyone", "lookout", "foresight", "enlist", "pressing", "watching", "remember",
+    "forget",
+    "gone", "wants", "knows", "asks", "meet",
 }  # fmt: skip
 PRONOUNS = {"who", "whom", "whose", "whoever", "somebody", "nobody", "heed", "heeds", "anew"}
 STANDARD = frozenset(sys.stdlib_module_names)

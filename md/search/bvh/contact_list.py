@@ -1,7 +1,7 @@
 """Contact lists: a law that stores the partners of each particle for a second kernel, which adds the forces.
 
 A traversal that computes forces in place needs no lists. Lists are the older method, measured here for
-comparison ([lift]; Karras, Thinking parallel, part I, NVIDIA developer blog, 2012).
+comparison ([lift]; part I of [karras2012blog]).
 """
 
 from __future__ import annotations

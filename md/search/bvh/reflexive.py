@@ -2,8 +2,7 @@
 
 In [lift] every pair is visited once: the particle of the earlier leaf visits the other, and adds to the force
 on both. Nodes to visit are kept on a stack, and the search works on a copy of the particles in the order of
-the leaves. Karras, Thinking parallel, part II: tree traversal on the GPU, NVIDIA developer blog (2012);
-[lift].
+the leaves. Sources: [lift], and part II of [karras2012blog].
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ struct RopeTraversal {
     }
 };
 
-// Traversal with a stack, as in [karras2012]. A left child has the number of the last leaf below it, whether it is a
+// Traversal with a stack, as in [karras2012blog]. A left child has the number of the last leaf below it, whether it is a
 // leaf or not, so that this leaf is known without a load; the last leaf below a right child is the one below its
 // parent.
 template <class Stack>

@@ -55,7 +55,7 @@ def traverse_ropes(n, rows, tree, grid, reach, law, check_images, query, sums, a
 
 @callee
 def traverse_stack(n, rows, tree, grid, reach, law, check_images, query, sums, acc, stack):
-    """Fold the law over the leaves within reach of a position, with a stack of nodes to visit ([karras2012]).
+    """Fold the law over the leaves within reach of a position, with a stack of nodes ([karras2012blog]).
 
     A left child has the number of the last leaf below it, whether it is a leaf or not, so that this leaf is
     known without a load; the last leaf below a right child is the one below its parent.
