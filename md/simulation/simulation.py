@@ -255,8 +255,9 @@ class Simulation:
     def state(self) -> State:
         """Copy of the particles in memory order, on the host; velocities at the time of the positions.
 
-        Reading it does not change the run, though on a device `verlet` may then build its lists at other
-        steps.
+        Reading it does not change the run, but for rounding: on a device `verlet` may then build its lists at
+        other steps; with `position_verlet`, which needs forces half a step ahead, a search whose structure is
+        used for several steps may build it at other positions.
         """
         self._loop.synchronise()
         if self.step == 0:
