@@ -75,7 +75,7 @@ WINGED, STREAMING, REORDERED = {"wing", "wing_inflow"}, {"inflow", "wing_inflow"
 RULES: tuple[tuple[str, dict[str, set[str]]], ...] = (  # a part of the message, and what is refused together
     ("cannot be fused into the force kernel",
         {"fused": {"fused"}, "integrator": set(FACTORS["integrator"]) - {"velocity_verlet"}}),
-    ("so that no step can be fused into it",
+    ("no step can be fused into it",
         {"fused": {"fused"}, "search": {"reflexive", "reflexive_listed", "reflexive_shadow"}}),
     ("with fused=True", {"fused": {"fused"}, "around": {"wing", *STREAMING}}),
     ("with fused=True", {"fused": {"fused"}, "mode": {"shadow"}, "trigger": REORDERED}),
