@@ -8,6 +8,7 @@ import pytest
 
 import sfc
 from sfc.registry import ORDERINGS, Scan
+from tests.sfc.automaton.test_grammar_file import COIL
 
 
 @pytest.mark.quick
@@ -33,16 +34,6 @@ def test_the_issue_s_curves_are_there():
 
 def test_a_curve_is_the_same_object_at_every_call():
     assert sfc.curve("hilbert", 3) is sfc.curve(name="hilbert", dim=3)
-
-
-COIL = """
-name = "{name}"
-dim = 2
-axiom = "A"
-[rules]
-A = ">BF<AFA<FB>"
-B = "<AF>BFB>FA<"
-"""
 
 
 @pytest.mark.quick

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.io.checkpoint import blamed_on
+from md.io.checkpoint import BUILT_IN, blamed_on
 from tests.md.io.test_checkpoint_file import changed, path, refused
 
 __all__ = ["path"]  # the fixture
@@ -105,3 +105,9 @@ class TestMemory:
         monkeypatch.setattr(md.io.checkpoint, "host_memory", lambda: 5000)
         refused(path, "bytes", "allowed: up to 5,000", "are free; load it on a larger machine")
         assert asked == []
+
+
+@pytest.mark.quick
+def test_the_classes_whose_entries_are_known_are_those_of_the_package():
+    named = {*md.integrate.INTEGRATORS, *md.reorder.TRIGGERS, *md.boundaries.BOUNDARIES}
+    assert BUILT_IN == named | {"reorder", "airfoil"}
