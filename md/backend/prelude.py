@@ -38,6 +38,11 @@ def zero(vector):
     raise NotImplementedError
 
 
+def like(vector, number):
+    """Convert a number to the precision of a vector: in float32 an integer factor would give float64."""
+    raise NotImplementedError
+
+
 def dot(a, b):
     """Compute the inner product of two vectors."""
     raise NotImplementedError
@@ -154,6 +159,12 @@ def _zero(vector):
     if _dim(vector) == 2:
         return lambda vector: (number(0), number(0))
     return lambda vector: (number(0), number(0), number(0))
+
+
+@overload(like)
+def _like(vector, number):
+    real = vector.dtype
+    return lambda vector, number: real(number)
 
 
 @overload(dot)

@@ -4,6 +4,7 @@ from md import checks
 from md.integrate.base import Integrator, Stepper
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
+from md.integrate.flight import Flight
 from md.integrate.verlet import PositionVerlet, VelocityVerlet
 from md.particles.capabilities import Capabilities
 from md.registry import Registry, require_name
@@ -12,6 +13,7 @@ __all__ = [
     "INTEGRATORS",
     "AdaptiveEuler",
     "Capabilities",
+    "Flight",
     "Integrator",
     "PositionVerlet",
     "SteepestDescent",
@@ -30,6 +32,7 @@ INTEGRATORS: Registry[Integrator] = Registry(
         "position_verlet": PositionVerlet,
         "adaptive_euler": AdaptiveEuler,
         "steepest_descent": SteepestDescent,
+        "flight": Flight,
     },
 )
 register = INTEGRATORS.register

@@ -37,6 +37,14 @@ __device__ __forceinline__ long long count_step(long long* clock, long long turn
     return step;
 }
 
+// Scales a velocity that is longer than the largest speed to that length. A square that is infinite gives a velocity that
+// is not a number, which is reported as a fault.
+__device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
+    real speed2 = dot(v, v);
+    if (!(speed2 > max_speed * max_speed)) return v;
+    return add_scaled(zero(), max_speed / sqrt(speed2) + (speed2 - speed2), v);
+}
+
 #if defined(HAS_OUTSIDE)
 #include "md/boundaries/external_field.cuh"
 #endif
@@ -71,12 +79,22 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
     float travelled = out.fastest ? travelled_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
     bool halted = out.fastest && !(travelled <= 0 || travelled < out.limit);  // also for NaN
+#if defined(HAS_FLIGHT)
+#if defined(HAS_OUTSIDE)
+    Vec pull = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, zero());
+    Vec increment = add_scaled(acc, out.flight.dt, pull);
+#else
+    const Vec& increment = acc;
+#endif
+    Vec v = halted ? vi : limited(out.flight.max_speed, add_scaled(vi, (real)1, increment));
+#else
 #if defined(HAS_OUTSIDE)
     Vec push = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, acc);
 #else
     const Vec& push = acc;
 #endif
     Vec v = halted ? vi : add_scaled(vi, out.kick, push);
+#endif
     long long step = out.clock[out.turn];
     store(out.vel, n, i, v);
     place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, step, out.fault);

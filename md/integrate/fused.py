@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import types
 
 from md.backend.base import Array
-from md.backend.prelude import add_scaled, finish, store
+from md.backend.prelude import add_scaled, dot, finish, like, store, zero
 from md.backend.wrapping import folded, in_box, is_finite, well_inside
 from md.boundaries.external_field import outside, radius_of
 from sfc.compile import implement, inlined
@@ -31,6 +32,8 @@ class KickDrift(NamedTuple):
         outside, now: `record` and `now` of `md.boundaries.external_field.ExternalField`; None without an
             external field.
         radius: of the particles, (0,) if all are 0.5; None without an external field.
+        flight: (1,) record with the largest speed, `max_speed`, and `dt`, by which the external field is
+            multiplied, if the law gives increments of velocity (`md.integrate.flight`); None for a force.
     """
 
     pos: Array
@@ -49,6 +52,7 @@ class KickDrift(NamedTuple):
     outside: np.ndarray | None = None
     now: Array | None = None
     radius: Array | None = None
+    flight: np.ndarray | None = None
 
 
 class Placing(NamedTuple):
@@ -86,6 +90,16 @@ def place(out, grid, i, old, new):
     store(out.pos, i, new)
 
 
+@inlined
+def limited(max_speed, v):
+    """Scale a velocity that is longer than the largest speed to that length."""
+    speed2 = dot(v, v)
+    if speed2 > max_speed * max_speed:
+        infinite = speed2 - speed2  # 0; or not a number, which is reported as a fault
+        v = add_scaled(zero(v), max_speed / math.sqrt(speed2) + infinite, v)
+    return v
+
+
 def _kick_drift(out, grid, i, ri, vi, acc):
     def finish_kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
@@ -99,7 +113,25 @@ def _kick_drift(out, grid, i, ri, vi, acc):
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
 
-    driven = out.types[KickDrift._fields.index("outside")] is not types.none
+    def finish_flight(out, grid, i, ri, vi, acc):
+        f = out.flight[0]
+        v = limited(f.max_speed, add_scaled(vi, like(vi, 1), acc))
+        store(out.vel, i, v)
+        place(out, grid, i, ri, add_scaled(ri, f.dt, v))
+
+    def finish_driven_flight(out, grid, i, ri, vi, acc):
+        f, o = out.flight[0], out.outside[0]
+        own = radius_of(o, out.radius, i)
+        pull = outside(o, own, out.now, grid, ri, vi, zero(ri))
+        v = limited(f.max_speed, add_scaled(vi, like(vi, 1), add_scaled(acc, f.dt, pull)))
+        store(out.vel, i, v)
+        place(out, grid, i, ri, add_scaled(ri, f.dt, v))
+
+    driven, flies = (
+        out.types[KickDrift._fields.index(name)] is not types.none for name in ("outside", "flight")
+    )
+    if flies:
+        return finish_driven_flight if driven else finish_flight
     return finish_driven if driven else finish_kick_drift
 
 

@@ -129,6 +129,7 @@ class _Registered:
     fields: tuple[str, ...]
     functions: dict[str, Callable]
     reciprocal: bool
+    increments: bool
 
     @cached_property
     def kernel_class(self) -> type:
@@ -152,6 +153,7 @@ def pair_function(
     result: Callable | None = None,
     potential: Callable | None = None,
     reciprocal: bool = False,
+    increments: bool = False,
 ) -> Callable[[Callable], Callable]:
     """Decorate the function `interact` of a law, the contribution of one particle to another.
 
@@ -165,6 +167,8 @@ def pair_function(
         potential: function (law, r) of the energy of a pair; None for a law without an energy.
         reciprocal: whether the force on j is the opposite of that on i, so that a search may compute each
             pair once (`md.search.Reflexive`); not for a law with an `initial` or a `result`.
+        increments: whether the law gives the increment of the velocity in a step instead of a force, for an
+            integrator such as `md.integrate.Flight`.
 
     Returns:
         The decorator. It returns the function unchanged.
@@ -177,7 +181,7 @@ def pair_function(
             force.
     """
     names = _fields(law_class, fields)
-    flag("reciprocal", reciprocal)
+    flag("reciprocal", reciprocal), flag("increments", increments)
 
     def register(function: Callable) -> Callable:
         """Register `function` as the pair function of the class."""
@@ -195,7 +199,9 @@ def pair_function(
                 f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
                 "allowed: for laws with the force as their accumulator"
             )
-        entry = _registered[law_class] = _Registered(law_class, names, functions, bool(reciprocal))
+        entry = _registered[law_class] = _Registered(
+            law_class, names, functions, bool(reciprocal), bool(increments)
+        )
         # The CUDA launcher requires these functions in the .cuh.
         law_class.kernel_functions = tuple(functions)  # type: ignore[attr-defined]  # on any class
         if issubclass(law_class, tuple):
@@ -390,6 +396,15 @@ def is_reciprocal(law: Any) -> bool:
         TypeError: a law of a class without a pair function.
     """
     return bool(law.reciprocal) if hasattr(law, "kernel_law") else _entry_of(law).reciprocal
+
+
+def gives_increments(law: Any) -> bool:
+    """Check that a law gives increments of velocity instead of forces.
+
+    Raises:
+        TypeError: a law of a class without a pair function.
+    """
+    return not hasattr(law, "kernel_law") and _entry_of(law).increments
 
 
 def require_force_sum(law: Any, purpose: str) -> None:

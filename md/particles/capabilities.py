@@ -23,6 +23,8 @@ class Capabilities:
         moves_before_force: an integrator that moves the particles before their force is computed too.
         adds_external_field: `advance` of an integrator adds the external field itself.
         kicks_and_drifts: a step of an integrator is one kick and one drift (`Stepper.step_times`).
+        takes_increments: an integrator for laws of increments of velocity
+            (`md.laws.pair.gives_increments`), and for no others.
         needs_times: a trigger that reads the times of phases, or of captured steps.
         changes_velocities: `after_step` of a boundary may change velocities.
     """
@@ -35,5 +37,6 @@ class Capabilities:
     moves_before_force: bool = False
     adds_external_field: bool = False
     kicks_and_drifts: bool = False
+    takes_increments: bool = False
     needs_times: bool = False
     changes_velocities: bool = False

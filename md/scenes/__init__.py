@@ -1,6 +1,7 @@
 """Scenes: initial states of simulations. A new scene is its own file and one line here."""
 
 from md.scenes.cooling import cooling_gas
+from md.scenes.flock import SOURCE_DT, flock
 from md.scenes.granular import (
     SHARED_DT,
     SHARED_LAW,
@@ -20,10 +21,12 @@ __all__ = [
     "SHARED_DT",
     "SHARED_LAW",
     "SHARED_TEMPERATURE",
+    "SOURCE_DT",
     "THESIS_LENGTHS",
     "LiftCase",
     "box_for",
     "cooling_gas",
+    "flock",
     "granular_gas",
     "in_memory_order",
     "lattice_sites",

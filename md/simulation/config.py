@@ -26,7 +26,7 @@ from md.errors import BackendUnavailableError, CheckpointError
 from md.integrate import INTEGRATORS, Integrator, integrator
 from md.io.checkpoint import SavedRun
 from md.laws import LAWS, PairLaw
-from md.laws.pair import kernel_law, require_law
+from md.laws.pair import gives_increments, kernel_law, require_law
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.state import State
@@ -101,7 +101,7 @@ class SimulationConfig:
         set_field(self, "search", search(self.search))
         set_field(self, "integrator", integrator(self.integrator))
         require_law(self.law)
-        check_compatible(self.search, self.integrator, self.reorder, self.fused, surroundings)
+        check_compatible(self.search, self.integrator, self.reorder, self.fused, surroundings, self.law)
         set_field(self, "backend", backends.get(self.backend))
         self.backend.require_code_of(self.law)
         kernel_law(self.law, np.dtype(precision))  # raises for its numbers here, not at the first step
@@ -111,9 +111,14 @@ class SimulationConfig:
 
         Raises:
             TypeError: a time step that is no number.
-            ValueError: a box too small for the cutoff, too many cells, or a time step that is not positive
-                and finite, or None without a contact time to derive it from.
+            ValueError: a box too small for the cutoff, too many cells, radii under a law without sizes, or a
+                time step that is not positive and finite, or None without a contact time to derive it from.
         """
+        if state.radius is not None and gives_increments(self.law):
+            raise ValueError(
+                f"a state with radii under {self.law}, whose particles have no size; allowed: a state with "
+                "radius=None"
+            )
         dtype = np.dtype(self.precision)
         particles = ParticleArrays(state, dtype, self.backend)
         grid = CellGrid(state.box, self.law.cutoff * particles.widest, dtype, self.backend)
@@ -252,7 +257,7 @@ class Combination:
     """Choices that are checked together, with shorthands for the conditions of `INCOMPATIBLE`.
 
     Attributes:
-        search, integrator, reorder, fused, surroundings: as in `SimulationConfig`.
+        search, integrator, reorder, fused, surroundings, law: as in `SimulationConfig`; None for any law.
     """
 
     search: SearchConfig
@@ -260,6 +265,13 @@ class Combination:
     reorder: Reorder | None
     fused: bool
     surroundings: tuple[Boundary, ...]
+    law: PairLaw | None = None
+
+    @property
+    def takes_other_laws(self) -> bool:
+        """Whether the integrator takes increments and the law gives forces, or the reverse."""
+        takes = self.integrator.capabilities.takes_increments
+        return self.law is not None and takes != gives_increments(self.law)
 
     @property
     def copies(self) -> bool:
@@ -273,6 +285,16 @@ class Combination:
 
 
 INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (condition, message)
+    (
+        lambda c: c.takes_other_laws and c.integrator.capabilities.takes_increments,
+        "integrator {c.integrator.name!r} takes increments of velocity, and {c.law} gives forces; allowed: a "
+        "law such as md.laws.Boids(), or integrator='velocity_verlet'",
+    ),
+    (
+        lambda c: c.takes_other_laws,
+        "{c.law} gives increments of velocity, and integrator {c.integrator.name!r} takes forces; allowed: "
+        "integrator='flight'",
+    ),
     (
         lambda c: c.fused and not c.integrator.capabilities.fusable,
         "integrator {c.integrator.name!r} cannot be fused into the force kernel; take fused=False",
@@ -315,13 +337,14 @@ def check_compatible(
     reorder: Reorder | None,
     fused: bool,
     surroundings: Sequence[Boundary] = (),
+    law: PairLaw | None = None,
 ) -> None:
     """Raise if two choices exclude each other, by the rows of `INCOMPATIBLE`.
 
     Raises:
         ValueError: the message of the first row with a true condition.
     """
-    combination = Combination(search, integrator, reorder, fused, tuple(surroundings))
+    combination = Combination(search, integrator, reorder, fused, tuple(surroundings), law)
     for condition, message in INCOMPATIBLE:
         if condition(combination):
             raise ValueError(message.format(c=combination))

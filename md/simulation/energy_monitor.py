@@ -121,8 +121,9 @@ class EnergyMonitor:
             step: steps taken; a fault is returned at step 0 only, and not with `allow_overlap`.
         """
         system, reach = self._system, self._law.cutoff
-        if self._allow_overlap and self._field.drives:
-            pairs = np.empty((0, 2), np.int32)  # not needed, and there may be many
+        is_needed = hasattr(self._law, "potential") and not (self._allow_overlap and self._field.drives)
+        if not is_needed:
+            pairs = np.empty((0, 2), np.int32)  # there may be many
         else:
             config = self._search
             if config.capabilities.moves_particles:

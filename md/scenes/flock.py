@@ -1,0 +1,76 @@
+"""Flock of boids: random positions, or clusters that fly together, and random headings."""
+
+import numpy as np
+
+from md.checks import instance, integer, number
+from md.particles.box import Box
+from md.particles.state import MAX_PARTICLES, State
+from md.scenes.lattice import require_room
+
+SOURCE_SIDE = 200.0  # side of the cube with 10^6 boids
+SOURCE_DENSITY = 10**6 / SOURCE_SIDE**3
+SOURCE_DT = 0.2
+FASTEST = 1e150  # squares of speeds are finite
+
+
+def flock(
+    n: int,
+    box: Box | None = None,
+    speed: float = 1.0,
+    clusters: int = 0,
+    cluster_radius: float = 5.0,
+    seed: int = 0,
+) -> State:
+    """Make n boids at random positions with random headings, for `md.laws.Boids` and integrator "flight".
+
+    The memory order is random. The case of [flock] is n = 1,000,000 in a cube of side 200 with dt = 0.2.
+
+    Args:
+        n: number of boids.
+        box: the box; None for a periodic cube with the density of that case, 1/8.
+        speed: of each boid, in units of length per time unit, 0 or more.
+        clusters: 0 for uniform positions and a heading for each boid; or the number of clusters: each boid
+            is in a random one, at a uniform position within `cluster_radius` of the centre, and has the
+            heading of the cluster. Centres are uniform in the box; a position beyond a side is wrapped on a
+            periodic axis, and is moved into the box on another.
+        cluster_radius: in units of length, positive.
+        seed: of all random numbers.
+
+    Returns:
+        The state in float64.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a value outside its range.
+    """
+    n = integer("n", n, 1, MAX_PARTICLES, unit="boids")
+    require_room(n)
+    if box is None:
+        box = Box((float((n / SOURCE_DENSITY) ** (1 / 3)),) * 3)
+    instance("box", box, Box, "an md.Box, or None for a cube of density 1/8")
+    speed = number("speed", speed, 0, FASTEST, unit="units of length per time unit")
+    clusters = integer("clusters", clusters, 0, MAX_PARTICLES)
+    radius = number(
+        "cluster_radius", cluster_radius, high=min(box.lengths) / 2, above=0, unit="units of length"
+    )
+    generator = np.random.default_rng(integer("seed", seed, 0))
+    lengths = np.array(box.lengths)
+    if not clusters:
+        pos = generator.random((n, box.dim)) * lengths
+        return State(box.wrap(pos), speed * _headings(n, box.dim, generator), box)
+    member = generator.integers(clusters, size=n)
+    centres, headings = (
+        generator.random((clusters, box.dim)) * lengths,
+        _headings(clusters, box.dim, generator),
+    )
+    away = _headings(n, box.dim, generator) * radius * generator.random((n, 1)) ** (1 / box.dim)
+    pos = box.wrap(centres[member] + away)
+    inside = np.clip(pos, 0, lengths)  # changes positions beyond the ends of axes that are not periodic
+    return State(np.where(box.periodic, pos, inside), speed * headings[member], box)
+
+
+def _headings(n: int, dim: int, generator: np.random.Generator) -> np.ndarray:
+    """Draw n directions, uniform on the sphere (circle): (n, dim) float64 unit vectors."""
+    vectors = generator.standard_normal((n, dim))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
