@@ -3,14 +3,27 @@
 import pytest
 
 import md
-from md.integrate import integrator
+from md.integrate import INTEGRATORS, integrator
 from md.search import search
 from md.simulation.config import INCOMPATIBLE, Combination
+from tests.md.laws.alignment import Alignment
 
 BOX = md.Box((24.0, 16.0), (True, False))
 STREAM = md.Inflow(velocity=(1.0, 0.0))
+LAW = md.scenes.SHARED_LAW
 SHADOW = md.Reorder("row", md.Every(5), mode="shadow")
+BOIDS = md.laws.Boids()
 CASES = [  # one for each row, in the order of the table: choices, and what the message says
+    (
+        {"integrator": "flight"},
+        "integrator 'flight' takes increments of velocity, and SpringDashpot.* gives forces; allowed: a law "
+        "such as md.laws.Boids.*, or integrator='velocity_verlet'",
+    ),
+    (
+        {"law": BOIDS},
+        "Boids.* gives increments of velocity, and integrator 'velocity_verlet' takes forces; allowed: "
+        "integrator='flight'",
+    ),
     (
         {"integrator": "position_verlet", "fused": True},
         "integrator 'position_verlet' cannot be fused into the force kernel; take fused=False",
@@ -34,13 +47,13 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
 
 
 def combined(search_name="linked", integrator_name="velocity_verlet", **choices) -> Combination:
-    given = {"reorder": None, "fused": False, "surroundings": ()} | choices
+    given = {"reorder": None, "fused": False, "surroundings": (), "law": LAW} | choices
     return Combination(search(search_name), integrator(integrator_name), **given)
 
 
 def simulated(**choices) -> md.Simulation:
     state = md.State([[1.0, 8.0]], [[1.0, 0.0]], BOX)
-    return md.Simulation(state, md.scenes.SHARED_LAW, backend="cpu", **choices)
+    return md.Simulation(state, choices.pop("law", LAW), backend="cpu", **choices)
 
 
 @pytest.mark.quick
@@ -61,3 +74,31 @@ def test_there_is_a_case_for_each_row_and_none_is_raised_for_the_defaults():
     for choices, _ in CASES:
         for name in choices:
             assert simulated(**{k: v for k, v in choices.items() if k != name}).step == 0
+
+
+@pytest.mark.parametrize("integrator_name", sorted(set(INTEGRATORS) - {"flight"}))
+def test_no_other_integrator_takes_increments(integrator_name):
+    with pytest.raises(
+        ValueError, match=rf"integrator '{integrator_name}' takes forces; allowed: .*'flight'"
+    ):
+        simulated(law=BOIDS, integrator=integrator_name, dt=0.1)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        LAW,
+        md.laws.FrictionalSpringDashpot(1e3, 1.0, friction=0.1, tangential_damping=1.0),
+        Alignment(1.0, 2.0),
+    ],
+)
+def test_flight_takes_no_law_of_forces(law):
+    with pytest.raises(
+        ValueError, match=rf"'flight' takes increments of velocity, and {type(law).__name__}\("
+    ):
+        simulated(law=law, integrator="flight", dt=0.1)
+
+
+def test_a_flock_has_no_surroundings():
+    with pytest.raises(ValueError, match="surroundings with integrator 'flight'; allowed: velocity_verlet"):
+        simulated(law=BOIDS, integrator="flight", dt=0.1, surroundings=(STREAM,))
