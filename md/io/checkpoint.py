@@ -44,8 +44,8 @@ STATES: dict[str, tuple[str, ...]] = {  # part -> names of the arrays of the reg
     "surroundings": ("given", "renewed"),
 }
 BUILT_IN = {  # names of the integrators, reorders, triggers and boundaries whose arrays are those of STATES
-    "velocity_verlet", "position_verlet", "adaptive_euler", "steepest_descent", "reorder", "never", "every",
-    "moved", "decayed", "wing", "inflow", "airfoil",
+    "velocity_verlet", "position_verlet", "adaptive_euler", "steepest_descent", "flight", "reorder", "never",
+    "every", "moved", "decayed", "wing", "inflow", "airfoil",
 }  # fmt: skip
 COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and as particles
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
