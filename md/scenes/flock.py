@@ -33,7 +33,8 @@ def flock(
             is in a random one, at a uniform position within `cluster_radius` of the centre, and has the
             heading of the cluster. Centres are uniform in the box; a position beyond a side is wrapped on a
             periodic axis, and is moved into the box on another.
-        cluster_radius: in units of length, positive.
+        cluster_radius: in units of length, positive; with clusters at most half the shortest side of the
+            box.
         seed: of all random numbers.
 
     Returns:
@@ -50,9 +51,8 @@ def flock(
     instance("box", box, Box, "an md.Box, or None for a cube of density 1/8")
     speed = number("speed", speed, 0, FASTEST, unit="units of length per time unit")
     clusters = integer("clusters", clusters, 0, MAX_PARTICLES)
-    radius = number(
-        "cluster_radius", cluster_radius, high=min(box.lengths) / 2, above=0, unit="units of length"
-    )
+    most = min(box.lengths) / 2 if clusters else np.inf
+    radius = number("cluster_radius", cluster_radius, high=most, above=0, unit="units of length")
     generator = np.random.default_rng(integer("seed", seed, 0))
     lengths = np.array(box.lengths)
     if not clusters:
