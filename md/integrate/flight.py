@@ -63,9 +63,10 @@ class FlightStepper(Stepper):
         numbers = np.finfo(system.precision)
         least, most = float(np.sqrt(numbers.tiny)), float(np.sqrt(numbers.max))
         if not least <= integrator.max_speed <= most:
+            finer = ", or precision='float64'" if system.precision == np.float32 else ""
             raise ValueError(
                 f"max_speed = {integrator.max_speed:g} of Flight in {system.precision}; allowed: {least:.3g} "
-                f"to {most:.3g}, with a square of full precision; take other units, or precision='float64'"
+                f"to {most:.3g}, with a square of full precision; take other units{finer}"
             )
         dtype = np.dtype([("max_speed", system.precision), ("dt", system.precision)], align=True)
         self._speed_limit = np.array([(integrator.max_speed, self._dt)], dtype)
