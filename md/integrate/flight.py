@@ -29,6 +29,9 @@ class Flight(Integrator):
     acceleration times dt. A velocity longer than `max_speed` is scaled to that length. The position then
     changes by dt times the new velocity, and is wrapped. [flock].
 
+    A wall acts on a boid less than 0.5 from it. A crowd can push a boid through a wall that is too soft: give
+    walls a contact time of half of dt or less. The largest speed keeps such steps stable.
+
     Args:
         max_speed: in units of length per time unit, positive.
 
