@@ -25,7 +25,7 @@ from md.backend.cuda_source import (
 )
 from md.boundaries.external_field import record_dtype as outside_dtype
 from md.integrate.fused import KickDrift
-from md.laws import FrictionalSpringDashpot, SpringDashpot
+from md.laws import Boids, FrictionalSpringDashpot, SpringDashpot
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
@@ -51,12 +51,15 @@ FUNCTORS = {
     "store": STORE,
     "fused": file_of("md.integrate.fused", ".cuh"),
     "driven": file_of("md.integrate.fused", ".cuh"),
+    "flight": file_of("md.integrate.fused", ".cuh"),
+    "driven_flight": file_of("md.integrate.fused", ".cuh"),
     "unsorted": file_of("md.search.sorted_copy", ".cuh"),
     "counts": STORE,
 }
 LAW_MODULES = {
     "spring_dashpot": "md.laws.spring_dashpot",
     "friction": "md.laws.friction",
+    "boids": "md.laws.boids",
     "polydisperse": "md.laws.polydisperse",
     "collect": "md.search.partners",
     "measure": "md.observe.pair_tally",
@@ -76,6 +79,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     fields = {
         "spring_dashpot": numbers_of(SPRING, c),
         "friction": numbers_of(FRICTION, c),
+        "boids": numbers_of(Boids(), c),
         "collect": (
             (c, "reach2", 0),
             (f"{c}*", "radius", 0),
@@ -114,6 +118,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     }
     outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
     fields["driven"] = (*fields["fused"], *outside)
+    fields["flight"] = (*fields["fused"], ("Flight", "flight", 0))
+    fields["driven_flight"] = (*fields["driven"], ("Flight", "flight", 0))
     required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
     structs, functors, pair = {}, [], None
     if law in ("measure", "polydisperse"):
@@ -122,8 +128,10 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         pair = file_of(type(wrapped).__module__, ".cuh")
     if "Grid" in required:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
-    if "Outside" in required or (out == "driven" and "Out" in required):
+    if "Outside" in required or (out.startswith("driven") and "Out" in required):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
+    if "Flight" in required or (out.endswith("flight") and "Out" in required):
+        structs["Flight"] = struct_of_dtype(flight_record(dim, real))
     if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
@@ -151,6 +159,13 @@ def boundary_records(dim: int, real) -> dict[str, np.dtype]:
     return {"Inlet": inlet._record.dtype, "Foil": foil}
 
 
+def flight_record(dim: int, real) -> np.dtype:
+    """Make the record of the largest speed and the time step."""
+    empty = md.State(np.empty((0, dim)), np.empty((0, dim)), md.Box((12.0,) * dim))
+    options = {"integrator": "flight", "precision": np.dtype(real).name, "backend": "cpu"}
+    return md.Simulation(empty, Boids(), dt=1.0, **options)._stepper._speed_limit.dtype
+
+
 def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     """List the (law, output) combinations of a kernel."""
     required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
@@ -162,6 +177,7 @@ def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     )
     if {"Law", "Out"} <= required:  # laws that only read: they give no force and move no particle
         cases += [("collect", "counts"), ("measure", "store"), ("measure", "unsorted")]
+        cases += [("boids", out) for out in ("store", "flight", "driven_flight", "unsorted")]
     if kernel.startswith("gather"):
         cases += [("listing", "counts")]
     return cases
@@ -178,7 +194,8 @@ def test_there_are_cuda_kernels_for_every_search():
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
     """Compile with the first law and output in 2D and 3D, with each other law and output in one of them."""
     for k, (law, out) in enumerate(variants(stem, kernel)):
-        is_other = law not in ("spring_dashpot", "collect", "listing") and out not in ("store", "counts")
+        own = law in ("spring_dashpot", "collect", "listing") or out.endswith("flight")
+        is_other = not own and out not in ("store", "counts")
         if k and (is_other or k % 2 != dim % 2):
             continue
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
@@ -234,7 +251,7 @@ def test_named_outputs_and_laws_have_the_fields_their_functors_read():
 
 
 def test_laws_read_every_parameter_they_are_given():
-    for law in (SpringDashpot(1.0, 1.0), FRICTION):
+    for law in (SpringDashpot(1.0, 1.0), FRICTION, Boids()):
         text = file_of(type(law).__module__, ".cuh").read_text()
         names = kernel_law(law, np.float32)._fields
         assert all(f"law.{name}" in text for name in names)
