@@ -15,6 +15,12 @@ SHOWN = [
     (md.Box((4, 6)), BOX),
     (md.State([[1, 1]], [[0, 0]], md.Box((4, 6))), f"<State of 1 particles in {BOX}>"),
     (md.laws.SpringDashpot(100, 2), "SpringDashpot(stiffness=100.0, damping=2.0, diameter=1.0)"),
+    (
+        md.laws.Boids(alignment=1),
+        "Boids(cohesion_radius=5.0, separation_radius=3.0, alignment_radius=5.0, cohesion=0.01, "
+        "separation=0.1, alignment=1.0)",
+    ),
+    (md.integrate.Flight(2), "Flight(max_speed=2.0)"),
     (md.search.Linked(), "Linked()"),
     (md.search.Verlet("hilbert", skin=0.2), "Verlet(cell_order='hilbert', skin=0.2)"),
     (md.search.Lbvh(), "Lbvh(cell_order='morton', rebuild_every=16)"),

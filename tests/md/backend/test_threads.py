@@ -22,6 +22,7 @@ INTEGRATORS = {
     "position_verlet": {"walls": WALLS},
     "adaptive_euler": {"walls": md.Walls(contact_time=0.02), "gravity": (-3.0, 0.0)},
     "steepest_descent": {"walls": md.Walls(contact_time=0.02)},
+    "flight": {"law": md.laws.Boids(1.0, 0.8, 0.9), "walls": md.Walls(contact_time=0.02), "dt": 0.01},
 }
 
 
