@@ -47,6 +47,7 @@ FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.
 
 
 SPRING = SpringDashpot(1.0, 1.0)
+OF_NUMBERS = {"spring_dashpot": SPRING, "friction": FRICTION, "boids": Boids()}
 FUNCTORS = {
     "store": STORE,
     "fused": file_of("md.integrate.fused", ".cuh"),
@@ -77,9 +78,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     """Assemble the source of a kernel, with structs as the launcher makes them from arguments."""
     c = C_TYPES[np.dtype(real)]
     fields = {
-        "spring_dashpot": numbers_of(SPRING, c),
-        "friction": numbers_of(FRICTION, c),
-        "boids": numbers_of(Boids(), c),
+        **{name: numbers_of(one, c) for name, one in OF_NUMBERS.items()},
         "collect": (
             (c, "reach2", 0),
             (f"{c}*", "radius", 0),
@@ -251,7 +250,7 @@ def test_named_outputs_and_laws_have_the_fields_their_functors_read():
 
 
 def test_laws_read_every_parameter_they_are_given():
-    for law in (SpringDashpot(1.0, 1.0), FRICTION, Boids()):
+    for law in OF_NUMBERS.values():
         text = file_of(type(law).__module__, ".cuh").read_text()
         names = kernel_law(law, np.float32)._fields
         assert all(f"law.{name}" in text for name in names)
