@@ -7,8 +7,9 @@ The cases are a covering array: every pair of values of two factors (a search an
 precision, ...) is in some case, and beside fused steps in another, but for those that the package refuses
 (`RULES`). What goes by the times of steps, `md.Decayed("auto")` and a skin "auto", is left out, for its bits
 do not repeat. The array is made by a greedy search without random numbers, so that every process has the same
-one. The file needs public names of `md` alone, and runs in a copy of an older commit. On the CPU everything
-is done on one thread. With `--backend cuda` only the cases of `on_device` are run.
+one. The files need public names of `md` alone, and run in a copy of an older commit. On the CPU everything
+is done on one thread. With `--backend cuda` only the cases of `on_device` are run. A flock, whose law goes
+with one integrator alone, has cases beside the array (`final_flocks`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass
 from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ if __name__ == "__main__":
 import numpy as np
 
 import md
+from tests import final_flocks
+from tests.final_laws import law_of
 
 STEPS, HALF = 48, 20
 DT, DESCENT_DT = 4.4e-4, 4.5e-3
@@ -93,58 +95,6 @@ RULES: tuple[tuple[str, dict[str, set[str]]], ...] = (  # a part of the message,
 ON_DEVICE = "naive", "scattered", "coherent", "tiles", "verlet", "verlet_thin", "lbvh", "reflexive_twice"
 KEPT = "pos", "vel", "force", "memory", "rest"  # not "builds": looks make some, and each load begins at 0
 FORGETTING = "verlet", "verlet_thin", "lbvh", "reflexive_listed", "reflexive_shadow"  # what outlives a step
-
-
-@dataclass(frozen=True)
-class Power:
-    """A repulsive force that grows as the overlap to the power 3/2; a law of the user's own."""
-
-    stiffness: float
-    cutoff: float = 1.0
-
-
-@dataclass(frozen=True)
-class Aligned:
-    """A pull towards the mean velocity of the neighbours and a push away from them; no reciprocal law."""
-
-    rate: float
-    push: float
-    cutoff: float = 1.0
-
-
-def define_laws() -> None:
-    """Give the two laws their pair functions, where the package takes laws of the user's own."""
-    from md.laws import add_scaled, load, pair_function, sub, zero
-
-    @pair_function(Power, reciprocal=True)
-    def interact(law, vel, i, j, r2, dr, vi, acc):
-        if r2 >= law.cutoff * law.cutoff or r2 == 0:
-            return acc
-        r = math.sqrt(r2)
-        overlap = law.cutoff - r
-        return add_scaled(acc, law.stiffness * overlap * math.sqrt(overlap) / r, dr)
-
-    def initial(law, ri):
-        return zero(ri), zero(ri), 0
-
-    def result(law, ri, vi, acc):
-        velocities, places, count = acc
-        if count == 0:
-            return zero(ri)
-        return add_scaled(add_scaled(zero(ri), law.rate / count, velocities), law.push, places)
-
-    @pair_function(Aligned, initial=initial, result=result)
-    def add_neighbour(law, vel, i, j, r2, dr, vi, acc):
-        if r2 >= law.cutoff * law.cutoff:
-            return acc
-        velocities, places, count = acc
-        relative = sub(load(vel, j, dr), vi)
-        return add_scaled(velocities, law.cutoff, relative), add_scaled(places, law.cutoff, dr), count + 1
-
-
-HAS_PAIR_FUNCTION = hasattr(md.laws, "pair_function")
-if HAS_PAIR_FUNCTION:
-    define_laws()
 
 
 CHOICES: dict[str, dict[str, Any]] = {  # of searches that are not as by name
@@ -240,14 +190,22 @@ def covering() -> tuple[dict[str, Case], dict[Pair, Case | None]]:
     return cases, left_out
 
 
+def every_case() -> dict[str, Case]:
+    """The covering array and the flocks, by name."""
+    return covering()[0] | {name_of(case): case for case in final_flocks.cases(FACTORS)}
+
+
 def name_of(case: Case) -> str:
     """The values of a case, "-" for those without effect."""
     return " ".join(case[factor] if has_effect(case, factor) else "-" for factor in FACTORS)
 
 
 def on_device(cases: dict[str, Case]) -> dict[str, Case]:
-    """The cases for a CUDA device: two of each search that repeats there, with laws of `md`."""
-    excluded, found = {"power", "aligned", "decayed", "observed"}, {}
+    """The cases for a CUDA device: two of each search that repeats there, with laws of `md`; and flocks."""
+    excluded = {"power", "aligned", "decayed", "observed", "boids"}
+    found = {
+        name: case for name, case in cases.items() if case["law"] == "boids" and case["search"] in ON_DEVICE
+    }
     for search in ON_DEVICE:
         fit = [name for name in cases if name.split()[0] == search and not excluded & set(name.split())]
         fit.sort(key=lambda name: ("fused" not in name.split(), "plain" in name.split()))
@@ -277,6 +235,8 @@ def wing_of(case: Case) -> md.Wing | None:
 def state_of(case: Case, box: md.Box, wing: md.Wing | None) -> md.State:
     """The start: 80 to 400 particles, shuffled in memory, of which some touch within a few steps."""
     generator = np.random.default_rng(7)
+    if case["start"] == "uniform":
+        return final_flocks.start(box, generator)
     if case["start"] == "jittered":
         counts = [int(length / 1.03) for length in box.lengths]
         sites = np.stack(np.meshgrid(*(np.arange(c) + 0.5 for c in counts), indexing="ij"), -1)
@@ -301,19 +261,6 @@ def state_of(case: Case, box: md.Box, wing: md.Wing | None) -> md.State:
     if case["around"] != "nothing":
         vel = vel + np.eye(box.dim)[0] * STREAM
     return md.State(pos, vel, box, id, radius)
-
-
-def law_of(case: Case) -> Any:
-    """The law between two particles."""
-    if case["law"] in ("power", "aligned") and not HAS_PAIR_FUNCTION:
-        raise ValueError("no laws of the user's own")
-    if case["law"] == "power":
-        return Power(stiffness=1e4)
-    if case["law"] == "aligned":
-        return Aligned(rate=20.0, push=300.0)
-    if case["law"] == "frictional":
-        return md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.4, tangential_damping=8.0)
-    return md.laws.SpringDashpot(stiffness=1e4, damping=0.0 if case["law"] == "elastic" else 5.0)
 
 
 def search_of(case: Case) -> Any:
@@ -356,7 +303,8 @@ def simulation_of(case: Case, backend: str = "cpu") -> tuple[md.Simulation, dict
     if case["around"] in STREAMING:
         around.append(md.Inflow(velocity=(STREAM,) + (0.0,) * (dim - 1), temperature=4.0, seed=11))
     own = {"law": law} if case["law"] in ("power", "aligned") else {}
-    dt = DESCENT_DT if case["integrator"] == "steepest_descent" else DT if own else None
+    steps = {"steepest_descent": DESCENT_DT, "flight": final_flocks.DT}
+    dt = steps.get(case["integrator"], DT if own else None)
     simulation = md.Simulation(
         state, law, search_of(case), case["integrator"], dt, walls_of(case, dim),
         (0.0,) * (dim - 1) + (-60.0,) if case["gravity"] == "heavy" else None, around, reorder, backend,
@@ -523,7 +471,7 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="record cases that are new, for this machine")
     parser.add_argument("--overwrite", nargs="+", default=[], help="cases to record even if they differ")
     asked = parser.parse_args()
-    cases, left_out = covering()
+    cases, left_out = every_case(), covering()[1]
     if asked.list:
         print(*cases, *(f"{sorted(pair)}: {c and broken_rules(c)}" for pair, c in left_out.items()), sep="\n")
         return
@@ -534,7 +482,7 @@ def main() -> None:
     if asked.update:
         from tests.final_arrays_recorded import record
 
-        record(result, asked.overwrite, list(covering()[0]))
+        record(result, asked.overwrite, list(every_case()))
     elif asked.out:
         asked.out.write_text(json.dumps(result, indent=1))
     else:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import md
 from tests import final_arrays
 from tests.final_arrays_recorded import differences, faults, hashes_in, read, record
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = Path("tests", "final_arrays.py")
+PROGRAM = [Path("tests", f"final_{part}.py") for part in ("arrays", "flocks", "laws")]
 RUN = {"environment": "here", "cases": {"a": {"hashes": {"pos": "1", "vel": "2"}, "wrong": []}}}
 
 
@@ -41,7 +42,8 @@ def commit_before(folder: Path) -> Path:
         pytest.skip(f"nothing is recorded for this machine, and there is no commit to compare with: {reason}")
     with tarfile.open(tar) as archive:
         archive.extractall(folder / "before", filter="data")
-    shutil.copy(ROOT / PROGRAM, folder / "before" / PROGRAM)
+    for file in PROGRAM:
+        shutil.copy(ROOT / file, folder / "before" / file)
     return folder / "before"
 
 
@@ -64,7 +66,7 @@ def test_every_case_ends_with_the_bits_that_are_known(tmp_path):
     result = run_program(ROOT, tmp_path / "now.json")
     wrong = faults(result)
     assert not wrong, "\n".join(wrong)
-    assert set(hashes_in(result)) == set(final_arrays.covering()[0])
+    assert set(hashes_in(result)) == set(final_arrays.every_case())
     changed = lines_of(result, read(), tmp_path)
     assert not changed, "\n".join(changed)
 
@@ -129,6 +131,15 @@ def test_each_pair_that_is_left_out_is_refused_by_the_package_or_has_no_effect()
         assert any(message in str(refused.value) for message in final_arrays.broken_rules(case)), pair
 
 
+def test_flocks_have_each_kind_of_search_fused_and_unfused_steps_and_every_course():
+    flocks = [case for case in final_arrays.every_case().values() if case["law"] == "boids"]
+    kinds = {case["search"].partition("_")[0] for case in flocks}
+    assert kinds == set(md.search.SEARCHES)
+    for factor in ("fused", "precision", "dim", "course", "mode", "gravity"):
+        assert {case[factor] for case in flocks} == set(final_arrays.FACTORS[factor])
+    assert not any(map(final_arrays.broken_rules, flocks))
+
+
 def test_the_cases_of_a_device_have_each_search_that_repeats_there_and_fused_steps():
     cases, _ = final_arrays.covering()
     chosen = final_arrays.on_device(cases)
@@ -187,7 +198,7 @@ def test_a_run_with_a_fault_is_not_recorded(tmp_path):
 
 
 def test_what_is_recorded_is_of_the_cases_that_there_are():
-    names = set(final_arrays.covering()[0])
+    names = set(final_arrays.every_case())
     recorded = read()
     assert recorded
     assert all(set(cases) == names for cases in recorded.values())
