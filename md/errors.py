@@ -62,7 +62,7 @@ class NonFiniteState(SimulationFault):
         super().__init__(
             f"step {step}: particle {particle} has a position that is not finite; the time step is too long "
             "for the stiffness, or the start overlaps deeply; allowed: about contact_time / 50; lower dt or "
-            "relax the start",
+            "relax the start; in a flock lower velocities and rates, whose squares overflow",
             step,
             particle,
         )

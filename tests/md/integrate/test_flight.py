@@ -187,7 +187,7 @@ class TestFaults:
     def test_a_velocity_with_an_infinite_square_is_a_fault(self, fused, backend):
         for precision, speed in (("float64", 1e200), ("float32", 1e30)):
             run = simulated(lone((speed, 0, 0)), backend, fused=fused, precision=precision)
-            with pytest.raises(md.NonFiniteState) as caught:
+            with pytest.raises(md.NonFiniteState, match="in a flock lower velocities and rates") as caught:
                 run.run(3)
             assert (caught.value.step, caught.value.particle) == (0, 5)
 
