@@ -282,7 +282,11 @@ class Simulation:
         return self.device_view()
 
     def forces(self) -> np.ndarray:
-        """Return the force on each particle at present positions and stored velocities, by id: (n, dim)."""
+        """Return the force on each particle at present positions and stored velocities, by id: (n, dim).
+
+        Under a law of increments (`md.laws.Boids`) it is the increment of the velocity in the next step, with
+        dt times the acceleration by gravity and walls.
+        """
         self._loop.synchronise()
         force = self.backend.download(self._loop.compute_forces())
         return force[np.argsort(self.backend.download(self.system.particles.id))]
