@@ -115,6 +115,18 @@ class TestAStep:
 
 
 @pytest.mark.quick
+@fused_or_not
+def test_a_shaken_container_accelerates_a_boid_as_at_the_start_of_each_step(fused, backend):
+    box, omega = md.Box((8.0, 8.0, 8.0), (True, True, False)), 2 * np.pi * 0.3
+    walls = md.ShakenWalls(contact_time=0.1, amplitude=0.05, frequency=0.3)
+    run = simulated(lone((0.25, 0.0, 0.0), box=box), backend, walls=walls, fused=fused)
+    for step in range(1, 6):
+        run.run(1)
+        pulls = -0.05 * omega**2 * np.cos(omega * DT * np.arange(step))
+        np.testing.assert_allclose(run.state.vel, [[0.25, 0, DT * pulls.sum()]], rtol=0, atol=1e-14)
+
+
+@pytest.mark.quick
 def test_forces_are_the_increments_of_the_next_step(backend):
     box = md.Box((9.1, 7.3, 8.2), (True, True, False))
     walls = md.Walls(restitution=0.8, contact_time=1.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.search import Reflexive, Verlet
+from md.search import Coherent, Lbvh, Reflexive, Tiles, Verlet
 from tests import tiers
 from tests.md.flock_reference import differences, flown, increments
 
@@ -13,9 +13,18 @@ DT, STEPS = 0.2, 10
 SEARCHES = {name: name for name in md.search.SEARCHES} | {
     "twice": Reflexive(met="twice", atomics="none"),
 }
-LONG_LISTS = {"long lists": Verlet(skin=1.2)}  # kept for several steps
+VARIANTS = {
+    "long lists": Verlet(skin=1.2),  # kept for several steps
+    "hilbert cells": Coherent("hilbert"),
+    "wide tiles": Tiles("row", width=3),
+    "tree, each step": Lbvh(rebuild_every=1),
+    "tree, aggregated": Reflexive(atomics="aggregated", stack="none"),
+    "tree, listed": Reflexive(contacts="listed", room=2),
+    "tree, shadow": Reflexive(data="shadow", rebuild_every=3),
+    "tree, unsorted": Reflexive(met="twice", atomics="none", data="unsorted"),
+}
 FUSABLE = [
-    name for name, search in (SEARCHES | LONG_LISTS).items() if md.search.search(search).capabilities.fusable
+    name for name, search in (SEARCHES | VARIANTS).items() if md.search.search(search).capabilities.fusable
 ]
 KEPT = (*tiers.BY_DEFAULT, "twice", "long lists")  # with fused steps in 3D by default
 FLAT = [("linked", "open", False), ("lbvh", "open", False)]  # in 2D by default
@@ -217,7 +226,7 @@ def test_ten_steps_of_naive_are_those_of_numpy(dim, fused, where, backend):
 
 CASES = [
     (search, dim, fused, where)
-    for search in SEARCHES | LONG_LISTS
+    for search in SEARCHES | VARIANTS
     for dim in (3, 2)
     for fused in (False, True)
     for where in PLACES
@@ -231,7 +240,9 @@ CASES = [
     tiers.by_default(
         CASES,
         lambda search, dim, fused, where: (
-            (search in KEPT or not fused) if dim == 3 else (search, where, fused) in FLAT
+            (search in KEPT or (search in SEARCHES and not fused))
+            if dim == 3
+            else (search, where, fused) in FLAT
         ),
     ),
 )
@@ -240,7 +251,7 @@ def test_ten_steps_of_every_search_are_those_of_naive(search, dim, fused, where,
     state = crowd(box, 240 if dim == 3 else 90)
     expected = simulated(state, backend, **options)
     expected.run(STEPS)
-    chosen = (SEARCHES | LONG_LISTS)[search]
+    chosen = (SEARCHES | VARIANTS)[search]
     run = simulated(state, backend, search=chosen, fused=fused, **options)
     run.run(STEPS)
     end = expected.state.by_id()
