@@ -7,8 +7,7 @@ from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State
 from md.scenes.lattice import require_room
 
-SOURCE_SIDE = 200.0  # side of the cube with 10^6 boids
-SOURCE_DENSITY = 10**6 / SOURCE_SIDE**3
+SOURCE_SIDE, SOURCE_BOIDS = 200.0, 10**6  # side of the cube, and boids in it
 SOURCE_DT = 0.2
 FASTEST = 1e150  # squares of speeds are finite
 
@@ -47,7 +46,7 @@ def flock(
     n = integer("n", n, 1, MAX_PARTICLES, unit="boids")
     require_room(n)
     if box is None:
-        box = Box((float((n / SOURCE_DENSITY) ** (1 / 3)),) * 3)
+        box = Box((float(SOURCE_SIDE * (n / SOURCE_BOIDS) ** (1 / 3)),) * 3)
     instance("box", box, Box, "an md.Box, or None for a cube of density 1/8")
     speed = number("speed", speed, 0, FASTEST, unit="units of length per time unit")
     clusters = integer("clusters", clusters, 0, MAX_PARTICLES)

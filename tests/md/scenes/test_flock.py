@@ -57,6 +57,9 @@ class TestEveryFlock:
         assert n / state.box.volume == pytest.approx(1 / 8)
         assert all(state.box.periodic)
 
+    def test_has_the_box_of_the_source_for_its_number_of_boids(self):
+        assert flock(10**6).box == md.Box((200.0, 200.0, 200.0))
+
     def test_flies_under_the_law_in_every_box(self):
         walls = md.Walls(contact_time=0.1)  # stiff enough for crowds that start at a wall
         for name, box in BOXES.items():
