@@ -404,7 +404,11 @@ def gives_increments(law: Any) -> bool:
     Raises:
         TypeError: a law of a class without a pair function.
     """
-    return not hasattr(law, "kernel_law") and _entry_of(law).increments
+    if not hasattr(law, "kernel_law"):
+        return _entry_of(law).increments
+    parameters = type(law.kernel_law(np.dtype(np.float64)))
+    used = [entry for entry in _registered.values() if "kernel_class" in vars(entry)]
+    return any(entry.increments and entry.kernel_class is parameters for entry in used)
 
 
 def require_force_sum(law: Any, purpose: str) -> None:
@@ -415,13 +419,14 @@ def require_force_sum(law: Any, purpose: str) -> None:
         purpose: of the sum of forces, the first words of the message.
 
     Raises:
-        ValueError: the law has an `initial` or a `result` of its own.
+        ValueError: the law has an `initial` or a `result` of its own, or gives increments of velocity.
         TypeError: a law of a class without a pair function.
     """
-    if not hasattr(law, "kernel_law") and {"initial", "result"} & set(_entry_of(law).functions):
+    own = not hasattr(law, "kernel_law") and {"initial", "result"} & set(_entry_of(law).functions)
+    if own or gives_increments(law):
         raise ValueError(
             f"{purpose} under {law}, which sums other things than the forces of its partners; allowed: a law "
-            "without an `initial` and a `result` of its own"
+            "without an `initial` and a `result` of its own, which gives forces"
         )
 
 

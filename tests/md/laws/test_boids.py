@@ -357,7 +357,11 @@ class TestObservables:
         assert seen.kinetic_energy_per_particle == pytest.approx(md.observe.kinetic_energy(state))
         np.testing.assert_allclose(seen.momentum, state.vel.sum(axis=0), atol=1e-12)
         close = np.linalg.norm(differences(state.pos, state.box), axis=-1) < LAW.cutoff
+        before = set(map(tuple, run.pairs().tolist()))
         assert seen.touching_pairs == len(run.pairs()) == (close.sum() - len(state)) // 2 > 100
+        run.run(1)
+        entered = set(map(tuple, run.pairs().tolist())) - before
+        assert md.observe.look(run).contacts_begun == len(entered) > 10
         assert np.isnan(seen.contact_energy_per_particle)
         assert np.isnan(seen.collision_rate_by_touching)
 
