@@ -77,6 +77,11 @@ class Backend(ABC):
         """Return the bytes that can still be allocated in the memory that holds the arrays."""
         return checks.host_memory()
 
+    @property
+    def staging_memory(self) -> int:
+        """Bytes of shared memory of a block of a kernel that uses tensor cores; 0 without tensor cores."""
+        return 0
+
     @abstractmethod
     def upload(self, array: np.ndarray) -> Array:
         """Copy a host array to the backend."""

@@ -98,6 +98,13 @@ class Cuda(Backend):
         free, _ = self._cupy.cuda.runtime.memGetInfo()
         return int(free + self._cupy.get_default_memory_pool().free_bytes())
 
+    @property
+    def staging_memory(self) -> int:
+        """Bytes of shared memory of a block of a kernel that uses tensor cores; 0 without tensor cores."""
+        device = self._cupy.cuda.Device()
+        has_cores = int(device.compute_capability) >= 80  # of products of 16 x 16 matrices
+        return int(device.attributes["MaxSharedMemoryPerBlockOptin"]) if has_cores else 0
+
     def upload(self, array: np.ndarray) -> Array:
         """Copy a host array to the device, in C order."""
         copied = self.empty(array.shape, array.dtype)

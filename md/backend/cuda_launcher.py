@@ -58,6 +58,7 @@ class Launcher:
         text = _cuda_file(stem).read_text()
         self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}
+        self._allowed: dict[tuple, int] = {}  # bytes of shared memory that were allowed for a kernel
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         declared = self._parameters.get(name)
@@ -86,6 +87,10 @@ class Launcher:
                 threads = WIDE
             if block == "NARROW" and "entries" in names:
                 shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
+            if block == "STAGING":
+                size = shared["shared_mem"] = int(arguments[names.index("bytes")])
+                if size > self._allowed.get(key, 0):
+                    kernel.max_dynamic_shared_size_bytes = self._allowed[key] = size
             kernel(((n + threads - 1) // threads,), (threads,), values, **shared)
 
         setattr(self, name, launch)

@@ -21,6 +21,11 @@ struct Vec {
 #define NARROW_THREADS 64
 #define NARROW __launch_bounds__(NARROW_THREADS)
 
+// Before a kernel's name: blocks of 256 threads, three on a multiprocessor, that stage data in shared memory. A parameter
+// `bytes` is the size of that memory for each block.
+#define STAGING_THREADS 256
+#define STAGING __launch_bounds__(STAGING_THREADS, 3)
+
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The slot of a work item: work[item], or the item itself without a work order.

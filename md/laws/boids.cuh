@@ -31,3 +31,8 @@ __device__ __forceinline__ Vec result(const Law& law, const Vec& ri, const Vec& 
     Vec turned = add_scaled(away, -law.alignment / (real)max(acc.aligned, 1), acc.velocities);
     return add_scaled(turned, -law.cohesion / (real)max(acc.close, 1), acc.centre);
 }
+
+// The result from sums within the cohesion, separation and alignment radius, in this order.
+__device__ __forceinline__ Vec result_of_windows(const Law& law, const Vec& ri, const Vec& vi, const WindowSums (&sums)[3]) {
+    return result(law, ri, vi, {sums[1].pos, sums[2].vel, sums[0].pos, sums[2].count, sums[0].count});
+}

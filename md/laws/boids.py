@@ -60,6 +60,11 @@ class Boids:
         """Largest of the three radii."""
         return max(self.cohesion_radius, self.separation_radius, self.alignment_radius)
 
+    @property
+    def windows(self) -> tuple[float, float, float]:
+        """The three radii, for `md.search.Tensor`: all sums are over the neighbours within one of them."""
+        return self.cohesion_radius, self.separation_radius, self.alignment_radius
+
 
 def no_neighbours(law, ri):
     """Make the sums of no neighbour.

@@ -15,3 +15,10 @@ __device__ __forceinline__ Acc result(const Any& law, const Vec& ri, const Vec& 
 __device__ __forceinline__ real pair_size(const real* radius, int i, int j) {
     return radius ? radius[i] + radius[j] : (real)1;
 }
+
+// Sums of a particle over the partners within one radius, for `result_of_windows` of a law with `windows` (pair.py): their
+// number, and the position and velocity of the particle less those of each.
+struct WindowSums {
+    int count;
+    Vec pos, vel;
+};

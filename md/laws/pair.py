@@ -15,6 +15,11 @@ vectors.
 Laws are distinguished by type. The kernel parameters of a law are a NamedTuple of a class of its own, by
 which Numba selects the law's functions for the three above. In CUDA C++ the functions of the same names are
 in a `.cuh` file next to the module of the law's class.
+
+A law of sums of the number, the relative positions and the relative velocities of the partners within one or
+more radii may have an attribute `windows`, a tuple of these radii in d, and in its `.cuh` the function
+`result_of_windows(law, ri, vi, sums)` with a `WindowSums` for each. Then `md.search.Tensor` computes the sums
+of many particles at once.
 """
 
 from __future__ import annotations

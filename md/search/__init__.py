@@ -11,6 +11,7 @@ from md.search.linked import Linked
 from md.search.naive import Naive
 from md.search.rebuild import DisplacementBound, EveryStep, EverySteps, RebuildPolicy, StepPlan
 from md.search.scattered import Scattered
+from md.search.tensor import Tensor
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet
 
@@ -30,6 +31,7 @@ __all__ = [
     "Search",
     "SearchConfig",
     "StepPlan",
+    "Tensor",
     "Tiles",
     "Verlet",
     "register",
@@ -46,6 +48,7 @@ SEARCHES: Registry[SearchConfig] = Registry(
         "scattered": Scattered,
         "coherent": Coherent,
         "tiles": Tiles,
+        "tensor": Tensor,
         "verlet": Verlet,
         "lbvh": Lbvh,
         "reflexive": Reflexive,

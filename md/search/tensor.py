@@ -1,0 +1,139 @@
+"""Search by matrix products: sums over all partners within radii, on the tensor cores of a CUDA device.
+
+The particles are sorted by cell, row by row. A block of threads takes 5 x 2 x 2 cells (5 x 4 in 2D) and
+stages the particles of these and of the cells around them in shared memory, as high and low parts in half
+precision. For 16 particles and 16 staged ones at a time a first matrix product gives the squares of 256
+distances, and a second one, of 0 or 1 for each pair and the staged numbers, the sums of count, position and
+velocity. A pair whose distance is too close to a radius for half precision is recognised by a count that is
+no integer, and its particle is summed again in float32. So the sums are those of the other searches, in
+another order.
+
+Only for laws with `windows` (`md.laws.pair`), in float32 on a CUDA device of compute capability 8.0 or later.
+Otherwise the search computes what `Coherent` does, by the same kernel. A block with more particles around it
+than fit in shared memory, or with some far beyond an open side, is summed in float32 from memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from md.backend.base import Array
+from md.particles.capabilities import Capabilities
+from md.particles.cell_sort import CellSort
+from md.particles.system import System
+from md.search import coherent
+from md.search.base import Search, SearchConfig
+
+BLOCK = {3: (5, 2, 2), 2: (5, 4)}  # cells of a block, by dim; as in tensor.cu
+THREADS = 256  # of a block; as STAGING_THREADS of rows.cuh
+CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
+FIXED = 5 * 1024  # bytes of shared memory of a block besides the staged particles, rounded up
+ENTRY = 32  # bytes of a staged particle
+PADDING = 15  # entries after each row of staged cells; as in tensor.cu
+OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
+ROUNDING = 2.0**-20  # largest error of a squared distance, in squares of the largest distance from the centre
+
+
+@dataclass(frozen=True)
+class Tensor(SearchConfig):
+    """Configuration of the search by matrix products on tensor cores, for laws with `windows`.
+
+    Other laws, float64, and devices without tensor cores get the kernel of `Coherent`. `accesses` returns the
+    partners that this kernel compares, particle by particle.
+    """
+
+    name = "tensor"
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+
+    @classmethod
+    def cell_orders(cls, dim: int) -> tuple[str, ...]:
+        """Return "row", the only order of the cells."""
+        return ("row",)
+
+    def build(self, system: System) -> TensorSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: more cells than fit in memory.
+        """
+        return TensorSearch(self, system)
+
+
+class TensorSearch(Search):
+    """Search by matrix products over the particles of a system, sorted by cell."""
+
+    def __init__(self, config: Tensor, system: System):
+        super().__init__(config, system)
+        grid, p = self.grid, self.particles
+        self._sort = CellSort("row", p.n, grid, self.backend)
+        block = BLOCK[grid.box.dim]
+        self._blocks = [-(-cells // size) for cells, size in zip(grid.shape, block, strict=True)]
+        around = math.prod(size + 2 for size in block)
+        rows = around // (block[0] + 2)
+        mean = around * p.n / grid.size
+        expected = mean + 4 * math.sqrt(mean) + PADDING * rows
+        rooms = [room for room in CAPACITIES if ENTRY * room + FIXED <= self.backend.staging_memory]
+        self._capacity = next((room for room in rooms if room >= expected), max(rooms, default=0))
+        speed = float(np.abs(self.backend.download(p.vel)).max(initial=0.0))
+        self._vel_scale = 2.0 ** -round(math.log2(speed)) if 0 < speed < np.inf else 1.0
+        self._records: dict[tuple[float, ...], np.ndarray] = {}
+
+    def build(self) -> None:
+        """Sort the particles by the number of their cell, in memory."""
+        self._sort.apply(self.particles)
+
+    def structure(self) -> tuple[Array, Array]:
+        """Return the first slot of each cell, and the number of each cell."""
+        return self._sort.start, self._sort.rank
+
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        p, windows = self.particles, getattr(law, "windows", ())
+        if not (windows and self._capacity and self.grid.precision == np.float32):
+            kernels = self.backend.kernels(coherent.__name__, law)
+            kernels.force(p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out)
+            return
+        blocks = math.prod(self._blocks)
+        self.backend.kernels(__name__, law).force(
+            THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2],
+            self._capacity, ENTRY * self._capacity, self._record(windows), self.grid.record, parameters, out,
+        )  # fmt: skip
+
+    def _record(self, windows: tuple[float, ...]) -> np.ndarray:
+        """Return the record of the radii and scales that the kernel takes."""
+        if windows not in self._records:
+            self._records[windows] = self._new_record(windows)
+        return self._records[windows]
+
+    def _new_record(self, windows: tuple[float, ...]) -> np.ndarray:
+        grid, real = self.grid, np.float32
+        radii = sorted({real(radius) for radius in windows}, reverse=True)
+        scale = 2.0 ** (2 - math.floor(math.log2(radii[0])))  # the largest radius becomes 4 to 8
+        block = BLOCK[grid.box.dim]
+        sides = [length / cells for length, cells in zip(grid.box.lengths, grid.shape, strict=True)]
+        reach = [(size / 2 + 1) * side * scale + 0.5 for size, side in zip(block, sides, strict=True)]
+        farthest2 = 1.01 * sum(r * r for r in reach)
+        sharpness = OFFSET / (ROUNDING * farthest2)
+        scaled2 = np.array([radius * radius * real(scale * scale) for radius in radii], real)
+        dtype = np.dtype(
+            [
+                ("radius2", real, (len(radii),)),  # in units of the scale, the largest first
+                ("offset", real, (len(radii),)),
+                ("window_of", np.int32, (len(windows),)),  # index of each radius of the law
+                ("scale", real),
+                ("vel_scale", real),
+                ("sharpness", real),
+                ("farthest2", real),
+            ],
+            align=True,
+        )
+        record = np.zeros(1, dtype)
+        record["radius2"][0] = scaled2
+        record["offset"][0] = sharpness * (scaled2.astype(np.float64) - scaled2[0]) + OFFSET
+        record["window_of"][0] = [radii.index(real(radius)) for radius in windows]
+        record["scale"], record["vel_scale"] = scale, self._vel_scale
+        record["sharpness"], record["farthest2"] = sharpness, farthest2
+        return record

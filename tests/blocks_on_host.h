@@ -1,0 +1,158 @@
+// Enough of CUDA to run a kernel on the host with all threads of a block: each is a fiber, and fibers take turns where they
+// wait for others. Tensor cores are emulated from the layouts of their fragments, with products in half precision.
+#include <ucontext.h>
+#include "cuda_on_host.h"
+#undef __syncthreads
+#define FIBERS 256
+#define __saturatef(x) (((x) > 0) ? ((x) < 1 ? (x) : 1.0f) : 0.0f)
+struct float2 {
+    float x, y;
+};
+struct float3 {
+    float x, y, z;
+};
+struct uint4 {
+    unsigned x, y, z, w;
+};
+inline float3 make_float3(float x, float y, float z) { return {x, y, z}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+static uint4 shared_memory[1 << 14];
+static ucontext_t fibers[FIBERS], scheduler;
+static std::vector<char> stacks[FIBERS];
+static bool done[FIBERS];
+static int rounds[FIBERS], arrived = 0, generation = 0;
+static long long slots[2][FIBERS];
+
+inline void yield_to_others() {
+    int own = threadIdx.x;
+    swapcontext(&fibers[own], &scheduler);
+    threadIdx.x = own;
+}
+inline void __syncthreads() {
+    int seen = generation;
+    if (++arrived == FIBERS) {
+        arrived = 0;
+        ++generation;
+    }
+    while (seen == generation) yield_to_others();
+}
+// The numbers that all lanes of the warp bring to the same place.
+template <class T> std::array<T, 32> of_all_lanes(T own) {
+    static_assert(sizeof(T) <= sizeof(long long));
+    int thread = threadIdx.x, first = thread - thread % 32, round = ++rounds[thread];
+    memcpy(&slots[round % 2][thread], &own, sizeof own);
+    for (int k = 0; k < 32; ++k) {
+        while (rounds[first + k] < round) yield_to_others();
+    }
+    std::array<T, 32> all;
+    for (int k = 0; k < 32; ++k) memcpy(&all[k], &slots[round % 2][first + k], sizeof own);
+    return all;
+}
+inline void __syncwarp() { of_all_lanes(0); }
+template <class T> T lane_shfl(T own, int lane) { return of_all_lanes(own)[lane & 31]; }
+template <class T> T lane_up(T own, int by) {
+    int lane = threadIdx.x % 32;
+    auto all = of_all_lanes(own);
+    return lane >= by ? all[lane - by] : own;
+}
+template <class T> T lane_xor(T own, int mask) {
+    int lane = threadIdx.x % 32;
+    return of_all_lanes(own)[lane ^ mask];
+}
+inline unsigned lane_ballot(int yes) {
+    unsigned votes = 0;
+    auto all = of_all_lanes(yes);
+    for (int lane = 0; lane < 32; ++lane) votes |= (unsigned)(all[lane] != 0) << lane;
+    return votes;
+}
+#define __shfl_sync(lanes, own, lane) lane_shfl(own, lane)
+#define __shfl_up_sync(lanes, own, by) lane_up(own, by)
+#define __shfl_xor_sync(lanes, own, mask) lane_xor(own, mask)
+#define __ballot_sync(lanes, yes) lane_ballot(yes)
+
+inline unsigned packed(float first, float second) {
+    _Float16 both[2] = {(_Float16)first, (_Float16)second};
+    unsigned bits;
+    memcpy(&bits, both, 4);
+    return bits;
+}
+inline float2 unpacked(unsigned bits) {
+    _Float16 both[2];
+    memcpy(both, &bits, 4);
+    return {(float)both[0], (float)both[1]};
+}
+inline unsigned shared_address(const void* place) { return (unsigned)((const char*)place - (const char*)shared_memory); }
+inline unsigned word_of(unsigned address, int word) {
+    unsigned bits;
+    memcpy(&bits, (const char*)shared_memory + address + 4 * word, 4);
+    return bits;
+}
+inline void load_columns(unsigned (&b)[2], unsigned row) {
+    int lane = threadIdx.x % 32;
+    auto rows = of_all_lanes(row);
+    for (int m = 0; m < 2; ++m) b[m] = word_of(rows[8 * m + lane / 4], lane % 4);
+}
+inline void load_rows(unsigned (&b)[4], unsigned row) {
+    int lane = threadIdx.x % 32, column = lane / 4;
+    auto rows = of_all_lanes(row);
+    for (int m = 0; m < 4; ++m) {
+        float pair[2];
+        for (int k = 0; k < 2; ++k) {
+            float2 both = unpacked(word_of(rows[8 * m + 2 * (lane % 4) + k], column / 2));
+            pair[k] = column % 2 ? both.y : both.x;
+        }
+        b[m] = packed(pair[0], pair[1]);
+    }
+}
+inline void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4]) {
+    int lane = threadIdx.x % 32;
+    std::array<unsigned, 32> all_a[4], all_b[2];
+    for (int k = 0; k < 4; ++k) all_a[k] = of_all_lanes(a[k]);
+    all_b[0] = of_all_lanes(b0), all_b[1] = of_all_lanes(b1);
+    float sums[4];
+    for (int q = 0; q < 4; ++q) {
+        int row = lane / 4 + 8 * (q / 2), column = 2 * (lane % 4) + q % 2;
+        float sum = c[q];
+        for (int k = 0; k < 16; ++k) {
+            float2 left = unpacked(all_a[row / 8 + 2 * (k / 8)][4 * (row % 8) + k % 8 / 2]);
+            float2 right = unpacked(all_b[k / 8][4 * column + k % 8 / 2]);
+            sum += k % 2 ? left.y * right.y : left.x * right.x;
+        }
+        sums[q] = sum;
+    }
+    for (int q = 0; q < 4; ++q) d[q] = sums[q];
+}
+
+static void (*kernel_of_block)();
+inline void fiber(int thread) {
+    threadIdx.x = thread;
+    kernel_of_block();
+    done[thread] = true;
+}
+// Runs a kernel, given as a function without arguments, with all threads of block `number`.
+inline void run_block(int number, void (*kernel)()) {
+    blockIdx.x = number;
+    blockDim.x = FIBERS;
+    kernel_of_block = kernel;
+    arrived = generation = 0;
+    for (int k = 0; k < FIBERS; ++k) {
+        stacks[k].resize(1 << 16);
+        done[k] = false;
+        rounds[k] = 0;
+        getcontext(&fibers[k]);
+        fibers[k].uc_stack.ss_sp = stacks[k].data();
+        fibers[k].uc_stack.ss_size = stacks[k].size();
+        fibers[k].uc_link = &scheduler;
+        makecontext(&fibers[k], (void (*)())fiber, 1, k);
+    }
+    for (bool busy = true; busy;) {
+        busy = false;
+        for (int k = 0; k < FIBERS; ++k) {
+            if (done[k]) continue;
+            busy = true;
+            threadIdx.x = k;
+            swapcontext(&scheduler, &fibers[k]);
+        }
+    }
+}
