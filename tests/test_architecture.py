@@ -35,7 +35,10 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = ("md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "sfc.curves")
-FOUNDATION_OF = {"md.laws.friction": {"md.laws.spring_dashpot"}}  # strategies that extend another
+FOUNDATION_OF = {  # strategies that extend another
+    "md.laws.friction": {"md.laws.spring_dashpot"},
+    "md.search.tensor": {"md.search.coherent"},
+}
 SFC_MAY_KNOW = {"numpy", "numba", "llvmlite", "platformdirs"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
 CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda"}
