@@ -88,10 +88,10 @@ inline unsigned word_of(unsigned address, int word) {
     memcpy(&bits, (const char*)shared_memory + address + 4 * word, 4);
     return bits;
 }
-inline void load_columns(unsigned (&b)[2], unsigned row) {
+inline void load_columns(unsigned (&b)[4], unsigned row) {
     int lane = threadIdx.x % 32;
     auto rows = of_all_lanes(row);
-    for (int m = 0; m < 2; ++m) b[m] = word_of(rows[8 * m + lane / 4], lane % 4);
+    for (int m = 0; m < 4; ++m) b[m] = word_of(rows[8 * m + lane / 4], lane % 4);
 }
 inline void load_rows(unsigned (&b)[4], unsigned row) {
     int lane = threadIdx.x % 32, column = lane / 4;

@@ -27,12 +27,14 @@ __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4], 
 // Address in shared memory, for the next two functions.
 __device__ __forceinline__ unsigned shared_address(const void* place) { return __cvta_generic_to_shared(place); }
 
-// Loads two 8 x 8 matrices as columns of b. Lanes 0 .. 7 give the addresses of the rows of the first, 8 .. 15 of the second.
-__device__ __forceinline__ void load_columns(unsigned (&b)[2], unsigned row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(b[0]), "=r"(b[1]) : "r"(row));
+// Loads four 8 x 8 matrices as columns of b. Lane k gives the address of row k % 8 of matrix k / 8.
+__device__ __forceinline__ void load_columns(unsigned (&b)[4], unsigned row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"(row));
 }
 
-// Loads four 8 x 8 matrices as rows of b. Lane k gives the address of row k % 8 of matrix k / 8.
+// Loads four 8 x 8 matrices as rows of b; addresses as for `load_columns`.
 __device__ __forceinline__ void load_rows(unsigned (&b)[4], unsigned row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])

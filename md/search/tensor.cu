@@ -17,7 +17,6 @@
 #define ROW_CELLS (BX + 2)
 #define PARTNER_ROWS (DIM == 3 ? 9 : 3)
 #define PADDING 15           // entries after each row, which no mask selects
-#define MOST_PRODUCTS 160    // of 16 staged particles, for a warp
 #define FAR_SQUARE 60000.0f  // of an entry that no mask selects
 #define SLOWEST 0.015625f    // range of the largest speed around a block, in units of the scale, for half precision
 #define FASTEST 1000.0f
@@ -60,7 +59,6 @@ struct Region {
     int home[HOME_ROWS][BX + 1];      // first slot of each cell of the block, and end
     int groups[HOME_ROWS + 1];        // number of the first 16 particles of a row
     int total, next, plain, moves, is_fast;
-    unsigned short products[STAGING_WARPS][MOST_PRODUCTS];
 };
 
 // The sums of a window, the particle itself included: in units of the scales, relative to the centre of the block.
@@ -320,7 +318,8 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
         stage(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, size, centre);
         plain = region.plain || (region.moves && !region.is_fast);
     }
-    unsigned short* products = region.products[warp];
+    // Numbers of the products of each warp: as many as fill the memory, one more a row, and one that is not used.
+    unsigned short* products = (unsigned short*)(staged_vel + capacity) + warp * (capacity / 16 + 16);
     int row8 = lane / 4, t = lane % 4;
     for (;;) {
         int group = 0;
@@ -358,6 +357,8 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
             for (int k = 0; k < count; ++k) products[upto - count + k] = from + 16 * k;
             __syncwarp();
 
+            // Products take numbers in registers side by side. The compiler would merge equal ones, and copy them each time.
+            float zero = windows.scale - windows.scale;
             unsigned mine[4];
             float origin[4], selected[WINDOWS][2][4];
 #pragma unroll
@@ -371,7 +372,8 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
                 float low0 = t == 0 ? zx.y : t == 1 ? yz.y : yz.x, low1 = t == 0 ? yz.x : t == 1 ? zx.y : yz.y;
                 mine[half] = t == 3 ? packed(1, 1) : packed(-2 * high0, -2 * high1);
                 mine[half + 2] = t == 3 ? 0 : packed(-2 * low0, -2 * low1);
-                origin[2 * half] = origin[2 * half + 1] = n2;
+                origin[2 * half] = n2;
+                origin[2 * half + 1] = n2 + zero;
             }
 #pragma unroll
             for (int w = 0; w < WINDOWS; ++w) {
@@ -381,16 +383,18 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
             float sharp = -windows.sharpness, offset[WINDOWS];
 #pragma unroll
             for (int w = 0; w < WINDOWS; ++w) offset[w] = windows.offset[w];
-            unsigned near_row = shared_address(staged_pos + lane % 16);
+            unsigned near_row = shared_address(staged_pos + lane % 8 + lane / 16 * 8);  // each matrix twice
             unsigned sum_row = shared_address((lane < 16 ? staged_pos : staged_vel) + lane % 16);
+            unsigned next = products[0];
 #pragma unroll 1
             for (int k = 0; k < many; ++k) {
-                unsigned at = sizeof(uint4) * products[k], near[2], parts[4];
+                unsigned at = sizeof(uint4) * next, near[4], parts[4];
+                next = products[k + 1];  // of the next round, or unused
                 load_columns(near, near_row + at);
                 load_rows(parts, sum_row + at);
                 float square0[4], square1[4];
-                multiply(square0, mine, near[0], near[0], origin);
-                multiply(square1, mine, near[1], near[1], origin);
+                multiply(square0, mine, near[0], near[1], origin);
+                multiply(square1, mine, near[2], near[3], origin);
 #pragma unroll
                 for (int w = 0; w < WINDOWS; ++w) {
                     unsigned mask[4];

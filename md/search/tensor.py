@@ -31,7 +31,7 @@ from md.search.base import Search, SearchConfig
 BLOCK = {3: (5, 2, 2), 2: (5, 4)}  # cells of a block, by dim; as in tensor.cu
 THREADS = 256  # of a block; as STAGING_THREADS of rows.cuh
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
-FIXED = 5 * 1024  # bytes of shared memory of a block besides the staged particles, rounded up
+FIXED = 2048  # bytes of shared memory of a block besides, rounded up
 ENTRY = 32  # bytes of a staged particle
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
@@ -63,6 +63,11 @@ class Tensor(SearchConfig):
         return TensorSearch(self, system)
 
 
+def _bytes_of(capacity: int) -> int:
+    """Return the bytes that a kernel needs for the staged particles of a block and lists of its warps."""
+    return ENTRY * capacity + THREADS // 32 * 2 * (capacity // 16 + 16)
+
+
 class TensorSearch(Search):
     """Search by matrix products over the particles of a system, sorted by cell."""
 
@@ -76,7 +81,7 @@ class TensorSearch(Search):
         rows = around // (block[0] + 2)
         mean = around * p.n / grid.size
         expected = mean + 4 * math.sqrt(mean) + PADDING * rows
-        rooms = [room for room in CAPACITIES if ENTRY * room + FIXED <= self.backend.staging_memory]
+        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= self.backend.staging_memory]
         self._capacity = next((room for room in rooms if room >= expected), max(rooms, default=0))
         speed = float(np.abs(self.backend.download(p.vel)).max(initial=0.0))
         self._vel_scale = 2.0 ** -round(math.log2(speed)) if 0 < speed < np.inf else 1.0
@@ -98,8 +103,8 @@ class TensorSearch(Search):
             return
         blocks = math.prod(self._blocks)
         self.backend.kernels(__name__, law).force(
-            THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2],
-            self._capacity, ENTRY * self._capacity, self._record(windows), self.grid.record, parameters, out,
+            THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
+            _bytes_of(self._capacity), self._record(windows), self.grid.record, parameters, out,
         )  # fmt: skip
 
     def _record(self, windows: tuple[float, ...]) -> np.ndarray:
