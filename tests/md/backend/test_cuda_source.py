@@ -42,6 +42,7 @@ SORTS = (
     "md.backend.sorting.counting",
     "md.backend.sorting.radix",
 )  # several kernels on a device, one on the CPU
+TENSOR = "md.search.tensor"  # on a device only, for laws with windows in float32
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -134,7 +135,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
-    records = boundary_records(dim, real)
+    records = boundary_records(dim, real) | {"Windows": windows_record(dim)}
     structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
     if "Law" in required:
         structs["Law"] = Struct(fields[law])
@@ -165,8 +166,22 @@ def flight_record(dim: int, real) -> np.dtype:
     return md.Simulation(empty, Boids(), dt=1.0, **options)._stepper._speed_limit.dtype
 
 
+def windows_record(dim: int) -> np.dtype:
+    """Make the record of the radii of the boids' windows."""
+    empty = md.State(np.empty((0, dim)), np.empty((0, dim)), md.Box((12.0,) * dim))
+    options = {"integrator": "flight", "precision": "float32", "backend": "cpu", "search": "tensor"}
+    return md.Simulation(empty, Boids(), dt=1.0, **options).search._record(Boids().windows).dtype
+
+
+def cases_of(stem: str) -> list[tuple]:
+    """List the (dim, real, layout) for which the kernels of a stem are compiled."""
+    return [case for case in CASES if stem != TENSOR or case[1] is np.float32]
+
+
 def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
     """List the (law, output) combinations of a kernel."""
+    if stem == TENSOR:
+        return [("boids", out) for out in ("store", "flight", "driven_flight")]
     required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     outs = FORCE_OUTPUTS if "Out" in required else ("store",)
     cases = list(
@@ -188,7 +203,11 @@ def test_there_are_cuda_kernels_for_every_search():
 
 @pytest.mark.parametrize(
     ("stem", "kernel", "dim", "real", "layout"),
-    [(*kernel, *case) for k, kernel in enumerate(KERNELS) for case in CASES[2 * (k % 2) :][:2]],
+    [
+        (*kernel, *case)
+        for k, kernel in enumerate(KERNELS)
+        for case in (CASES[2 * (k % 2) :][:2] if kernel[0] != TENSOR else cases_of(TENSOR))
+    ],
 )
 def test_every_kernel_compiles(stem, kernel, dim, real, layout):
     """Compile with the first law and output in 2D and 3D, with each other law and output in one of them."""
@@ -201,8 +220,10 @@ def test_every_kernel_compiles(stem, kernel, dim, real, layout):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("stem", "kernel"), KERNELS)
-@pytest.mark.parametrize(("dim", "real", "layout"), CASES)
+@pytest.mark.parametrize(
+    ("stem", "kernel", "dim", "real", "layout"),
+    [(*kernel, *case) for kernel in KERNELS for case in cases_of(kernel[0])],
+)
 def test_every_kernel_compiles_with_every_law_and_output(stem, kernel, dim, real, layout):
     for law, out in variants(stem, kernel):
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
@@ -214,7 +235,7 @@ def test_the_curve_kernels_compile(dim, base, dtype):
     assert compile_cubin(sfc.device.source(dim, base, np.dtype(dtype))).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(("stem", "kernel"), [case for case in KERNELS if case[0] not in SORTS])
+@pytest.mark.parametrize(("stem", "kernel"), [case for case in KERNELS if case[0] not in (*SORTS, TENSOR)])
 def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
     numba_kernel = getattr(import_module(stem), kernel)
     required = list(inspect.signature(numba_kernel.py_func).parameters)
@@ -222,7 +243,7 @@ def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
-    for stem in set(STEMS) - set(SORTS):
+    for stem in set(STEMS) - {*SORTS, TENSOR}:
         module = import_module(stem)
         compiled = {
             name
