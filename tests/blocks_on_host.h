@@ -1,5 +1,6 @@
 // Enough of CUDA to run a kernel on the host with all threads of a block: each is a fiber, and fibers take turns where they
 // wait for others. Tensor cores are emulated from the layouts of their fragments, with products in half precision.
+#include <setjmp.h>
 #include <ucontext.h>
 #include "cuda_on_host.h"
 #undef __syncthreads
@@ -18,15 +19,19 @@ inline float3 make_float3(float x, float y, float z) { return {x, y, z}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 static uint4 shared_memory[1 << 14];
-static ucontext_t fibers[FIBERS], scheduler;
+static ucontext_t fibers[FIBERS];
+static jmp_buf places[FIBERS], turn_of_others;  // a context is entered once: later switches need no call of the system
 static std::vector<char> stacks[FIBERS];
-static bool done[FIBERS];
+static bool started[FIBERS], done[FIBERS];
 static int rounds[FIBERS], arrived = 0, generation = 0;
-static long long slots[2][FIBERS];
+struct Slot {
+    unsigned words[8];
+};
+static Slot slots[2][FIBERS];
 
 inline void yield_to_others() {
     int own = threadIdx.x;
-    swapcontext(&fibers[own], &scheduler);
+    if (!_setjmp(places[own])) _longjmp(turn_of_others, 1);
     threadIdx.x = own;
 }
 inline void __syncthreads() {
@@ -39,7 +44,7 @@ inline void __syncthreads() {
 }
 // The numbers that all lanes of the warp bring to the same place.
 template <class T> std::array<T, 32> of_all_lanes(T own) {
-    static_assert(sizeof(T) <= sizeof(long long));
+    static_assert(sizeof(T) <= sizeof(Slot));
     int thread = threadIdx.x, first = thread - thread % 32, round = ++rounds[thread];
     memcpy(&slots[round % 2][thread], &own, sizeof own);
     for (int k = 0; k < 32; ++k) {
@@ -107,16 +112,14 @@ inline void load_rows(unsigned (&b)[4], unsigned row) {
 }
 inline void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4]) {
     int lane = threadIdx.x % 32;
-    std::array<unsigned, 32> all_a[4], all_b[2];
-    for (int k = 0; k < 4; ++k) all_a[k] = of_all_lanes(a[k]);
-    all_b[0] = of_all_lanes(b0), all_b[1] = of_all_lanes(b1);
+    auto all = of_all_lanes(Slot{{a[0], a[1], a[2], a[3], b0, b1}});
     float sums[4];
     for (int q = 0; q < 4; ++q) {
         int row = lane / 4 + 8 * (q / 2), column = 2 * (lane % 4) + q % 2;
         float sum = c[q];
         for (int k = 0; k < 16; ++k) {
-            float2 left = unpacked(all_a[row / 8 + 2 * (k / 8)][4 * (row % 8) + k % 8 / 2]);
-            float2 right = unpacked(all_b[k / 8][4 * column + k % 8 / 2]);
+            float2 left = unpacked(all[4 * (row % 8) + k % 8 / 2].words[row / 8 + 2 * (k / 8)]);
+            float2 right = unpacked(all[4 * column + k % 8 / 2].words[4 + k / 8]);
             sum += k % 2 ? left.y * right.y : left.x * right.x;
         }
         sums[q] = sum;
@@ -129,6 +132,7 @@ inline void fiber(int thread) {
     threadIdx.x = thread;
     kernel_of_block();
     done[thread] = true;
+    _longjmp(turn_of_others, 1);
 }
 // Runs a kernel, given as a function without arguments, with all threads of block `number`.
 inline void run_block(int number, void (*kernel)()) {
@@ -138,12 +142,11 @@ inline void run_block(int number, void (*kernel)()) {
     arrived = generation = 0;
     for (int k = 0; k < FIBERS; ++k) {
         stacks[k].resize(1 << 16);
-        done[k] = false;
+        started[k] = done[k] = false;
         rounds[k] = 0;
         getcontext(&fibers[k]);
         fibers[k].uc_stack.ss_sp = stacks[k].data();
         fibers[k].uc_stack.ss_size = stacks[k].size();
-        fibers[k].uc_link = &scheduler;
         makecontext(&fibers[k], (void (*)())fiber, 1, k);
     }
     for (bool busy = true; busy;) {
@@ -152,7 +155,10 @@ inline void run_block(int number, void (*kernel)()) {
             if (done[k]) continue;
             busy = true;
             threadIdx.x = k;
-            swapcontext(&scheduler, &fibers[k]);
+            if (_setjmp(turn_of_others)) continue;
+            if (started[k]) _longjmp(places[k], 1);
+            started[k] = true;
+            setcontext(&fibers[k]);
         }
     }
 }
