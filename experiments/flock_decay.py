@@ -1,0 +1,371 @@
+"""How long does a memory order last in a flock, and how long in a gas?
+
+Boids and the particles of `md.scenes.shared_gas` are sorted once along an ordering of their cells. In every
+round they start from the same state, and the time of a step is measured at growing ages of the order,
+without another sort. Beside it are the times with shuffled memory, in the same rounds. What is left of an
+order at an age is the part of the gain over shuffled memory that remains.
+
+The same is predicted for smaller systems of the same density: hits of the search's reads in a model of a
+cache, after as many steps. Boids move a large part of a cell in a few steps, particles of the gas a small
+one, so that both are drawn over steps and over the distance travelled in units of the cutoff.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import md
+import sfc
+from experiments.core import Axis, TimedSettings, figures, main, save_table, style
+from experiments.measurement.correctness import check_flight, check_pairs
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
+from experiments.prediction.cache_models import check_models, predicted
+from experiments.prediction.flocks import RULES, Aging, Flock, places
+from md.backend import Backend
+from md.simulation import PRECISIONS
+
+SYSTEMS = ("flock", "gas")
+FILLING = 0.2  # of the gas
+LEAST_GAIN = 0.02  # of a fresh order, as a part of the cost, so that there is anything that can be left
+SMALLEST = {"age": 0.5, "path_cutoffs": 1e-3}  # of a logarithmic axis: the place of age 0
+CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
+_CASE = ["n", "ordering", "precision", "rules"]
+_LINE = ["system", "search"]
+
+
+@dataclass(frozen=True)
+class Config(TimedSettings):
+    """Sweep of systems with an aging memory order."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("system", "search", "model", "cache")
+
+    n: Axis[int] = (2**16,)
+    """Particles. Take 1000000 on a GPU."""
+    system: tuple[str, ...] = SYSTEMS
+    """flock (at density 1/8), gas (20 % filled)."""
+    rules: Axis[str] = ("source",)
+    """Rules of the flock: source (those of [flock]), weak_separation (flocks form)."""
+    search: tuple[str, ...] = ("linked", "scattered")
+    """linked, scattered: searches that do not move the particles."""
+    ordering: Axis[str] = ("hilbert",)
+    """Any 3D ordering of `sfc`."""
+    precision: Axis[str] = ("float32",)
+    """float32, float64."""
+    age: int = 100
+    """Steps of the flock before the sort, in which it leaves its random start."""
+    last: int = 640
+    """Largest age of the order, in steps."""
+    looks: int = 9
+    """Ages at which steps are timed, besides 0."""
+    steps: int = 5
+    """Timed steps at each age. Take 20 on a GPU."""
+    predicted_n: int = 2**14
+    """Particles of the predictions."""
+    model: tuple[str, ...] = ("block", "lru")
+    """block (that of [thesis]), lru, set_associative."""
+    cache: tuple[int, ...] = (320, 1024, 4096)
+    """Capacities in particles; drawn is the one at which every system gains."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({
+            "system": SYSTEMS, "rules": tuple(RULES), "search": ("linked", "scattered"),
+            "ordering": sfc.orderings(3), "precision": PRECISIONS,
+        })  # fmt: skip
+        check_models(self.model, self.cache)
+        self.check_least({
+            "n": 1000, "age": 0, "last": 1, "looks": 1, "steps": 1, "predicted_n": 1000,
+        })  # fmt: skip
+        self.check_particles(2 * len(self.system) * len(self.search) + 2)
+
+
+QUICK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "last": 80, "looks": 5,
+         "cache": (64, 1024), "rounds": 3, "runs": 1}  # fmt: skip
+
+
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
+    """Yield the rounds from `begin` on (rows `age` and `shuffled`), and then the predictions."""
+    place, entries = md.backend.get(case.backend), []
+    for system in case.system:
+        state = _start(case, system, case.n)
+        order = places(state, case.ordering, _cutoff(case, system), case.seed)
+        shuffled = np.random.default_rng([case.seed, 7]).permutation(len(state))
+        other = _simulation(case, system, state, "coherent", place)
+        other.run(CHECKED_STEPS[system], phases=False)
+        right = other.state
+        del other
+        for search in case.search:
+            aged = _simulation(case, system, state.take(order), search, place)
+            entries.append(_entry(case, aged, right, system, "age"))
+            unordered = _simulation(case, system, state.take(shuffled), search, place)
+            entries.append(_entry(case, unordered, right, system, "shuffled"))
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+    for system in case.system:
+        yield from _predictions(case, system)
+
+
+def _start(case: Config, system: str, n: int) -> md.State:
+    if system == "gas":
+        return md.scenes.shared_gas(n, FILLING, seed=case.seed)
+    return Aging(Flock(n, rules=case.rules, seed=case.seed), case.backend, case.precision).at(case.age)
+
+
+def _cutoff(case: Config, system: str) -> float:
+    return 1.0 if system == "gas" else RULES[case.rules].cutoff
+
+
+def _simulation(case: Config, system: str, state: md.State, search: str, place: Backend) -> md.Simulation:
+    if system == "flock":
+        return Flock(len(state), rules=case.rules).simulation(state, search, place, case.precision)
+    law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+    return md.Simulation(
+        state, law, search=search, dt=dt, backend=place, precision=case.precision, fused=True
+    )
+
+
+def _ages(case: Config) -> list[int]:
+    """Return the ages of the order at which steps are timed, the young ones closer."""
+    apart = np.geomspace(case.steps + 1, max(case.last, case.steps + 1), case.looks)
+    return [0, *np.unique(np.rint(apart).astype(int)).tolist()]
+
+
+def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str, what: str) -> Entry:
+    """Check a simulation, and return it ready to be sampled from its first state on.
+
+    Args:
+        case: settings.
+        simulation: at its start.
+        right: state after the checked steps by another search.
+        system: "flock" or "gas".
+        what: "age" to time steps at all ages of the order, or "shuffled" to time those at the start.
+    """
+    particles = simulation.system.particles
+    start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
+    speed = float(np.linalg.norm(simulation.state.vel, axis=1).mean())
+    simulation.run(CHECKED_STEPS[system], phases=False)
+    search = simulation.search.name
+    if system == "flock":
+        check_flight(f"search {search!r}", simulation.state, right, case.precision)
+    else:
+        check_pairs(simulation, search, "coherent", case.precision)
+    ages = _ages(case) if what == "age" else [0]
+    steps = case.steps if what == "age" else 4 * case.steps
+    path = speed * simulation.dt / _cutoff(case, system)  # a step
+    columns = {
+        "system": system,
+        "search": search,
+        "what": what,
+        "path_cutoffs_per_step": path,
+        **working_set(len(simulation), 3, case.precision, simulation.backend),
+    }
+
+    def sample() -> Iterator[dict]:
+        for array, first in zip((particles.pos, particles.vel, particles.id), start, strict=True):
+            array[...] = first
+        simulation.search.reset()
+        simulation.run(1, phases=False)  # loads the caches again after other cases
+        taken = 0  # timed steps and those between them
+        for age in ages:
+            simulation.run(age - taken, phases=False)
+            ms = whole_steps(simulation, steps)
+            taken = age + steps
+            seen = {"age": 1 + age + (steps - 1) / 2} if what == "age" else {}
+            yield seen | {"time_ms": ms / steps, "sample_ms": ms}
+
+    return Entry(columns, sample)
+
+
+def _predictions(case: Config, system: str) -> Iterator[dict]:
+    """Yield rows `predicted`: hits at each age of the order, and those in shuffled memory."""
+    state = _start(case, system, case.predicted_n)
+    state = state.take(places(state, case.ordering, _cutoff(case, system), case.seed))
+    generator = np.random.default_rng([case.seed, 3])
+    for search in case.search:
+        simulation = _simulation(case, system, state, search, md.backend.get(case.backend))
+        for age in _ages(case):
+            simulation.run(age - simulation.step, phases=False)
+            now = simulation.state
+            unordered = now.take(generator.permutation(len(now)))
+            other = _simulation(case, system, unordered, search, simulation.backend)
+            shuffled = predicted(other.accesses(), case.model, case.cache)
+            speed = float(np.linalg.norm(now.vel, axis=1).mean())
+            for row, base in zip(
+                predicted(simulation.accesses(), case.model, case.cache), shuffled, strict=True
+            ):
+                yield {
+                    "system": system,
+                    "search": search,
+                    "what": "predicted",
+                    "particles": len(now),
+                    "age": age,
+                    "path_cutoffs_per_step": speed * simulation.dt / _cutoff(case, system),
+                    **row,
+                    "hit_ratio_shuffled": base["hit_ratio"],
+                }
+
+
+def left(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the part of the gain of an order that is left at each age, measured and predicted.
+
+    Args:
+        table: with columns `run`, `round` and `what`.
+
+    Returns:
+        Columns of a case, `system`, `search`, `kind` ("measured" or "predicted", with the model and its
+        capacity), `run`, `age`, `path_cutoffs`, `gain` over shuffled memory (of times, or of misses), `left`:
+        1 at the first age, 0 for shuffled memory.
+    """
+    own = [*_CASE, *_LINE, "run"]
+    times = table[table["what"] != "predicted"]
+    base = times[times["what"] == "shuffled"].groupby([*own, "round"])["time_ms"].median().rename("base")
+    aged = times[times["what"] == "age"].merge(base.reset_index(), on=[*own, "round"])
+    aged = aged.assign(kind="measured", cost=aged["time_ms"] / aged["base"])
+    guess = table[table["what"] == "predicted"]
+    names = [f"{m}, {c:.0f} particles" for m, c in zip(guess["model"], guess["cache_particles"], strict=True)]
+    guess = guess.assign(
+        kind=names, cost=(1 - guess["hit_ratio"]) / (1 - guess["hit_ratio_shuffled"]).clip(lower=1e-9)
+    )
+    both = pd.concat([aged, guess], ignore_index=True)
+    found = both.groupby([*own, "kind", "age"], sort=False)[["cost", "path_cutoffs_per_step"]].median()
+    found = found.reset_index()
+    first = found.groupby([*own, "kind"], sort=False)["cost"].transform("first")
+    return found.assign(
+        gain=1 / found["cost"],
+        left=((1 - found["cost"]) / (1 - first)).where((1 - first) > LEAST_GAIN),
+        path_cutoffs=found["age"] * found["path_cutoffs_per_step"],
+    )
+
+
+def half_ages(found: pd.DataFrame) -> pd.DataFrame:
+    """List for each case the gain of a fresh order, and the age at which half of that gain is left.
+
+    Args:
+        found: rows of `left`.
+
+    Returns:
+        A row for each system, search and kind: medians over runs. Without a gain, or where more than half of
+        it is left at the last age, the half age is NaN.
+    """
+    rows = []
+    for key, part in found.groupby([*_CASE, *_LINE, "kind"], sort=False):
+        middle = part.groupby("age")[["left", "gain", "path_cutoffs"]].median().reset_index()
+        half = first_below(middle["age"].to_numpy(), middle["left"].to_numpy())
+        path = np.interp(half, middle["age"], middle["path_cutoffs"]) if np.isfinite(half) else np.nan
+        rows.append(
+            dict(zip([*_CASE, *_LINE, "kind"], key, strict=True))
+            | {
+                "runs": part["run"].nunique(),
+                "gain_fresh": middle["gain"].iloc[0],
+                "gain_last": middle["gain"].iloc[-1],
+                "age_last": middle["age"].iloc[-1],
+                "left_last": middle["left"].iloc[-1],
+                "half_age_steps": half,
+                "half_age_path_cutoffs": path,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def first_below(age: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
+    """Return the age at which a curve first falls below a level, by interpolation; NaN if it does not.
+
+    Args:
+        age: (m,) growing.
+        left: (m,) values, which may be NaN.
+        level: to be reached.
+    """
+    below = np.flatnonzero(left < level)
+    if not len(below) or below[0] == 0:
+        return float("nan")
+    k = below[0]
+    share = (left[k - 1] - level) / (left[k - 1] - left[k])
+    return float(age[k - 1] + share * (age[k] - age[k - 1]))
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw what is left of an order over steps and over the distance travelled; write the half ages."""
+    found = left(table)
+    halves = half_ages(found)
+    save_table(halves, out, "half_ages")
+    for key, rows in found.groupby(_CASE, sort=False):
+        own = halves[(halves[_CASE] == list(key)).all(axis=1)]
+        _draw_case(rows, own, out, figures.file_name("left", found, _CASE, key))
+
+
+def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw a panel for each search and each measure of age, with a line for each system and kind."""
+    searches, shown = list(rows["search"].unique()), _drawn(rows)
+    size = (3.2 * len(searches) + 2.2, 5.4)
+    figure, panels = plt.subplots(2, len(searches), figsize=size, squeeze=False, sharey=True, sharex="row")
+    look = style.lines_in_turn(list(rows["system"].unique()), "system")
+    for column, search in zip(panels.T, searches, strict=True):
+        column[0].set_title(search, fontsize=9)
+        for panel, x in zip(column, ("age", "path_cutoffs"), strict=True):
+            for (system, kind), line in shown[shown["search"] == search].groupby(
+                ["system", "kind"], sort=False
+            ):
+                _line(panel, line, x, str(system), str(kind), look)
+            panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+            panel.set(xscale="log", ylim=(-0.3, 1.3))
+        column[0].set_xlabel("steps after the sort")
+        column[1].set_xlabel("distance travelled (cutoffs)")
+    for row in panels:
+        row[0].set_ylabel("left of the gain over shuffled")
+    figures.legend_outside(panels[0][-1], None)
+    n, runs = rows["n"].iloc[0], rows["run"].nunique()
+    title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
+    title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
+    lines = [
+        part for line in (title, *_halves_in_words(halves, shown)) for part in wrap(line, int(13 * size[0]))
+    ]
+    figures.titled(figure, "\n".join(lines), out, name)
+
+
+def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select the measured rows, and the prediction in which the system that gains least gains most."""
+    guess = rows[rows["kind"] != "measured"]
+    fresh = guess[guess["age"] == 0].groupby(["kind", "system"], sort=False)["gain"].median()
+    gains = fresh.groupby("kind", sort=False).min()
+    kinds = ["measured"] if gains.empty else ["measured", gains.idxmax()]
+    return rows[rows["kind"].isin(kinds) & rows["left"].notna()]
+
+
+def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, look: dict) -> None:
+    """Draw a line of medians; of a measured one with the range over runs."""
+    at = rows.groupby("age").agg({"path_cutoffs": "median", "left": ["median", "min", "max"]})
+    at.columns = ["path_cutoffs", "middle", "low", "high"]
+    place = np.maximum(at.reset_index()[x].to_numpy(), SMALLEST[x])
+    colour, label = look["palette"][system], f"{system}, {kind}"
+    if kind != "measured":
+        panel.plot(place, at["middle"], color=colour, linestyle="--", linewidth=1.1, label=label)
+        return
+    ends = [at["middle"] - at["low"], at["high"] - at["middle"]]
+    panel.errorbar(
+        place, at["middle"], yerr=ends, color=colour, marker=look["markers"][system], markersize=4,
+        capsize=2, linewidth=1.1, elinewidth=0.9, label=label,
+    )  # fmt: skip
+
+
+def _halves_in_words(halves: pd.DataFrame, shown: pd.DataFrame) -> list[str]:
+    """Describe the half ages of the lines that are drawn."""
+    lines = []
+    for kind in shown["kind"].unique():
+        parts = []
+        for row in halves[halves["kind"] == kind].to_dict("records"):
+            half = row["half_age_steps"]
+            when = f"{half:.3g} steps" if np.isfinite(half) else "not reached"
+            parts.append(f"{row['system']} under {row['search']} {when}")
+        lines.append(f"half of the gain, {kind}: {'; '.join(parts)}")
+    return lines
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)
