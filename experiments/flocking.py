@@ -404,12 +404,15 @@ def _dots(
     panel.grid(axis="y", color="0.92", linewidth=0.6)
 
 
-def _log_axis(panel: plt.Axes, label: str) -> None:
-    """Make the horizontal axis logarithmic, with plain numbers."""
-    panel.set(xscale="log", xlabel=label)
-    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+def _log_axis(panel: plt.Axes, rows: pd.DataFrame, value: str, scale: float, label: str) -> None:
+    """Make the horizontal axis logarithmic, over all centres, with plain numbers."""
+    figures.whole_centres_on_log(panel, rows, value, scale, horizontal=True)
+    low, high = panel.get_xlim()
+    subs = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
+    panel.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
     panel.xaxis.set_major_formatter("{x:g}")
     panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel(label)
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
@@ -443,8 +446,9 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
-            _dots(panel, part, names, look, "time_ms", 1e6 / part["n"].iloc[0])
-            _log_axis(panel, "time per boid and step (ns)")
+            each = 1e6 / part["n"].iloc[0]
+            _dots(panel, part, names, look, "time_ms", each)
+            _log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         title = f"{precision}; {statistics.caption(rows)}\n{_structures(table)}{_over_peers(table)}"
         figures.titled(figure, title, out, f"times_{precision}")
@@ -472,7 +476,7 @@ def _over_peers(table: pd.DataFrame) -> str:
             continue
         shown = _with_state(gains.join(statistics.bounds(gains, "gain")))
         for (n, state), rows in shown.groupby(["n", "state"], sort=False):
-            best = rows.loc[rows["centre"].idxmax()]
+            best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
             times = f"{best['centre']:.3g} ({best['low']:.3g} to {best['high']:.3g}) times as fast as {name}"
             lines.append(f"\n{n:,} boids, {state}: {best['name']} {times}")
     return "".join(lines)
@@ -527,9 +531,10 @@ def _draw_memory(table: pd.DataFrame, out: Path) -> None:
         figure, panels = _panels(rows, names)
         for panel, part in panels:
             _dots(panel, part, names, look, "misses")
-            _log_axis(panel, "predicted misses, share of all reads")
+            panel.set(xlim=(0, None), xlabel="predicted misses, share of all reads")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        figures.titled(figure, f"model of a cache; {statistics.caption(rows)}", out, f"misses_{precision}")
+        title = f"reads of a force kernel in a model of a cache; {statistics.caption(rows)}"
+        figures.titled(figure, title, out, f"misses_{precision}")
 
 
 if __name__ == "__main__":

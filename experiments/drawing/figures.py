@@ -215,8 +215,9 @@ def whole_centres_on_log(
     value: str,
     scale: pd.Series | float = 1.0,
     others: Sequence[float] = (),
+    horizontal: bool = False,
 ) -> None:
-    """Limit a logarithmic vertical axis to all centres, and to intervals up to a factor beyond.
+    """Limit a logarithmic axis to all centres, and to intervals up to a factor beyond.
 
     Wider intervals leave the frame.
 
@@ -226,8 +227,9 @@ def whole_centres_on_log(
         value: the averaged column.
         scale: factor of the values, for each row or for all.
         others: other values that the axis must hold.
+        horizontal: whether it is the horizontal axis.
     """
-    _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), False, others)
+    _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), horizontal, others)
 
 
 def gain_axis(

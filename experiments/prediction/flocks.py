@@ -237,7 +237,7 @@ def structure(state: md.State, cutoff: float) -> Structure:
     pos = state.box.wrap(state.pos)
     tree = cKDTree(pos, boxsize=np.where(state.box.periodic, lengths, 0))
     near = tree.query_ball_point(pos, cutoff, workers=-1, return_length=True) - 1
-    nearest = tree.query(pos, k=2, workers=-1)[0][:, 1]
+    distances: Any = tree.query(pos, k=2, workers=-1)[0]  # of the boid itself, and of the nearest other
     speed = np.linalg.norm(state.vel, axis=1)
     headings = np.divide(
         state.vel, speed[:, None], out=np.zeros_like(state.vel, dtype=np.float64), where=speed[:, None] > 0
@@ -254,6 +254,6 @@ def structure(state: md.State, cutoff: float) -> Structure:
         order_parameter=float(np.linalg.norm(headings.mean(axis=0))),
         heading_correlation=float(((total**2).sum() - (speed > 0).sum()) / pairs) if pairs else np.nan,
         clustering=float(count.var() / count.mean()),
-        nearest_over_random=float(nearest.mean() / random_distance(len(state), state.box)),
+        nearest_over_random=float(distances[:, 1].mean() / random_distance(len(state), state.box)),
         speed_mean=float(speed.mean()),
     )
