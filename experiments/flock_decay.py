@@ -132,9 +132,12 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
 
 
 def _ages(case: Config) -> list[int]:
-    """Return the ages of the order at which steps are timed, the young ones closer."""
-    apart = np.geomspace(case.steps + 1, max(case.last, case.steps + 1), case.looks)
-    return [0, *np.unique(np.rint(apart).astype(int)).tolist()]
+    """Return the ages of the order at which steps are timed, in growing distances of at least a sample."""
+    ages = [0]
+    for age in np.rint(np.geomspace(case.steps, max(case.last, case.steps), case.looks)).astype(int).tolist():
+        if age >= ages[-1] + case.steps:
+            ages.append(age)
+    return ages
 
 
 def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str, what: str) -> Entry:

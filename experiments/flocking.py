@@ -74,8 +74,8 @@ class Config(TimedSettings):
     """Memory orders of the searches that do not sort the boids: shuffled, any 3D ordering of `sfc`."""
     order_age: int = 100
     """Steps since the sort of aged memory; flocks younger than that have none."""
-    division: tuple[int, ...] = (1,)
-    """Cells per cutoff of the searches with that parameter."""
+    division: tuple[int, ...] = (0,)
+    """Cells per cutoff of the searches with that parameter; 0 for cells of the cutoff, visited one by one."""
     skin: float = 1.0
     """Skin of verlet, in units of length."""
     naive_up_to: int = 20_000
@@ -100,13 +100,16 @@ class Config(TimedSettings):
         })  # fmt: skip
         check_models((self.model,), (self.cache,))
         self.check_least({
-            "n": 1000, "age": 0, "order_age": 1, "division": 1, "naive_up_to": 0, "predicted_up_to": 0,
+            "n": 1000, "age": 0, "order_age": 1, "division": 0, "naive_up_to": 0, "predicted_up_to": 0,
             "steps": 1, "skin": 0,
         })  # fmt: skip
         self.check_particles(len(self.search) * len(self.ordering) + 2)
         divided = [name for name in self.search if _takes_division(name)]
-        if self.division != (1,) and not divided:
-            raise ValueError(f"--division {self.division}: no search of {self.search} takes it; allowed: 1")
+        if self.division != (0,) and not divided:
+            raise ValueError(
+                f"--division {' '.join(map(str, self.division))} beside --search {' '.join(self.search)}; "
+                "allowed: 0, or with a search that has the parameter `division`"
+            )
         if self.peers and md.backend.get(self.backend).name != "cpu":
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
         if self.peers and "float64" not in values(self.precision) and isinstance(self.precision, tuple):
@@ -150,8 +153,7 @@ def _kinds(case: Config) -> list[Kind]:
         configs = {search: kind(skin=case.skin) if search == "verlet" else kind()}
         if _takes_division(search):
             configs = {
-                search if k == 1 else f"{search} of {k} cells a cutoff": kind(division=k)
-                for k in case.division
+                f"{search} division {k}" if k else search: kind(division=k or None) for k in case.division
             }
         for name, config in configs.items():
             if search == "naive":

@@ -70,7 +70,7 @@ class Flock:
     @property
     def side(self) -> float:
         """Side of the box, in units of length."""
-        return float((self.n / self.density) ** (1 / self.dim))
+        return round(float((self.n / self.density) ** (1 / self.dim)), 9)  # 200, not 199.99999999999997
 
     def state(self) -> md.State:
         """Make the start, in shuffled memory."""

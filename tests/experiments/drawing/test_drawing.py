@@ -10,7 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from experiments.drawing import discs, flow, heat, layer, plane, solid, style, systems, tubes, turtle
+from experiments.drawing import (
+    discs,
+    flow,
+    headings,
+    heat,
+    layer,
+    plane,
+    solid,
+    style,
+    systems,
+    tubes,
+    turtle,
+)
 
 
 @pytest.fixture
@@ -240,6 +252,12 @@ LINE = np.array([[0.0, 0, 0], [1, 0, 0]])
             "speed of shape",
         ),
         (lambda p: flow.Flow(p, 1, 1, np.zeros((3, 3)), 1), ValueError, r"outline of shape \(3, 3\)"),
+        (lambda p: headings.Headings(p, 0, 1), ValueError, "width = 0; allowed: .* above 0"),
+        (
+            lambda p: headings.Headings(p, 1, 1).show(*np.zeros((2, 2)), np.zeros(3)),
+            ValueError,
+            "heading of shape",
+        ),
         (lambda p: heat.against_best([1]), TypeError, r"table = \[1\] of class list"),
         (lambda p: style.colour(3), TypeError, "name = 3 of class int"),
         (lambda p: style.marker(None), TypeError, "name = None"),

@@ -1,0 +1,145 @@
+"""experiments.flocking: every search and memory order from the same aged flock; the rungs of B1."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import md
+from experiments import flocking
+from experiments.analysis.baselines import again
+from experiments.processes.separate_run import all_rows
+from tests.experiments.runs import run
+
+FLAGS = [
+    "--quick",
+    "--n",
+    "1000",
+    "--precision",
+    "float64",
+    "--steps",
+    "2",
+    "--rounds",
+    "2",
+    "--age",
+    "0",
+    "6",
+]
+FLAGS += ["--order-age", "4", "--search", "naive", "scattered", "coherent"]
+NAMES = ["naive", "scattered, shuffled", "scattered, hilbert fresh", "coherent", again("coherent")]
+
+
+def case(**options) -> flocking.Config:
+    options = {"age": 0, "search": ("scattered", "coherent"), "ordering": ("shuffled",)} | options
+    return flocking.Config(
+        backend="cpu", n=1000, start="uniform", rules="source", precision="float64", rounds=2, steps=2,
+        **options,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return run(flocking, tmp_path_factory.mktemp("flocking"), *FLAGS)
+
+
+def test_every_round_has_each_search_in_each_memory_order(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    for (age, _), rows in table.groupby(["age", "round"]):
+        assert sorted(rows["name"]) == sorted(NAMES + ["scattered, hilbert aged"] * (age == 6))
+    assert (table["sample_ms"] == pytest.approx(2 * table["time_ms"])) is not None
+    assert (table["boids_that_differ"] == 0).all()
+    aged = table.set_index("name")["order_age_steps"]
+    assert aged["scattered, hilbert fresh"].unique().tolist() == [3]  # one step is not timed
+    assert np.unique(aged["scattered, hilbert aged"]).tolist() == [7]
+    assert aged["scattered, shuffled"].isna().all()
+
+
+def test_all_searches_of_a_case_see_the_same_flock_which_ages(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    young, old = (rows for _, rows in table.groupby("age"))
+    for rows in (young, old):
+        for column in ("neighbours_mean", "neighbours_largest", "order_parameter", "clustering"):
+            assert rows[column].nunique() == 1
+    assert old["neighbours_mean"].iloc[0] != young["neighbours_mean"].iloc[0]
+
+
+def test_sorted_memory_has_more_predicted_hits(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    hits = table[table["age"] == 6].groupby("name")["hit_ratio"].first()
+    assert hits["scattered, hilbert fresh"] == pytest.approx(hits["coherent"], abs=0.03)
+    reads = table[table["search"] != "naive"]["partners_read"]
+    assert (reads > table["neighbours_mean"].iloc[0]).all()
+    assert table[table["search"] == "naive"]["hit_ratio"].isna().all()
+
+
+def test_rungs_are_ratios_of_times_of_a_round(folder):
+    table = (
+        pd.read_parquet(folder / "table.parquet").set_index(["age", "name", "round"])["time_ms"].sort_index()
+    )
+    found = pd.read_csv(folder / "rungs.csv").set_index(["age", "name"])
+    for name, over in (("scattered, shuffled", "naive"), ("coherent", "scattered, shuffled")):
+        assert found.loc[(6, name), "over"] == over
+        ratio = (table.loc[6, over] / table.loc[6, name]).median()
+        assert found.loc[(6, name), "gain_median_of_rounds"] == pytest.approx(ratio)
+    assert {path.stem for path in folder.glob("*.png")} == {
+        "times_float64", "rungs_float64", "memory_float64", "misses_float64",
+    }  # fmt: skip
+
+
+def test_samples_start_from_the_same_state(monkeypatch):
+    seen = []
+    timed = flocking.whole_steps
+
+    def noted(simulation, steps):
+        state = simulation.state.by_id()
+        seen.append((simulation.search.name, state.pos))
+        return timed(simulation, steps)
+
+    monkeypatch.setattr(flocking, "whole_steps", noted)
+    all_rows(flocking.measure(case()))
+    assert len(seen) >= 3 * 3  # three simulations, and a round that is not timed
+    for _, pos in seen:
+        assert np.abs(pos - seen[0][1]).max() < 1e-12
+
+
+def test_a_search_that_computes_other_increments_is_not_recorded(monkeypatch):
+    right = md.Simulation.state.fget
+
+    def wrong(simulation):
+        state = right(simulation)
+        if simulation.search.name == "scattered" and simulation.step:
+            return md.State(state.pos, 1.001 * state.vel, state.box, state.id)
+        return state
+
+    monkeypatch.setattr(md.Simulation, "state", property(wrong))
+    with pytest.raises(ValueError, match=r"search 'scattered, shuffled' after 10 steps in float64 differs"):
+        next(flocking.measure(case()))
+
+
+def test_a_verdict_says_in_how_many_flocks_a_rung_is_faster():
+    rows = [
+        {"name": "tiles", "over": "coherent", "gain": gain, "difference": difference}
+        for gain, difference in ((1.2, "faster"), (1.3, "faster"), (0.8, "slower"), (1.01, "no difference"))
+    ]
+    (line,) = flocking.verdict(pd.DataFrame(rows))
+    assert line == (
+        "B1, tiles over coherent: confirmed in 2 of 4 and refuted in 1 of 4 and no difference in 1 of 4 "
+        "flocks, gain 0.8 to 1.3"
+    )
+    assert "no verdict" in flocking.verdict(pd.DataFrame({"name": [], "over": []}))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search": ("tilles",)}, "unknown search 'tilles'; allowed: one of naive, .*tiles"),
+        ({"ordering": ("hilbrt",)}, "unknown ordering 'hilbrt'; allowed: one of shuffled, .*hilbert"),
+        ({"start": ("line",)}, "unknown start 'line'; allowed: one of uniform, clusters"),
+        ({"n": (10,)}, "--n = 10; allowed: .*at least 1000"),
+        ({"search": ("linked",), "division": (2,)}, "--division 2 beside --search linked; allowed: 0"),
+        ({"peers": ["lammps"]}, "unknown peers 'lammps'; allowed: one of numpy"),
+        ({"peers": ["numpy"]}, "--peers are measured in float64; add --precision float64"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        flocking.Config(backend="cpu", **change)
