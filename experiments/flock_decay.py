@@ -5,9 +5,10 @@ round they start from the same state, and the time of a step is measured at grow
 without another sort. Beside it are the times with shuffled memory, in the same rounds. What is left of an
 order at an age is the part of the gain over shuffled memory that remains.
 
-The same is predicted for smaller systems of the same density: hits of the search's reads in a model of a
-cache, after as many steps. Boids move a large part of a cell in a few steps, particles of the gas a small
-one, so that both are drawn over steps and over the distance travelled in units of the cutoff.
+The same is predicted for smaller systems of the same density: hits of the reads of the first search in a
+model of a cache, after as many steps. Their particles also give the root mean square displacement since the
+sort, over which all is drawn a second time: what moves away from its neighbours in memory loses its order,
+however fast it moves to and fro.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ from md.simulation import PRECISIONS
 SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
 LEAST_GAIN = 0.02  # of a fresh order, as a part of the cost, so that there is anything that can be left
-SMALLEST = {"age": 0.5, "path_cutoffs": 1e-3}  # of a logarithmic axis: the place of age 0
+SMALLEST = {"age": 0.5, "displacement_cutoffs": 1e-3}  # of a logarithmic axis: the place of age 0
 CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
 _CASE = ["n", "ordering", "precision", "rules"]
 _LINE = ["system", "search"]
@@ -152,7 +153,6 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
     """
     particles = simulation.system.particles
     start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
-    speed = float(np.linalg.norm(simulation.state.vel, axis=1).mean())
     simulation.run(CHECKED_STEPS[system], phases=False)
     search = simulation.search.name
     if system == "flock":
@@ -161,12 +161,10 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
         check_pairs(simulation, search, "coherent", case.precision)
     ages = _ages(case) if what == "age" else [0]
     steps = case.steps if what == "age" else 4 * case.steps
-    path = speed * simulation.dt / _cutoff(case, system)  # a step
     columns = {
         "system": system,
         "search": search,
         "what": what,
-        "path_cutoffs_per_step": path,
         **working_set(len(simulation), 3, case.precision, simulation.backend),
     }
 
@@ -187,32 +185,43 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
 
 
 def _predictions(case: Config, system: str) -> Iterator[dict]:
-    """Yield rows `predicted`: hits at each age of the order, and those in shuffled memory."""
+    """Yield rows `predicted`: hits of the first search at each age of the order, and in shuffled memory."""
     state = _start(case, system, case.predicted_n)
     state = state.take(places(state, case.ordering, _cutoff(case, system), case.seed))
     generator = np.random.default_rng([case.seed, 3])
-    for search in case.search:
-        simulation = _simulation(case, system, state, search, md.backend.get(case.backend))
-        for age in _ages(case):
-            simulation.run(age - simulation.step, phases=False)
-            now = simulation.state
-            unordered = now.take(generator.permutation(len(now)))
-            other = _simulation(case, system, unordered, search, simulation.backend)
-            shuffled = predicted(other.accesses(), case.model, case.cache)
-            speed = float(np.linalg.norm(now.vel, axis=1).mean())
-            for row, base in zip(
-                predicted(simulation.accesses(), case.model, case.cache), shuffled, strict=True
-            ):
-                yield {
-                    "system": system,
-                    "search": search,
-                    "what": "predicted",
-                    "particles": len(now),
-                    "age": age,
-                    "path_cutoffs_per_step": speed * simulation.dt / _cutoff(case, system),
-                    **row,
-                    "hit_ratio_shuffled": base["hit_ratio"],
-                }
+    search, place = case.search[0], md.backend.get(case.backend)
+    simulation, start = _simulation(case, system, state, search, place), state.by_id()
+    for age in _ages(case):
+        simulation.run(age - simulation.step, phases=False)
+        now = simulation.state
+        other = _simulation(case, system, now.take(generator.permutation(len(now))), search, place)
+        shuffled = predicted(other.accesses(), case.model, case.cache)
+        moved = displacement(now, start) / _cutoff(case, system)
+        found = predicted(simulation.accesses(), case.model, case.cache)
+        for row, base in zip(found, shuffled, strict=True):
+            yield {
+                "system": system,
+                "search": search,
+                "what": "predicted",
+                "particles": len(now),
+                "age": age,
+                "displacement_cutoffs": moved,
+                **row,
+                "hit_ratio_shuffled": base["hit_ratio"],
+            }
+
+
+def displacement(state: md.State, start: md.State) -> float:
+    """Return the root mean square displacement since a start, to the nearest image.
+
+    Args:
+        state: the particles.
+        start: the same particles earlier, in order of their ids.
+    """
+    lengths = np.array(start.box.lengths)
+    moved = state.by_id().pos - start.pos
+    moved -= np.round(moved / lengths) * lengths
+    return float(np.sqrt((moved**2).sum(axis=1).mean()))
 
 
 def left(table: pd.DataFrame) -> pd.DataFrame:
@@ -223,8 +232,9 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns of a case, `system`, `search`, `kind` ("measured" or "predicted", with the model and its
-        capacity), `run`, `age`, `path_cutoffs`, `gain` over shuffled memory (of times, or of misses), `left`:
-        1 at the first age, 0 for shuffled memory.
+        capacity), `run`, `age`, `displacement_cutoffs` (of a measured row by interpolation over the ages),
+        `gain` over shuffled memory (of times, or of misses), `left`: 1 at the first age, 0 for shuffled
+        memory; NaN if there was no gain.
     """
     own = [*_CASE, *_LINE, "run"]
     times = table[table["what"] != "predicted"]
@@ -233,18 +243,18 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
     aged = aged.assign(kind="measured", cost=aged["time_ms"] / aged["base"])
     guess = table[table["what"] == "predicted"]
     names = [f"{m}, {c:.0f} particles" for m, c in zip(guess["model"], guess["cache_particles"], strict=True)]
-    guess = guess.assign(
-        kind=names, cost=(1 - guess["hit_ratio"]) / (1 - guess["hit_ratio_shuffled"]).clip(lower=1e-9)
-    )
-    both = pd.concat([aged, guess], ignore_index=True)
-    found = both.groupby([*own, "kind", "age"], sort=False)[["cost", "path_cutoffs_per_step"]].median()
-    found = found.reset_index()
+    misses = (1 - guess["hit_ratio"]) / (1 - guess["hit_ratio_shuffled"]).clip(lower=1e-9)
+    both = pd.concat([aged, guess.assign(kind=names, cost=misses)], ignore_index=True)
+    found = both.groupby([*own, "kind", "age"], sort=False)["cost"].median().reset_index()
     first = found.groupby([*own, "kind"], sort=False)["cost"].transform("first")
-    return found.assign(
-        gain=1 / found["cost"],
-        left=((1 - found["cost"]) / (1 - first)).where((1 - first) > LEAST_GAIN),
-        path_cutoffs=found["age"] * found["path_cutoffs_per_step"],
-    )
+    found["gain"] = 1 / found["cost"]
+    found["left"] = ((1 - found["cost"]) / (1 - first)).where((1 - first) > LEAST_GAIN)
+    moved = guess.groupby([*_CASE, "system", "run", "age"])["displacement_cutoffs"].first().reset_index()
+    for key, rows in found.groupby([*_CASE, "system", "run"], sort=False):
+        of = moved[(moved[[*_CASE, "system", "run"]] == list(key)).all(axis=1)]
+        at = np.interp(rows["age"], of["age"], of["displacement_cutoffs"])
+        found.loc[rows.index, "displacement_cutoffs"] = at
+    return found
 
 
 def half_ages(found: pd.DataFrame) -> pd.DataFrame:
@@ -259,9 +269,11 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for key, part in found.groupby([*_CASE, *_LINE, "kind"], sort=False):
-        middle = part.groupby("age")[["left", "gain", "path_cutoffs"]].median().reset_index()
+        middle = part.groupby("age")[["left", "gain", "displacement_cutoffs"]].median().reset_index()
         half = first_below(middle["age"].to_numpy(), middle["left"].to_numpy())
-        path = np.interp(half, middle["age"], middle["path_cutoffs"]) if np.isfinite(half) else np.nan
+        moved = (
+            np.interp(half, middle["age"], middle["displacement_cutoffs"]) if np.isfinite(half) else np.nan
+        )
         rows.append(
             dict(zip([*_CASE, *_LINE, "kind"], key, strict=True))
             | {
@@ -270,8 +282,9 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
                 "gain_last": middle["gain"].iloc[-1],
                 "age_last": middle["age"].iloc[-1],
                 "left_last": middle["left"].iloc[-1],
+                "displacement_cutoffs_last": middle["displacement_cutoffs"].iloc[-1],
                 "half_age_steps": half,
-                "half_age_path_cutoffs": path,
+                "half_age_displacement_cutoffs": moved,
             }
         )
     return pd.DataFrame(rows)
@@ -294,7 +307,7 @@ def first_below(age: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw what is left of an order over steps and over the distance travelled; write the half ages."""
+    """Draw what is left of an order over steps and over the displacement; write the half ages."""
     found = left(table)
     halves = half_ages(found)
     save_table(halves, out, "half_ages")
@@ -306,12 +319,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -> None:
     """Draw a panel for each search and each measure of age, with a line for each system and kind."""
     searches, shown = list(rows["search"].unique()), _drawn(rows)
-    size = (3.2 * len(searches) + 2.2, 5.4)
+    size = (3.2 * len(searches) + 2.2, 5.6)
     figure, panels = plt.subplots(2, len(searches), figsize=size, squeeze=False, sharey=True, sharex="row")
     look = style.lines_in_turn(list(rows["system"].unique()), "system")
     for column, search in zip(panels.T, searches, strict=True):
         column[0].set_title(search, fontsize=9)
-        for panel, x in zip(column, ("age", "path_cutoffs"), strict=True):
+        for panel, x in zip(column, ("age", "displacement_cutoffs"), strict=True):
             for (system, kind), line in shown[shown["search"] == search].groupby(
                 ["system", "kind"], sort=False
             ):
@@ -319,15 +332,15 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
             panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xscale="log", ylim=(-0.3, 1.3))
         column[0].set_xlabel("steps after the sort")
-        column[1].set_xlabel("distance travelled (cutoffs)")
+        column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
-        row[0].set_ylabel("left of the gain over shuffled")
+        row[0].set_ylabel("left of the gain\nover shuffled")
     figures.legend_outside(panels[0][-1], None)
     n, runs = rows["n"].iloc[0], rows["run"].nunique()
     title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
     lines = [
-        part for line in (title, *_halves_in_words(halves, shown)) for part in wrap(line, int(13 * size[0]))
+        part for line in (title, *_halves_in_words(halves, shown)) for part in wrap(line, int(15 * size[0]))
     ]
     figures.titled(figure, "\n".join(lines), out, name)
 
@@ -343,8 +356,8 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, look: dict) -> None:
     """Draw a line of medians; of a measured one with the range over runs."""
-    at = rows.groupby("age").agg({"path_cutoffs": "median", "left": ["median", "min", "max"]})
-    at.columns = ["path_cutoffs", "middle", "low", "high"]
+    at = rows.groupby("age").agg({"displacement_cutoffs": "median", "left": ["median", "min", "max"]})
+    at.columns = ["displacement_cutoffs", "middle", "low", "high"]
     place = np.maximum(at.reset_index()[x].to_numpy(), SMALLEST[x])
     colour, label = look["palette"][system], f"{system}, {kind}"
     if kind != "measured":
@@ -358,15 +371,16 @@ def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, l
 
 
 def _halves_in_words(halves: pd.DataFrame, shown: pd.DataFrame) -> list[str]:
-    """Describe the half ages of the lines that are drawn."""
+    """Describe what is left at the end, and when half of it was."""
     lines = []
     for kind in shown["kind"].unique():
-        parts = []
-        for row in halves[halves["kind"] == kind].to_dict("records"):
-            half = row["half_age_steps"]
-            when = f"{half:.3g} steps" if np.isfinite(half) else "not reached"
-            parts.append(f"{row['system']} under {row['search']} {when}")
-        lines.append(f"half of the gain, {kind}: {'; '.join(parts)}")
+        for search, rows in halves[halves["kind"] == kind].groupby("search", sort=False):
+            parts = [
+                f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:.0f} steps"
+                + (f" (half at {row['half_age_steps']:.0f})" if np.isfinite(row["half_age_steps"]) else "")
+                for row in rows[rows["left_last"].notna()].to_dict("records")
+            ]
+            lines.append(f"{search}, {kind}: {'; '.join(parts) or 'no gain of a fresh order'}")
     return lines
 
 

@@ -44,7 +44,7 @@ class Config(Settings):
     """Sweep of flocks."""
 
     n: Axis[int] = (10_000,)
-    """Boids. Take 100000 and 1000000 on a GPU."""
+    """Boids. Take 100000 on a GPU."""
     dim: Axis[int] = (3, 2)
     """Number of axes."""
     rules: Axis[str] = ("source", "weak_separation")
@@ -53,8 +53,8 @@ class Config(Settings):
     """uniform, clusters (of a thousand boids that fly together)."""
     density: Axis[float] = (SOURCE_DENSITY,)
     """Boids per unit of volume (in 2D of area); 1/8 in [flock]."""
-    steps: int = 2000
-    """Steps after the start; 20000 shows that nothing comes later."""
+    steps: int = 1000
+    """Steps after the start. Take 20000 on a GPU."""
     looks: int = 25
     """Observations of the structure, at equal distances in the logarithm of the steps."""
     pictures: int = 60

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import md
 from experiments import flock_decay
 from tests.experiments.runs import run
 
@@ -40,15 +41,14 @@ def test_every_round_has_each_age_and_shuffled_memory(folder):
     assert len(guess) == 2 * 4 * 2  # systems, ages, capacities
 
 
-def test_a_flock_loses_its_order_before_a_gas_does(folder):
+def test_an_order_loses_predicted_hits_as_particles_move(folder):
     table = pd.read_parquet(folder / "table.parquet")
     guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 512)]
     first, last = (guess[guess["age"] == age].set_index("system") for age in (0, guess["age"].max()))
     assert (first["hit_ratio"] > 1.5 * first["hit_ratio_shuffled"]).all()
-    left = (last["hit_ratio"] - last["hit_ratio_shuffled"]) / (
-        first["hit_ratio"] - first["hit_ratio_shuffled"]
-    )
-    assert left["flock"] < left["gas"] - 0.05
+    assert (last["hit_ratio"] < first["hit_ratio"] - 0.01).all()
+    assert (first["displacement_cutoffs"] == 0).all()
+    assert (last["displacement_cutoffs"] > 0.1).all()
     halves = pd.read_csv(folder / "half_ages.csv")
     assert set(halves["kind"]) == {"measured", "block, 64 particles", "block, 512 particles"}
     assert (folder / "left.png").stat().st_size > 0
@@ -56,7 +56,7 @@ def test_a_flock_loses_its_order_before_a_gas_does(folder):
 
 def test_what_is_left_is_one_when_fresh_and_zero_when_shuffled():
     place = {"n": 9, "ordering": "hilbert", "precision": "float32", "rules": "source", "run": 0, "round": 0}
-    place |= {"system": "gas", "search": "linked", "path_cutoffs_per_step": 0.1}
+    place |= {"system": "gas", "search": "linked"}
     rows = [place | {"what": "shuffled", "time_ms": 4.0}]
     rows += [
         place | {"what": "age", "age": age, "time_ms": ms}
@@ -64,17 +64,24 @@ def test_what_is_left_is_one_when_fresh_and_zero_when_shuffled():
     ]
     rows += [
         place | {"what": "predicted", "model": "lru", "cache_particles": 64, "age": age, "hit_ratio": hits,
-                 "hit_ratio_shuffled": 0.2}
+                 "hit_ratio_shuffled": 0.2, "displacement_cutoffs": age / 10}
         for age, hits in ((0.0, 0.6), (10.0, 0.4), (99.0, 0.2))
     ]  # fmt: skip
     found = flock_decay.left(pd.DataFrame(rows)).set_index(["kind", "age"])
     for kind, ages in (("measured", (1.0, 10.0, 99.0)), ("lru, 64 particles", (0.0, 10.0, 99.0))):
         assert found.loc[kind].loc[list(ages), "left"].tolist() == pytest.approx([1, 0.5, 0])
     assert found.loc[("measured", 1.0), "gain"] == 4
-    assert found.loc[("measured", 10.0), "path_cutoffs"] == 1
+    assert found.loc[("measured", 10.0), "displacement_cutoffs"] == 1
     halves = flock_decay.half_ages(found.reset_index()).set_index("kind")
     assert halves.loc["measured", "gain_fresh"] == 4
-    assert halves.loc["measured", "half_age_path_cutoffs"] == pytest.approx(1, abs=0.01)
+    assert halves.loc["measured", "half_age_displacement_cutoffs"] == pytest.approx(1, abs=0.01)
+
+
+def test_displacements_go_to_the_nearest_image():
+    box = md.Box((10.0, 10.0))
+    start = md.State([[1.0, 5], [9, 5]], np.zeros((2, 2)), box)
+    later = md.State([[2.0, 5], [9, 5]], np.zeros((2, 2)), box, [1, 0])
+    assert flock_decay.displacement(later, start) == pytest.approx(np.sqrt((9 + 4) / 2))
 
 
 def test_the_age_at_which_a_curve_falls_below_a_level():
