@@ -35,7 +35,7 @@ from md.simulation import PRECISIONS
 
 SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
-LEAST_GAIN = 0.02  # of a fresh order, as a part of the cost, so that there is anything that can be left
+LEAST_GAIN = 0.1  # of a fresh order, as a part of the cost; of a smaller one noise would be left
 SMALLEST = {"age": 0.5, "displacement_cutoffs": 1e-3}  # of a logarithmic axis: the place of age 0
 CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
 _CASE = ["n", "ordering", "precision", "rules"]
