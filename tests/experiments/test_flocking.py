@@ -27,7 +27,18 @@ FLAGS = [
     "0",
     "6",
 ]
-FLAGS += ["--order-age", "4", "--search", "naive", "scattered", "coherent"]
+FLAGS += [
+    "--order-age",
+    "4",
+    "--model",
+    "block",
+    "--cache",
+    "64",
+    "--search",
+    "naive",
+    "scattered",
+    "coherent",
+]
 NAMES = ["naive", "scattered, shuffled", "scattered, hilbert fresh", "coherent", again("coherent")]
 
 
@@ -68,7 +79,8 @@ def test_all_searches_of_a_case_see_the_same_flock_which_ages(folder):
 def test_sorted_memory_has_more_predicted_hits(folder):
     table = pd.read_parquet(folder / "table.parquet")
     hits = table[table["age"] == 6].groupby("name")["hit_ratio"].first()
-    assert hits["scattered, hilbert fresh"] == pytest.approx(hits["coherent"], abs=0.03)
+    for name in ("scattered, hilbert fresh", "scattered, hilbert aged", "coherent"):
+        assert hits[name] > 1.5 * hits["scattered, shuffled"]
     reads = table[table["search"] != "naive"]["partners_read"]
     assert (reads > table["neighbours_mean"].iloc[0]).all()
     assert table[table["search"] == "naive"]["hit_ratio"].isna().all()
