@@ -8,20 +8,10 @@ import md
 from experiments import flock_decay
 from tests.experiments.runs import run
 
-FLAGS = [
-    "--quick",
-    "--n",
-    "1000",
-    "--predicted-n",
-    "3000",
-    "--precision",
-    "float64",
-    "--age",
-    "4",
-    "--last",
-    "60",
-]
-FLAGS += ["--looks", "3", "--steps", "2", "--rounds", "2", "--cache", "64", "512", "--model", "block"]
+FLAGS = (
+    "--quick --n 1000 --predicted-n 3000 --precision float64 --age 4 --last 60 --looks 3 --steps 2".split()
+)
+FLAGS += "--rounds 2 --cache 64 512 --model block".split()
 
 
 @pytest.fixture(scope="module")
