@@ -21,9 +21,8 @@ import pandas as pd
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.headings import Headings
-from experiments.prediction.flocks import RULES, STARTS, Aging, Flock, densest, structure
+from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
 from md import State
-from md.scenes.flock import SOURCE_DENSITY
 from md.simulation import PRECISIONS
 
 ALIGNED = 0.5  # heading correlation from which near boids count as aligned

@@ -17,13 +17,14 @@ from scipy.spatial import cKDTree
 import md
 import sfc
 from md.laws import Boids
-from md.scenes.flock import SOURCE_DENSITY, SOURCE_DT
+from md.scenes.flock import SOURCE_BOIDS, SOURCE_DT, SOURCE_SIDE
 from sfc import checks
 
 RULES = {
     "source": Boids(),
     "weak_separation": Boids(separation=0.02, separation_radius=1.5, alignment=0.3),
 }
+SOURCE_DENSITY = SOURCE_BOIDS / SOURCE_SIDE**3
 STARTS = ("uniform", "clusters")
 CLUSTER = 1000  # boids of a cluster at the start
 CLUSTER_RADIUS = 5.0
