@@ -298,7 +298,7 @@ def _peer(
     case: Config, place: Backend, aged: _Aged, reference: Callable[[str], md.State], flag: str
 ) -> Entry:
     """Check the same rules in numpy, and return them ready to be sampled over one step."""
-    step = importlib.import_module(f"experiments.peers.{flag}_flock").step
+    step = importlib.import_module(f"experiments.peers.{flag}_flock").numpy_flock_step
     flock, state = Flock(case.n, case.start, case.rules, case.seed), aged.state
     options = {"law": flock.law, "max_speed": MAX_SPEED, "dt": SOURCE_DT}
     take = partial(step, lengths=np.array(state.box.lengths), **options)

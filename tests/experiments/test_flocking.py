@@ -144,7 +144,7 @@ def test_a_peer_is_compared_with_ours_and_timed_in_the_same_rounds(rate, monkeyp
     def step(pos, vel, lengths, law, max_speed, dt):
         return numpy_step(pos, vel, lengths, law, rate * max_speed, dt)
 
-    monkeypatch.setitem(sys.modules, "experiments.peers.numpy_flock", SimpleNamespace(step=step))
+    monkeypatch.setitem(sys.modules, "experiments.peers.numpy_flock", SimpleNamespace(numpy_flock_step=step))
     measured = flocking.measure(case(search=("coherent",), peers=["numpy"]))
     if rate != 1:
         with pytest.raises(ValueError, match="numpy and cKDTree after 10 steps in float64 differs"):
