@@ -12,11 +12,12 @@ import md
 import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
-from md.search import verlet
+from md.search import naive, verlet
 from tests import tiers
 from tests.strategies import clouds
 
 LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
+BOIDS = md.laws.Boids()
 FREE = md.laws.SpringDashpot(stiffness=0.0, damping=0.0)
 DT = 1e-2
 CASES = [  # dim, periodic, fused, step in d: pairwise, but for fused steps in 2D
@@ -243,5 +244,15 @@ def test_the_fused_step_counts_no_references_to_arrays():
         p.n, p.pos, p.vel, *search.structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
         stepper.fused_output(0, simulation.system.status.fault, search.policy.guard),
     )  # fmt: skip
+    (assembly,) = fresh.inspect_asm().values()
+    assert "NRT_incref" not in assembly
+
+
+def test_sums_of_boids_count_no_references_to_arrays():
+    flock = md.scenes.flock(8, md.Box((12.0,) * 3))
+    simulation = md.Simulation(flock, BOIDS, search="naive", integrator="flight", dt=0.2, backend="cpu")
+    p, grid = simulation.system.particles, simulation.search.grid
+    fresh = numba.njit(nogil=True, error_model="numpy")(naive.force.py_func)
+    fresh(p.n, p.pos, p.vel, p.work, grid.record, kernel_law(BOIDS, grid.precision), np.empty_like(p.pos))
     (assembly,) = fresh.inspect_asm().values()
     assert "NRT_incref" not in assembly
