@@ -112,4 +112,5 @@ inline unsigned __ballot_sync(unsigned, int yes) {
     return votes;
 }
 inline bool __any_sync(unsigned lanes, int yes) { return __ballot_sync(lanes, yes); }
+inline bool __all_sync(unsigned lanes, int yes) { return !__ballot_sync(lanes, !yes); }
 template <class T> T __shfl_sync(unsigned, T own, int lane) { return told_by_all(own)[lane % 32]; }

@@ -45,9 +45,11 @@ class CellGrid:
         cutoff: largest distance of interaction in d.
         precision: numpy dtype of positions in kernels.
         backend: on which keys and tables are stored.
+        division: cells per cutoff: sides are at least cutoff / division, and partners are at most so many
+            cells apart along each axis.
 
     Attributes:
-        cutoff: least side of a cell, in d.
+        cutoff: division times the least side of a cell, in d.
         shape: cells along each axis.
         size: number of cells.
         record: (1,) structured array of `record_dtype`, an argument of the kernels.
@@ -56,7 +58,7 @@ class CellGrid:
         ValueError: a periodic axis shorter than two cutoffs, or more cells than int32 counts.
     """
 
-    def __init__(self, box: Box, cutoff: float, precision: np.dtype, backend: Backend):
+    def __init__(self, box: Box, cutoff: float, precision: np.dtype, backend: Backend, division: int = 1):
         cutoff = checks.number("cutoff", cutoff, above=0, unit="d")
         for axis, (length, periodic) in enumerate(zip(box.lengths, box.periodic, strict=True)):
             if periodic and length < 2 * cutoff:
@@ -67,11 +69,12 @@ class CellGrid:
                 )
         precision = np.dtype(precision)
         self.box, self.cutoff, self.backend, self.precision = box, cutoff, backend, precision
-        self.shape = tuple(_cells_along(length, cutoff, precision) for length in box.lengths)
+        side = cutoff / division
+        self.shape = tuple(_cells_along(length, side, precision) for length in box.lengths)
         self.size = math.prod(self.shape)
         if self.size > MAX_CELLS:
             raise ValueError(
-                f"{checks.shown(self.size)} cells of side {cutoff} in a box of {box.lengths}, which take "
+                f"{checks.shown(self.size)} cells of side {side} in a box of {box.lengths}, which take "
                 f"{checks.bytes_shown(4 * self.size)}; allowed: up to {MAX_CELLS} (int32 cell numbers); take "
                 "a smaller box, or another unit of length, in which particles are larger"
             )

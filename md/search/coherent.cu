@@ -1,5 +1,7 @@
 // Particles sorted by cell; see coherent.py.
 
+#include "md/particles/cell_rows.cuh"
+
 extern "C" __global__ void force(int n, const real* pos, const real* vel, const int* start, const int* rank, Grid grid,
                                  Law law, Out out) {
     int i = work_item();
@@ -23,6 +25,25 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
                 acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
             }
         }
+    }
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
+}
+
+extern "C" __global__ void force_rows(int n, const real* pos, const real* vel, const int* start, const int* rank,
+                                      int division, real reach, real keep2, int parts, Grid grid, Law law,
+                                      Out out) {
+    __shared__ int2 listed[LISTED][LISTING];
+    int i = work_item();
+    if (i >= n) return;
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
+    auto add = [&](int j, const Vec& dr) {
+        if (j != i) acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
+    };
+    if (__all_sync(__activemask(), is_away(grid, home_cell(grid, ri), division))) {  // a warp takes one path
+        visit_rows<true>(listed, grid, division, reach, n, pos, ri, start, rank, nullptr, add);
+    } else {
+        visit_rows<false>(listed, grid, division, reach, n, pos, ri, start, rank, nullptr, add);
     }
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

@@ -1,5 +1,7 @@
 // Slots sorted by cell; see scattered.py.
 
+#include "md/particles/cell_rows.cuh"
+
 template <bool INTERIOR, class Acc>
 __device__ __forceinline__ Acc fold(int n, int i, const real* pos, const real* vel, const int* start, const int* rank,
                                     const int* order, const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
@@ -37,6 +39,26 @@ extern "C" __global__ void force(int n, const real* pos, const real* vel, const 
         acc = fold<true>(n, i, pos, vel, start, rank, order, grid, law, ri, vi, home, acc);
     } else {
         acc = fold<false>(n, i, pos, vel, start, rank, order, grid, law, ri, vi, home, acc);
+    }
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
+}
+
+extern "C" __global__ void force_rows(int n, const real* pos, const real* vel, const int* work, const int* start, const int* rank,
+                                      const int* order, int division, real reach, real keep2, int parts, Grid grid, Law law,
+                                      Out out) {
+    __shared__ int2 listed[LISTED][LISTING];
+    int item = work_item();
+    if (item >= n) return;
+    int i = slot_of(work, item);
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    auto acc = initial(law, ri);
+    auto add = [&](int j, const Vec& dr) {
+        if (j != i) acc = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, acc);
+    };
+    if (__all_sync(__activemask(), is_away(grid, home_cell(grid, ri), division))) {  // a warp takes one path
+        visit_rows<true>(listed, grid, division, reach, n, pos, ri, start, rank, order, add);
+    } else {
+        visit_rows<false>(listed, grid, division, reach, n, pos, ri, start, rank, order, add);
     }
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

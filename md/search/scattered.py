@@ -8,8 +8,10 @@ using CUDA, NVIDIA (2010); "uniform grid" in [flock].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
+import numpy as np
 
 from md import checks
 from md.backend.base import Array
@@ -21,12 +23,15 @@ from md.backend.prelude import (
     home_cell,
     load,
     neighbour_rows,
+    separation,
     slot_of,
 )
 from md.laws.pair import initial, interact, result
+from md.particles.cell_rows import WIDTH, at, checked, divided, reach_of, slots_within
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
+from md.search.partners import CollectPartners
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -37,18 +42,23 @@ class Scattered(SearchConfig):
 
     Args:
         cell_order: order of the cells in the list: a name of `sfc.orderings(dim)` or a curve.
+        division: None for cells of the cutoff, of which all around a particle are visited; 1 to 4 for so many
+            cells per cutoff, of which those within the cutoff are visited, as few long ranges.
 
     Raises:
-        TypeError: an order that is neither a name nor a curve.
+        TypeError: an order that is neither a name nor a curve, or a division that is no integer.
+        ValueError: a division outside its range.
     """
 
     name = "scattered"
     cell_order: str | Curve = "row"
+    division: int | None = None
 
     def __post_init__(self):
         object.__setattr__(
             self, "cell_order", checks.order_of_cells("cell_order of Scattered", self.cell_order)
         )
+        object.__setattr__(self, "division", checked("division of Scattered", self.division))
 
     def build(self, system: System) -> ScatteredSearch:
         """Make the search for a system.
@@ -62,8 +72,10 @@ class Scattered(SearchConfig):
 class ScatteredSearch(Search):
     """Search over the particles of a system, with their slots sorted by cell."""
 
+    config: Scattered
+
     def __init__(self, config: Scattered, system: System):
-        super().__init__(config, system)
+        super().__init__(config, system, divided(system.grid, config.division))
         self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
 
     def build(self) -> None:
@@ -73,6 +85,18 @@ class ScatteredSearch(Search):
     def structure(self) -> tuple[Array, Array, Array]:
         """Return the first entry of each cell, by rank, the rank of each cell, and the sorted slots."""
         return self._sort.start, self._sort.rank, self._sort.order
+
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        if self.config.division is None:
+            super()._fold(law, parameters, out)
+            return
+        p, s, g = self.particles, self._sort, self.grid
+        reach = reach_of(g)
+        keep2 = type(reach)(np.inf) if isinstance(law, CollectPartners) else reach * reach
+        self.backend.kernels(__name__, law).force_rows(
+            p.n, p.pos, p.vel, p.work, s.start, s.table, s.order, self.config.division, reach, keep2,
+            4 * self.backend.workers, g.record, parameters, out,
+        )  # fmt: skip
 
 
 @kernel(parallel=True)
@@ -98,3 +122,25 @@ def force(n, pos, vel, work, start, rank, order, grid, law, out):
                         dr = displacement(g, ri, load(pos, j, g))
                         acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
         finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+
+
+@kernel(parallel=True)
+def force_rows(n, pos, vel, work, start, rank, order, division, reach, keep2, parts, grid, law, out):
+    """Compute out[i], the law folded over the particles in the rows of cells within reach.
+
+    Each part takes a range of the particles and lists the slots closer than the square root of `keep2` first.
+    """
+    for p in numba.prange(parts):
+        g = grid[0]
+        near = np.empty(n + WIDTH, np.uint32)
+        for item in range(p * n // parts, (p + 1) * n // parts):
+            i = slot_of(work, item)
+            ri = load(pos, i, g)
+            vi = load(vel, i, g)
+            acc = initial(law, ri)
+            found, plain = slots_within(g, division, reach, keep2, i, ri, pos, start, rank, order, near)
+            for k in range(found):
+                j = near[at(k)]
+                dr = separation(g, plain, ri, load(pos, at(j), g))
+                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+            finish(out, g, i, ri, vi, result(law, ri, vi, acc))
