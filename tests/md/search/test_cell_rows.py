@@ -114,6 +114,25 @@ def test_particles_beyond_open_sides_are_found(choice, backend):
         assert np.array_equal(simulated(state, choice("row", division), backend).pairs(), expected)
 
 
+@pytest.mark.parametrize("division", [1, 2, 3])
+def test_no_pair_is_lost_to_rounding_at_the_corner_of_a_cell(backend, division):
+    generator, n, box = np.random.default_rng(8), 20_000, md.Box((512.0, 7.1, 6.3))
+    nothing = md.State(np.empty((0, 3)), np.empty((0, 3)), box)
+    cells = np.array(simulated(nothing, md.search.Coherent(division=division), backend).search.grid.shape)
+    faces = generator.integers(0, cells, (n, 3)) * box.lengths / cells
+    directions = generator.normal(size=(n, 3)) * generator.integers(0, 2, (n, 3))
+    directions[~directions.any(axis=1)] = 1
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    corner = faces + 1e-14 * generator.integers(-9, 10, (n, 3)) * box.lengths / 64
+    other = corner + directions * (1 - 1e-15 * generator.integers(-99, 100, (n, 1)))
+    pos = box.wrap(np.vstack([other, corner]))  # pairs are those that the first of two finds
+    state = md.State(pos, np.zeros_like(pos), box)
+    expected = simulated(state, "linked", backend, allow_overlap=True).pairs()
+    found = simulated(state, md.search.Coherent(division=division), backend, allow_overlap=True).pairs()
+    assert len(expected) > n / 4
+    assert np.array_equal(found, expected)
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 def test_radii_of_all_sizes(choice, backend):
     generator = np.random.default_rng(2)
