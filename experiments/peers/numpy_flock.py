@@ -62,7 +62,7 @@ def numpy_flock_step(
 def _increments(pos: np.ndarray, vel: np.ndarray, lengths: np.ndarray, law: md.laws.Boids) -> np.ndarray:
     """Compute the increment of each velocity: (n, dim)."""
     tree = cKDTree(pos, boxsize=lengths, compact_nodes=False, balanced_tree=False)
-    first, second = tree.query_pairs(law.cutoff, output_type="ndarray").T
+    first, second = np.ascontiguousarray(tree.query_pairs(law.cutoff, output_type="ndarray").T)
     apart: _Vectors = []
     for x, length in zip(pos.T, lengths, strict=True):
         x = np.ascontiguousarray(x)
