@@ -28,6 +28,7 @@ struct Ranges {
 #pragma unroll
         for (int axis = 0; axis < 3; ++axis) {
             real count = (real)grid.cells[axis];
+            side[axis] = axis < DIM ? (real)1 / grid.per_side[axis % DIM] : (real)1;
             x[axis] = axis < DIM ? min(max(r.x[axis % DIM] * grid.per_side[axis % DIM], (real)0), count) : (real)0;
         }
         left = reach * reach;
@@ -60,7 +61,7 @@ struct Ranges {
 
   private:
     int division, home[3], row, column, last_column, y, last_y, z, last_z;
-    real x[3], left, left_z;
+    real x[3], side[3], left, left_z;
 
     // First and last cell to visit along an axis within a distance in units of cells.
     __device__ __forceinline__ void span(const Grid& grid, int axis, real within, int& first, int& last) const {
@@ -75,7 +76,7 @@ struct Ranges {
     // Square of the distance along an axis to a cell; 0 on a narrow axis.
     __device__ __forceinline__ real gap2(const Grid& grid, int axis, int cell) const {
         if (is_narrow(grid, axis, division)) return 0;
-        real gap = max(max((real)cell - x[axis], x[axis] - (real)(cell + 1)), (real)0) / grid.per_side[axis];
+        real gap = max(max((real)cell - x[axis], x[axis] - (real)(cell + 1)), (real)0) * side[axis];
         return gap * gap;
     }
 
