@@ -225,7 +225,8 @@ def searches(draw: Draw) -> Case:
         )
     if kind == 1:
         plain = draw.choice((s.Coherent, s.Scattered))
-        return made_case(draw, plain.__name__, plain, {"cell_order": order}, check=kept())
+        optional = {"division": Maybe(Integer(1, 4, (1, 4)))}
+        return made_case(draw, plain.__name__, plain, {"cell_order": order}, optional=optional, check=kept())
     if kind == 2:
         optional = {"cell_order": order, "width": Maybe(Integer(1, 94, (1, 8)))}
         return made_case(draw, "Tiles", s.Tiles, {}, optional=optional, check=kept())
