@@ -44,7 +44,8 @@ class Coherent(SearchConfig):
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
         division: None for cells of the cutoff, of which all around a particle are visited; 1 to 4 for so many
-            cells per cutoff, of which those within the cutoff are visited, as few long ranges.
+            cells per cutoff, of which those within the cutoff are visited, as few long ranges. That is faster
+            with many partners, as in a flock, and slower with few, as in a gas.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a division that is no integer.
