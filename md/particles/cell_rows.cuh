@@ -32,7 +32,7 @@ struct Ranges {
             x[axis] = axis < DIM ? min(max(r.x[axis % DIM] * grid.per_side[axis % DIM], (real)0), count) : (real)0;
         }
         left = reach * reach;
-        span(grid, 2, DIM == 3 ? reach * grid.per_side[DIM - 1] : (real)0, z, last_z);
+        span(grid, 2, DIM == 3 ? left * grid.per_side[DIM - 1] * grid.per_side[DIM - 1] : (real)0, z, last_z);
         --z;
     }
 
@@ -63,10 +63,14 @@ struct Ranges {
     int division, home[3], row, column, last_column, y, last_y, z, last_z;
     real x[3], side[3], left, left_z;
 
-    // First and last cell to visit along an axis within a distance in units of cells.
-    __device__ __forceinline__ void span(const Grid& grid, int axis, real within, int& first, int& last) const {
-        first = max((int)floor(x[axis] - within), home[axis] - division);
-        last = min((int)floor(x[axis] + within), home[axis] + division);
+    // First and last cell to visit along an axis, for the square of the largest distance, in units of cells.
+    __device__ __forceinline__ void span(const Grid& grid, int axis, real within2, int& first, int& last) const {
+        first = last = home[axis];
+        real before = x[axis] - (real)home[axis], after = (real)(home[axis] + 1) - x[axis];
+        for (int k = 0; k < division; ++k) {
+            first -= (before + k) * (before + k) <= within2;
+            last += (after + k) * (after + k) <= within2;
+        }
         bool narrow = is_narrow(grid, axis, division);
         int end = grid.cells[axis] - 1;
         if (narrow || grid.periodic[axis] == 0) first = max(first, 0), last = min(last, end);
@@ -88,12 +92,12 @@ struct Ranges {
         while (++y > last_y) {
             if (++z > last_z) return false;
             left_z = left - (DIM == 3 ? gap2(grid, DIM - 1, z) : (real)0);
-            span(grid, 1, sqrt(max(left_z, (real)0)) * grid.per_side[1], y, last_y);
+            span(grid, 1, left_z * grid.per_side[1] * grid.per_side[1], y, last_y);
             --y;
         }
         row = grid.cells[0] * (wrapped(y, grid.cells[1]) + grid.cells[1] * wrapped(z, grid.cells[2]));
         real left_y = left_z - gap2(grid, 1, y);
-        span(grid, 0, sqrt(max(left_y, (real)0)) * grid.per_side[0], column, last_column);
+        span(grid, 0, left_y * grid.per_side[0] * grid.per_side[0], column, last_column);
         return true;
     }
 };

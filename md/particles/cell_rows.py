@@ -11,8 +11,6 @@ every pair within the cutoff is in the cells visited. On a periodic axis of up t
 visited, each once.
 """
 
-import math
-
 import numpy as np
 
 from md import checks
@@ -99,7 +97,7 @@ def is_narrow(grid, axis, division):
 
 
 @inlined
-def axis_span(grid, axis, division, home, x, within):
+def axis_span(grid, axis, division, home, x, within2):
     """Return the first and the last cell to visit along an axis; on a periodic axis they may be outside.
 
     Args:
@@ -108,10 +106,13 @@ def axis_span(grid, axis, division, home, x, within):
         division: cells per cutoff.
         home: cell of the position.
         x: coordinate of the position in units of cells.
-        within: largest distance in units of cells.
+        within2: square of the largest distance, in units of cells.
     """
-    first = max(math.floor(x - within), home - division)
-    last = min(math.floor(x + within), home + division)
+    first, last = home, home
+    for k in range(division):
+        before, after = x - (home - k), home + k + 1 - x
+        first -= before * before <= within2
+        last += after * after <= within2
     if grid.periodic[axis] == 0 or is_narrow(grid, axis, division):
         first, last = max(first, 0), min(last, grid.cells[axis] - 1)
     if is_narrow(grid, axis, division):
@@ -182,18 +183,18 @@ def slots_within(grid, division, reach, keep2, i, ri, pos, start, rank, order, n
     plain = not (narrow_x or narrow_y or narrow_z)
     count = grid.cells[0]
     around = 0
-    first_z, last_z = axis_span(grid, 2, division, home[2], x[2], reach * per_side[2])
+    first_z, last_z = axis_span(grid, 2, division, home[2], x[2], reach * reach * per_side[2] * per_side[2])
     for z in range(first_z, last_z + 1):
         gap_z = gap(ri, z, x[2], narrow_z) * side[2]
-        left_z = max(reach * reach - gap_z * gap_z, like(ri, 0))
+        left_z = reach * reach - gap_z * gap_z
         plane = wrapped_cell(z, grid.cells[2])
-        first_y, last_y = axis_span(grid, 1, division, home[1], x[1], math.sqrt(left_z) * per_side[1])
+        first_y, last_y = axis_span(grid, 1, division, home[1], x[1], left_z * per_side[1] * per_side[1])
         for y in range(first_y, last_y + 1):
             gap_y = gap(ri, y, x[1], narrow_y) * side[1]
-            left = max(left_z - gap_y * gap_y, like(ri, 0))
+            left = left_z - gap_y * gap_y
             line = wrapped_cell(y, grid.cells[1])
             row = row_number(grid, line, plane)
-            c, last = axis_span(grid, 0, division, home[0], x[0], math.sqrt(left) * per_side[0])
+            c, last = axis_span(grid, 0, division, home[0], x[0], left * per_side[0] * per_side[0])
             plain = plain and y == line and z == plane and c >= 0 and last < count
             while c <= last:
                 cell = wrapped_cell(c, count)
