@@ -96,6 +96,25 @@ class CellGrid:
         other.backend = backend
         return other
 
+    def with_finer_rows(self, parts: int) -> CellGrid:
+        """Copy the grid with every cell divided into so many along axis 0.
+
+        Raises:
+            ValueError: more cells than int32 counts.
+        """
+        if parts * self.size > MAX_CELLS:
+            raise ValueError(
+                f"{parts * self.size} cells, {parts} for each of side {self.cutoff} in a box of "
+                f"{self.box.lengths}; allowed: up to {MAX_CELLS} (int32 cell numbers); take a smaller box"
+            )
+        other = copy.copy(self)
+        other.shape = (parts * self.shape[0], *self.shape[1:])
+        other.size = parts * self.size
+        other.record = self.record.copy()
+        other.record["cells"][0, 0] *= parts
+        other.record["per_side"][0, 0] *= parts
+        return other
+
     def require_memory(self, each: int, free: Callable[[], int]) -> None:
         """Raise an error if the cells need more memory than is free, as in a large box with few particles.
 

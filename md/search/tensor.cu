@@ -9,12 +9,13 @@
 #include "md/backend/tensor_cores.cuh"
 
 #define STAGING_WARPS (STAGING_THREADS / 32)
-#define BX 5
+#define PARTS 4  // of the cells along axis 0, which are at least the cutoff wide in all
+#define BX 16
 #define BY (DIM == 3 ? 2 : 4)
 #define BZ (DIM == 3 ? 2 : 1)
+#define ROW_CELLS (BX + 2 * PARTS)
 #define REGION_ROWS ((BY + 2) * (DIM == 3 ? BZ + 2 : 1))
 #define HOME_ROWS (BY * BZ)
-#define ROW_CELLS (BX + 2)
 #define PARTNER_ROWS (DIM == 3 ? 9 : 3)
 #define PADDING 15           // entries after each row, which no mask selects
 #define FAR_SQUARE 60000.0f  // of an entry that no mask selects
@@ -45,8 +46,8 @@ __device__ __forceinline__ float3 vector_of(unsigned xy, unsigned zx, unsigned y
 
 __device__ __forceinline__ float square(const float3& r) { return fmaf(r.x, r.x, fmaf(r.y, r.y, r.z * r.z)); }
 
-// Particles of a row of cells around a block, in up to three ranges: of the cell before the row, which is that of the
-// other end on a periodic axis, of the row, and of the cell after it.
+// Particles of a row of cells around a block, in three ranges: of the cells before those of the block, which are at the
+// other end of a periodic axis if the block is at an end; beside it; and after it.
 struct Row {
     int from[3], count[3];
     float shift[3];  // of the coordinates of the particles, by an image
@@ -54,11 +55,12 @@ struct Row {
 
 struct Region {
     Row row[REGION_ROWS];
-    int from[REGION_ROWS][ROW_CELLS];        // first slot of each cell
+    int end[REGION_ROWS][3];                 // of the ranges
     int offset[REGION_ROWS][ROW_CELLS + 1];  // of the cells of a row among the staged particles
-    int home[HOME_ROWS][BX + 1];      // first slot of each cell of the block, and end
-    int groups[HOME_ROWS + 1];        // number of the first 16 particles of a row
-    int total, next, plain, moves, is_fast;
+    int base[REGION_ROWS + 1];               // of the rows
+    int home[HOME_ROWS][BX + 1];             // first slot of each cell of the block, and end
+    int groups[HOME_ROWS + 1];               // number of the first 16 particles of a row
+    int next, plain, moves, is_fast;
 };
 
 // The sums of a window, the particle itself included: in units of the scales, relative to the centre of the block.
@@ -96,6 +98,12 @@ __device__ __forceinline__ bool wrap(int& cell, const Grid& grid, int axis) {
     return grid.periodic[axis] != 0;
 }
 
+// Cell of a row of the block that contains a slot, found by a warp.
+__device__ __forceinline__ int cell_of(const int* cells, int size, int slot) {
+    int lane = threadIdx.x % 32;
+    return __popc(__ballot_sync(~0u, lane > 0 && lane < size && cells[lane] <= slot));
+}
+
 // Slot of entry k of a row, and the shift of its particle.
 __device__ __forceinline__ int entry(const Row& row, int k, float& shift) {
     int part = 0;
@@ -111,20 +119,26 @@ __device__ __forceinline__ int entry(const Row& row, int k, float& shift) {
     return row.from[part] + k;
 }
 
+// Range of cell x of a row of the region.
+__device__ __forceinline__ int part_of(int x, int size) { return (x >= PARTS) + (x >= size + PARTS); }
+
 // Lists the cells of the region, with their places among the staged particles.
 __device__ __forceinline__ void survey(Region& region, const int* start, const Grid& grid, const int3& first,
                                        const int3& size) {
     for (int k = threadIdx.x; k < REGION_ROWS * ROW_CELLS; k += STAGING_THREADS) {
         int r = k / ROW_CELLS, x = k % ROW_CELLS;
-        int3 cell = {first.x + x - 1, first.y + r % (BY + 2) - 1, DIM == 3 ? first.z + r / (BY + 2) - 1 : 0};
-        bool there = x < size.x + 2 && r % (BY + 2) < size.y + 2 && (DIM == 2 || r / (BY + 2) < size.z + 2);
+        int3 cell = {first.x + x - PARTS, first.y + r % (BY + 2) - 1, DIM == 3 ? first.z + r / (BY + 2) - 1 : 0};
+        bool there = x < size.x + 2 * PARTS && r % (BY + 2) < size.y + 2 && (DIM == 2 || r / (BY + 2) < size.z + 2);
         there = wrap(cell.x, grid, 0) && there;
         there = wrap(cell.y, grid, 1) && there;
         if (DIM == 3) there = wrap(cell.z, grid, DIM - 1) && there;
-        int number = cell.x + grid.cells[0] * (cell.y + grid.cells[1] * cell.z);
+        int number = cell.x + grid.cells[0] * (cell.y + grid.cells[1] * cell.z), part = part_of(x, size.x);
         int from = there ? start[number] : 0;
-        region.from[r][x] = from;
-        region.offset[r][x] = there ? start[number + 1] - from : 0;  // the count, for now
+        region.offset[r][x] = from;  // the slot, for now
+        if (x == 0 || x == PARTS || x == size.x + PARTS) region.row[r].from[part] = from;
+        if (x == PARTS - 1 || x == size.x + PARTS - 1 || x == size.x + 2 * PARTS - 1) {
+            region.end[r][part] = there ? start[number + 1] : 0;
+        }
     }
     for (int k = threadIdx.x; k < HOME_ROWS * (BX + 1); k += STAGING_THREADS) {
         int h = k / (BX + 1), x = k % (BX + 1), y = h % BY, z = h / BY;
@@ -133,20 +147,16 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
     }
     __syncthreads();
     if (threadIdx.x < 32) {
-        int r = threadIdx.x, total = 0, counts[ROW_CELLS];
+        int r = threadIdx.x, total = 0;
         if (r < REGION_ROWS) {
-            Row row = {{region.from[r][0], region.from[r][1], region.from[r][size.x + 1]}, {0, 0, 0}, {0, 0, 0}};
+            Row& row = region.row[r];
+            for (int part = 0; part < 3; ++part) {
+                row.count[part] = region.end[r][part] - row.from[part];
+                row.shift[part] = 0;
+                total += row.count[part];
+            }
             if (first.x == 0) row.shift[0] = -grid.length[0];
             if (first.x + size.x == grid.cells[0]) row.shift[2] = grid.length[0];
-#pragma unroll
-            for (int x = 0; x < ROW_CELLS; ++x) {
-                counts[x] = region.offset[r][x];
-                row.count[1] += x > 0 && x < size.x + 1 ? counts[x] : 0;
-                total += counts[x];
-            }
-            row.count[0] = counts[0];
-            row.count[2] = total - row.count[0] - row.count[1];
-            region.row[r] = row;
             total += PADDING;
         }
         int upto = total;
@@ -155,16 +165,8 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
             int before = __shfl_up_sync(~0u, upto, apart);
             if (threadIdx.x >= apart) upto += before;
         }
-        if (r < REGION_ROWS) {
-            int offset = upto - total;
-#pragma unroll
-            for (int x = 0; x < ROW_CELLS; ++x) {
-                region.offset[r][x] = offset;
-                offset += counts[x];
-            }
-            region.offset[r][ROW_CELLS] = offset;
-        }
-        if (r == REGION_ROWS - 1) region.total = upto;
+        if (r < REGION_ROWS) region.base[r + 1] = upto;
+        if (r == 0) region.base[0] = 0;
     } else if (threadIdx.x == 32) {
         int groups = 0;
         for (int h = 0; h < HOME_ROWS; ++h) {
@@ -173,6 +175,15 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
         }
         region.groups[HOME_ROWS] = groups;
         region.next = region.plain = region.moves = region.is_fast = 0;
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < REGION_ROWS * (ROW_CELLS + 1); k += STAGING_THREADS) {
+        int r = k / (ROW_CELLS + 1), x = k % (ROW_CELLS + 1), part = part_of(x, size.x), offset = region.base[r];
+        const Row& row = region.row[r];
+        if (part > 0) offset += row.count[0];
+        if (part > 1) offset += row.count[1];
+        if (x < size.x + 2 * PARTS) region.offset[r][x] += offset - row.from[part];
+        if (x == size.x + 2 * PARTS) region.offset[r][x] = region.base[r + 1] - PADDING;
     }
     __syncthreads();
 }
@@ -185,7 +196,7 @@ __device__ __forceinline__ void stage(Region& region, uint4* staged_pos, uint4* 
     bool good = true, moves = false, is_fast = false;
     for (int r = warp; r < REGION_ROWS; r += STAGING_WARPS) {
         const Row& row = region.row[r];
-        int base = region.offset[r][0], count = region.offset[r][ROW_CELLS] - base;
+        int base = region.base[r], count = region.base[r + 1] - PADDING - base;
         int y = first.y + r % (BY + 2) - 1, z = DIM == 3 ? first.z + r / (BY + 2) - 1 : 0;
         float3 shift = {0, y < 0 ? -grid.length[1] : y >= grid.cells[1] ? grid.length[1] : 0, 0};
         if (DIM == 3) shift.z = z < 0 ? -grid.length[DIM - 1] : z >= grid.cells[2] ? grid.length[DIM - 1] : 0;
@@ -223,7 +234,7 @@ template <bool STAGED>
 __device__ __forceinline__ void exact_sums(const Region& region, const uint4* staged_pos, const uint4* staged_vel, int n,
                                            const real* pos, const real* vel, const Grid& grid, const Windows& windows,
                                            const int3& first, const float3& centre, int i, int cell_x, int home_y,
-                                           int home_z, int width, Sums7 (&sums)[WINDOWS]) {
+                                           int home_z, Sums7 (&sums)[WINDOWS]) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int w = 0; w < WINDOWS; ++w) sums[w] = {0, {0, 0, 0}, {0, 0, 0}};
@@ -234,7 +245,7 @@ __device__ __forceinline__ void exact_sums(const Region& region, const uint4* st
     }
     for (int b = 0; b < PARTNER_ROWS; ++b) {
         int r = home_y + b % 3 + (BY + 2) * (home_z + b / 3);
-        int base = region.offset[r][0], from = region.offset[r][cell_x], to = region.offset[r][cell_x + width];
+        int base = region.base[r], from = region.offset[r][cell_x], to = region.offset[r][cell_x + 2 * PARTS + 1];
         int y = first.y + r % (BY + 2) - 1, z = DIM == 3 ? first.z + r / (BY + 2) - 1 : 0;
         float3 shift = {0, y < 0 ? -grid.length[1] : y >= grid.cells[1] ? grid.length[1] : 0, 0};
         if (DIM == 3) shift.z = z < 0 ? -grid.length[DIM - 1] : z >= grid.cells[2] ? grid.length[DIM - 1] : 0;
@@ -313,7 +324,7 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
     float3 centre = {rounded((first.x + size.x * 0.5f) / grid.per_side[0], windows.scale),
                      rounded((first.y + size.y * 0.5f) / grid.per_side[1], windows.scale),
                      DIM == 3 ? rounded((first.z + size.z * 0.5f) / grid.per_side[DIM - 1], windows.scale) : 0.0f};
-    bool plain = region.total > capacity;
+    bool plain = region.base[REGION_ROWS] > capacity;
     if (!plain) {
         stage(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, size, centre);
         plain = region.plain || (region.moves && !region.is_fast);
@@ -331,12 +342,8 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
         for (int k = 1; k < HOME_ROWS; ++k) h += group >= region.groups[k];
         const int* cells = region.home[h];
         int i0 = cells[0] + 16 * (group - region.groups[h]), end = min(i0 + 16, cells[BX]);
-        int home_y = h % BY, home_z = h / BY, left = 0, right = 0;
-#pragma unroll
-        for (int x = 1; x < BX; ++x) {
-            left += x < size.x && cells[x] <= i0;
-            right += x < size.x && cells[x] <= end - 1;
-        }
+        int home_y = h % BY, home_z = h / BY;
+        int left = cell_of(cells, size.x, i0), right = cell_of(cells, size.x, end - 1);
         Sums7 sums[WINDOWS];
         unsigned again = (1u << (end - i0)) - 1;  // particles to be summed in float32
         if (!plain) {
@@ -345,7 +352,7 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
             if (lane < PARTNER_ROWS) {
                 int r = home_y + lane % 3 + (BY + 2) * (home_z + lane / 3);
                 from = region.offset[r][left];
-                count = (region.offset[r][right + 3] - from + 15) / 16;
+                count = (region.offset[r][right + 2 * PARTS + 1] - from + 15) / 16;
             }
             int upto = count;
 #pragma unroll
@@ -433,17 +440,15 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
             again &= __ballot_sync(~0u, !whole);
         }
         while (again) {
-            int k = __ffs(again) - 1, i = i0 + k, x = 0;
+            int k = __ffs(again) - 1, i = i0 + k, x = cell_of(cells, size.x, i);
             again &= again - 1;
-#pragma unroll
-            for (int c = 1; c < BX; ++c) x += c < size.x && cells[c] <= i;
             Sums7 exact[WINDOWS];
             if (plain) {
                 exact_sums<false>(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, centre, i, x, home_y,
-                                  home_z, 3, exact);
+                                  home_z, exact);
             } else {
                 exact_sums<true>(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, centre, i, x, home_y,
-                                 home_z, 3, exact);
+                                 home_z, exact);
             }
             if (lane % 16 == k) {
 #pragma unroll

@@ -1,6 +1,6 @@
 """Search by matrix products: sums over all partners within radii, on the tensor cores of a CUDA device.
 
-The particles are sorted by cell, row by row. A block of threads takes 5 x 2 x 2 cells (5 x 4 in 2D) and
+The particles are sorted by cell, row by row. A block of threads takes 4 x 2 x 2 cells (4 x 4 in 2D) and
 stages the particles of these and of the cells around them in shared memory, as high and low parts in half
 precision. For 16 particles and 16 staged ones at a time a first matrix product gives the squares of 256
 distances, and a second one, of 0 or 1 for each pair and the staged numbers, the sums of count, position and
@@ -28,10 +28,11 @@ from md.particles.system import System
 from md.search import coherent
 from md.search.base import Search, SearchConfig
 
-BLOCK = {3: (5, 2, 2), 2: (5, 4)}  # cells of a block, by dim; as in tensor.cu
+PARTS = 4  # of each cell along axis 0, so that few particles beyond the cutoff are compared; as in tensor.cu
+BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu
 THREADS = 256  # of a block; as STAGING_THREADS of rows.cuh
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
-FIXED = 2048  # bytes of shared memory of a block besides, rounded up
+FIXED = 5120  # bytes of shared memory of a block besides, rounded up
 ENTRY = 32  # bytes of a staged particle
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
@@ -74,15 +75,20 @@ class TensorSearch(Search):
     def __init__(self, config: Tensor, system: System):
         super().__init__(config, system)
         grid, p = self.grid, self.particles
-        self._sort = CellSort("row", p.n, grid, self.backend)
         block = BLOCK[grid.box.dim]
         self._blocks = [-(-cells // size) for cells, size in zip(grid.shape, block, strict=True)]
         around = math.prod(size + 2 for size in block)
         rows = around // (block[0] + 2)
         mean = around * p.n / grid.size
         expected = mean + 4 * math.sqrt(mean) + PADDING * rows
-        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= self.backend.staging_memory]
+        free = self.backend.staging_memory if grid.precision == np.float32 else 0
+        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= free]
         self._capacity = next((room for room in rooms if room >= expected), max(rooms, default=0))
+        self._parts = PARTS if self._capacity else 1
+        self._finer = grid.with_finer_rows(self._parts)
+        self._sort = CellSort("row", p.n, self._finer, self.backend)
+        self._start = self.backend.empty(grid.size + 1, np.int32)
+        self._numbers = self.backend.upload(np.arange(grid.size, dtype=np.int32))
         speed = float(np.abs(self.backend.download(p.vel)).max(initial=0.0))
         self._vel_scale = 2.0 ** -round(math.log2(speed)) if 0 < speed < np.inf else 1.0
         self._records: dict[tuple[float, ...], np.ndarray] = {}
@@ -92,19 +98,22 @@ class TensorSearch(Search):
         self._sort.apply(self.particles)
 
     def structure(self) -> tuple[Array, Array]:
-        """Return the first slot of each cell, and the number of each cell."""
-        return self._sort.start, self._sort.rank
+        """Return the first slot of each cell of the system's grid, and the number of each cell."""
+        if self._parts == 1:
+            return self._sort.start, self._numbers
+        self._start[...] = self._sort.start[:: self._parts]
+        return self._start, self._numbers
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p, windows = self.particles, getattr(law, "windows", ())
-        if not (windows and self._capacity and self.grid.precision == np.float32):
+        if not (windows and self._capacity):
             kernels = self.backend.kernels(coherent.__name__, law)
             kernels.force(p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out)
             return
         blocks = math.prod(self._blocks)
         self.backend.kernels(__name__, law).force(
             THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
-            _bytes_of(self._capacity), self._record(windows), self.grid.record, parameters, out,
+            _bytes_of(self._capacity), self._record(windows), self._finer.record, parameters, out,
         )  # fmt: skip
 
     def _record(self, windows: tuple[float, ...]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The kernel of the search `tensor` on the host, with emulated tensor cores, against the CPU's `coherent`."""
+"""The kernel of the search `tensor` on the host, with emulated tensor cores, against the CPU's `naive`."""
 
 import re
 import shutil
@@ -12,6 +12,7 @@ import md
 from md.backend.cuda_launcher import _struct, functor_of
 from md.backend.cuda_source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
+from md.search.tensor import PARTS
 
 HEADER = Path(__file__).parents[2] / "blocks_on_host.h"
 PROGRAM = """
@@ -83,6 +84,12 @@ def compiled(folder: Path, dim: int, windows: np.ndarray, law: md.laws.Boids) ->
     return folder / "tensor"
 
 
+@pytest.fixture(autouse=True)
+def staging_memory(monkeypatch):
+    """Let the CPU have the shared memory of a device: then the search sorts for its kernel."""
+    monkeypatch.setattr(md.backend.Cpu, "staging_memory", 227 * 1024)
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """Return a function that compiles the kernel for a law, once for each case."""
@@ -103,6 +110,7 @@ def simulated(state: md.State, law: md.laws.Boids) -> md.Simulation:
         state, law, search="tensor", integrator="flight", dt=0.2, backend=place, precision="float32"
     )
     run.search.update()
+    assert run.search._parts == PARTS
     return run
 
 
@@ -117,11 +125,11 @@ def by_tensor_cores(
     windows, n, dim = search._record(law.windows), len(run), run.system.box.dim
     pos, vel = (np.asarray(a)[:, :dim] for a in (run.system.particles.pos, run.system.particles.vel))
     parts = [np.pad(a, ((0, 0), (0, 4 - dim))).astype(np.float32) for a in (pos, vel)]
-    parts += [np.asarray(search.structure()[0]).astype(np.int32), windows, run.system.grid.record]
+    parts += [np.asarray(search._sort.start), windows, search._finer.record]
     parts.append(np.array(tuple(kernel_law(law, np.dtype(np.float32))), np.float32))
     (folder / "in").write_bytes(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
     blocks, room = search._blocks, 6912 if capacity is None else capacity
-    numbers = n, *blocks[:2], int(np.prod(blocks)), room, run.system.grid.size
+    numbers = n, *blocks[:2], int(np.prod(blocks)), room, search._finer.size
     path = program(dim, windows, law)
     command = [path, folder / "in", *map(str, numbers), folder / "out"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -130,10 +138,11 @@ def by_tensor_cores(
 
 
 def reference(run: md.Simulation) -> np.ndarray:
-    """The increments by the CPU's search in float32, in memory order."""
-    out = run.system.scratch("reference")
-    run.search.force(run.law, out)
-    return np.asarray(out)[:, : run.system.box.dim]
+    """The increments by `naive` in float32, in memory order."""
+    config, system = md.search.Naive(), run.system
+    out = system.scratch("reference")
+    config.build(system).force(run.law, out)
+    return np.asarray(out)[:, : system.box.dim]
 
 
 def largest_difference(
@@ -146,7 +155,7 @@ def largest_difference(
 
 
 @pytest.mark.parametrize("kind", BOXES)
-def test_sums_are_those_of_coherent_in_every_box(kind, program, tmp_path):
+def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     box = BOXES[kind]
     n = int(box.volume / 8) if box.dim == 3 else 600
     run = simulated(md.scenes.flock(n, box, seed=1), md.laws.Boids())
