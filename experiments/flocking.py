@@ -14,7 +14,6 @@ shuffled memory, `coherent` and `tiles`. `coherent` is measured twice: the diffe
 `--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds.
 """
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
@@ -35,6 +34,7 @@ from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
+from experiments.peers.numpy_flock import numpy_flock_step
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from md.backend import Backend
@@ -298,10 +298,9 @@ def _peer(
     case: Config, place: Backend, aged: _Aged, reference: Callable[[str], md.State], flag: str
 ) -> Entry:
     """Check the same rules in numpy, and return them ready to be sampled over one step."""
-    step = importlib.import_module(f"experiments.peers.{flag}_flock").numpy_flock_step
     flock, state = Flock(case.n, case.start, case.rules, case.seed), aged.state
     options = {"law": flock.law, "max_speed": MAX_SPEED, "dt": SOURCE_DT}
-    take = partial(step, lengths=np.array(state.box.lengths), **options)
+    take = partial(numpy_flock_step, lengths=np.array(state.box.lengths), **options)
     pos, vel = state.pos, state.vel
     for _ in range(CHECKED_STEPS[case.precision]):
         pos, vel = take(pos, vel)
