@@ -13,6 +13,8 @@ __device__ __forceinline__ Sums initial(const Law& law, const Vec& ri) { return 
 
 __device__ __forceinline__ Sums interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
                                          const Vec& vi, const Sums& acc) {
+    real widest = max(max(law.cohesion_radius, law.separation_radius), law.alignment_radius);
+    if (r2 >= widest * widest) return acc;
     Sums sums = acc;
     if (r2 < law.cohesion_radius * law.cohesion_radius) {
         sums.centre = add_scaled(sums.centre, (real)1, dr);
