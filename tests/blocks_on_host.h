@@ -71,6 +71,11 @@ inline unsigned lane_ballot(int yes) {
     for (int lane = 0; lane < 32; ++lane) votes |= (unsigned)(all[lane] != 0) << lane;
     return votes;
 }
+inline unsigned lane_max(unsigned own) {
+    auto all = of_all_lanes(own);
+    return *std::max_element(all.begin(), all.end());
+}
+#define __reduce_max_sync(lanes, own) lane_max(own)
 #define __shfl_sync(lanes, own, lane) lane_shfl(own, lane)
 #define __shfl_up_sync(lanes, own, by) lane_up(own, by)
 #define __shfl_xor_sync(lanes, own, mask) lane_xor(own, mask)

@@ -165,6 +165,12 @@ def functor_of(law: Any) -> Path:
             "module that has a .cuh"
         )
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", with_includes(path), flags=re.DOTALL)
+    windows = re.search(r"\bresult_of_windows\s*\([^;{}]*\)\s*\{", text) is not None
+    if windows != hasattr(kind, "windows"):
+        raise BackendUnavailableError(
+            f"{path.name} {'has' if windows else 'lacks'} `result_of_windows`, and {kind.__qualname__} "
+            f"{'lacks' if windows else 'has'} an attribute `windows`; allowed: both or neither (md.laws.pair)"
+        )
     for functions in laws.values():
         found = {name for name in FUNCTIONS if re.search(rf"\b{name}\s*\([^;{{}}]*\)\s*\{{", text)}
         if found != set(functions):

@@ -10,6 +10,7 @@ import numpy as np
 
 from md import checks
 from md.laws import PairLaw
+from md.laws.pair import gives_increments
 from md.observe.pair_tally import PairTally
 from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
 from md.observe.sums import MOST_BINS, binned, cells_along, total
@@ -30,11 +31,13 @@ class Observation(NamedTuple):
             particle (`cells` of `look`). For k particles in a cell it is too low by a fraction of 1 / k.
         momentum: (dim,) total, in m d / time.
         mean_speed: <|v|> in d / time.
-        touching_pairs: pairs closer than the law's cutoff, in sums of two radii if radii differ.
+        touching_pairs: pairs closer than the law's cutoff, in sums of two radii if radii differ; for boids,
+            which have no size, the pairs within the largest radius of their rules.
         contacts_begun: touching pairs that did not touch one step before (`md.observe.pair_tally`); 0 if that
             is unknown: at step 0, and with an integrator with a `last_drift` of 0.
         collision_rate_per_particle: 2 contacts_begun / (n dt), in 1 / time; NaN if `contacts_begun` is
-            unknown. It has no bias, but the noise of the contacts of one step: average it over many steps.
+            unknown, and for a law of increments, such as that of boids. It has no bias, but the noise of the
+            contacts of one step: average it over many steps.
         collision_rate_by_touching: 2 touching_pairs / (n contact_time), in 1 / time; NaN for a law without a
             finite `contact_time`, and if radii differ. It counts about 50 times as many contacts, so that it
             has less noise. But contacts that graze, or that a third particle disturbs, do not last the
@@ -102,7 +105,8 @@ def look(
     occupied = sums[..., 0] > 0
     thermal = (thermal_energy(sums[occupied]) * sums[occupied, 0]).sum()
     mean_speed, mean_square = _ratio(speed, n), _ratio(square, n)
-    rate = _ratio(2 * started, n * view.drift) if view.drift else math.nan
+    collides = view.drift and not gives_increments(view.law)
+    rate = _ratio(2 * started, n * view.drift) if collides else math.nan
     return Observation(
         step=view.step,
         time=view.time,

@@ -97,16 +97,7 @@ class CellGrid:
         return other
 
     def with_finer_rows(self, parts: int) -> CellGrid:
-        """Copy the grid with every cell divided into so many along axis 0.
-
-        Raises:
-            ValueError: more cells than int32 counts.
-        """
-        if parts * self.size > MAX_CELLS:
-            raise ValueError(
-                f"{parts * self.size} cells, {parts} for each of side {self.cutoff} in a box of "
-                f"{self.box.lengths}; allowed: up to {MAX_CELLS} (int32 cell numbers); take a smaller box"
-            )
+        """Copy the grid with every cell divided into so many along axis 0; it must have at most MAX_CELLS."""
         other = copy.copy(self)
         other.shape = (parts * self.shape[0], *self.shape[1:])
         other.size = parts * self.size

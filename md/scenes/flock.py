@@ -31,7 +31,7 @@ def flock(
         clusters: 0 for uniform positions and a heading for each boid; or the number of clusters: each boid
             is in a random one, at a uniform position within `cluster_radius` of the centre, and has the
             heading of the cluster. Centres are uniform in the box; a position beyond a side is wrapped on a
-            periodic axis, and is moved into the box on another.
+            periodic axis, and is reflected at the side on another.
         cluster_radius: in units of length, positive; with clusters at most half the shortest side of the
             box.
         seed: of all random numbers.
@@ -51,7 +51,10 @@ def flock(
     speed = number("speed", speed, 0, FASTEST, unit="units of length per time unit")
     clusters = integer("clusters", clusters, 0, MAX_PARTICLES)
     most = min(box.lengths) / 2 if clusters else np.inf
-    radius = number("cluster_radius", cluster_radius, high=most, above=0, unit="units of length")
+    remedy = "with clusters at most half the shortest side of the box"
+    radius = number(
+        "cluster_radius", cluster_radius, high=most, above=0, unit="units of length", remedy=remedy
+    )
     generator = np.random.default_rng(integer("seed", seed, 0))
     lengths = np.array(box.lengths)
     if not clusters:
@@ -64,8 +67,8 @@ def flock(
     )
     away = _headings(n, box.dim, generator) * radius * generator.random((n, 1)) ** (1 / box.dim)
     pos = box.wrap(centres[member] + away)
-    inside = np.clip(pos, 0, lengths)  # changes positions beyond the ends of axes that are not periodic
-    return State(np.where(box.periodic, pos, inside), speed * headings[member], box)
+    reflected = np.clip(np.where(pos < 0, -pos, np.where(pos > lengths, 2 * lengths - pos, pos)), 0, lengths)
+    return State(np.where(box.periodic, pos, reflected), speed * headings[member], box)
 
 
 def _headings(n: int, dim: int, generator: np.random.Generator) -> np.ndarray:

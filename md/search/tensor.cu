@@ -19,8 +19,7 @@
 #define PARTNER_ROWS (DIM == 3 ? 9 : 3)
 #define PADDING 15           // entries after each row, which no mask selects
 #define FAR_SQUARE 60000.0f  // of an entry that no mask selects
-#define SLOWEST 0.015625f    // range of the largest speed around a block, in units of the scale, for half precision
-#define FASTEST 1000.0f
+#define FARTHEST_POWER 100   // of 2, in a scale of velocities
 #define WINDOWS ((int)(sizeof(((Windows*)0)->radius2) / sizeof(float)))
 #define LAW_WINDOWS ((int)(sizeof(((Windows*)0)->window_of) / sizeof(int)))
 
@@ -60,7 +59,8 @@ struct Region {
     int base[REGION_ROWS + 1];               // of the rows
     int home[HOME_ROWS][BX + 1];             // first slot of each cell of the block, and end
     int groups[HOME_ROWS + 1];               // number of the first 16 particles of a row
-    int next, plain, moves, is_fast;
+    int next, plain;
+    unsigned fastest;  // bits of the largest component of a velocity
 };
 
 // The sums of a window, the particle itself included: in units of the scales, relative to the centre of the block.
@@ -174,7 +174,7 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
             groups += (region.home[h][BX] - region.home[h][0] + 15) / 16;
         }
         region.groups[HOME_ROWS] = groups;
-        region.next = region.plain = region.moves = region.is_fast = 0;
+        region.next = region.plain = region.fastest = 0;
     }
     __syncthreads();
     for (int k = threadIdx.x; k < REGION_ROWS * (ROW_CELLS + 1); k += STAGING_THREADS) {
@@ -188,12 +188,14 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
     __syncthreads();
 }
 
-// Stages the particles of the region. Particles too far or too fast for half precision make the block a plain one.
-__device__ __forceinline__ void stage(Region& region, uint4* staged_pos, uint4* staged_vel, int n, const real* pos,
-                                      const real* vel, const Grid& grid, const Windows& windows, const int3& first,
-                                      const int3& size, const float3& centre) {
+// Stages the particles of the region, and returns the scale of velocities, a power of two. Particles too far from the
+// centre, or velocities that have no scale, make the block a plain one.
+__device__ __forceinline__ float stage(Region& region, uint4* staged_pos, uint4* staged_vel, int n, const real* pos,
+                                       const real* vel, const Grid& grid, const Windows& windows, const int3& first,
+                                       const int3& size, const float3& centre) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    bool good = true, moves = false, is_fast = false;
+    bool good = true;
+    unsigned fastest = 0;
     for (int r = warp; r < REGION_ROWS; r += STAGING_WARPS) {
         const Row& row = region.row[r];
         int base = region.base[r], count = region.base[r + 1] - PADDING - base;
@@ -204,29 +206,43 @@ __device__ __forceinline__ void stage(Region& region, uint4* staged_pos, uint4* 
             uint4 place = {0, 0, 0, packed(FAR_SQUARE, 0)}, speed = {0, 0, 0, 0};
             if (k < count) {
                 int j = entry(row, k, shift.x);
-                Vec r = load(pos, n, j);
+                Vec r = load(pos, n, j), v = load(vel, n, j);
                 r.x[0] += shift.x;
                 r.x[1] += shift.y;
                 if (DIM == 3) r.x[DIM - 1] += shift.z;
                 float3 near = relative(r, centre, windows.scale);
-                float3 v = scaled(load(vel, n, j), windows.vel_scale);
-                Halves h = halves_of(near.x, near.y, near.z), w = halves_of(v.x, v.y, v.z);
+                Halves h = halves_of(near.x, near.y, near.z);
                 float n2 = square(vector_of(h.xy, h.zx, h.yz));
+                good = good && n2 <= windows.farthest2;  // false for NaN
                 place = make_uint4(h.xy, h.zx, h.yz, packed(n2, n2 - unpacked(packed(n2, 0)).x));
-                speed = make_uint4(w.xy, w.zx, w.yz, packed(1, (float)(1 + (((unsigned)j * 40503u) >> 8) % 255)));
-                float v2 = square(v);
-                good = good && n2 <= windows.farthest2 && v2 <= FASTEST * FASTEST;  // false for NaN
-                moves = moves || v2 > 0;
-                is_fast = is_fast || v2 >= SLOWEST * SLOWEST;
+                // As they are, until the scale is known; and a weight of the particle, by which masks are checked.
+                float last = DIM == 3 ? v.x[DIM - 1] : 0.0f, weight = 1 + (((unsigned)j * 40503u) >> 8) % 255;
+                speed = make_uint4(__float_as_uint(v.x[0]), __float_as_uint(v.x[1]), __float_as_uint(last),
+                                   packed(1, weight));
+                fastest = max(max(fastest, speed.x & 0x7fffffffu), max(speed.y & 0x7fffffffu, speed.z & 0x7fffffffu));
             }
             staged_pos[base + k] = place;
             staged_vel[base + k] = speed;
         }
     }
     if (!good) region.plain = 1;
-    if (moves) region.moves = 1;
-    if (is_fast) region.is_fast = 1;
+    fastest = __reduce_max_sync(~0u, fastest);
+    if (lane == 0) atomicMax(&region.fastest, fastest);
     __syncthreads();
+    int power = region.fastest ? (int)(region.fastest >> 23) - 127 : 0;  // 128 for numbers that are not finite
+    if (power < -FARTHEST_POWER || power > FARTHEST_POWER) {
+        if (threadIdx.x == 0) region.plain = 1;
+        power = 0;
+    }
+    float scale = __uint_as_float((unsigned)(127 - power) << 23);
+    for (int k = threadIdx.x; k < region.base[REGION_ROWS]; k += STAGING_THREADS) {
+        uint4 speed = staged_vel[k];
+        Halves w = halves_of(__uint_as_float(speed.x) * scale, __uint_as_float(speed.y) * scale,
+                             __uint_as_float(speed.z) * scale);
+        staged_vel[k] = make_uint4(w.xy, w.zx, w.yz, speed.w);
+    }
+    __syncthreads();
+    return scale;
 }
 
 // Sums of one particle in float32, by a warp: over the staged particles, or over those in memory.
@@ -262,7 +278,7 @@ __device__ __forceinline__ void exact_sums(const Region& region, const uint4* st
                 other.x[1] += shift.y;
                 if (DIM == 3) other.x[DIM - 1] += shift.z;
                 near = relative(other, centre, windows.scale);
-                v = scaled(load(vel, n, j), windows.vel_scale);
+                v = scaled(load(vel, n, j), 1);
             }
             float3 d = {own.x - near.x, own.y - near.y, own.z - near.z};
             float r2 = square(d);
@@ -287,11 +303,17 @@ __device__ __forceinline__ void exact_sums(const Region& region, const uint4* st
     }
 }
 
-// Passes the sums of a particle to the law, and its result to the output.
+// Passes the sums of a particle to the law, and its result to the output. The velocity is subtracted as it was summed, so
+// that a particle without partners has sums of 0.
 __device__ __forceinline__ void conclude(int n, int i, const real* pos, const real* vel, const Grid& grid, const Law& law,
-                                         const Out& out, const Windows& windows, const Sums7 (&sums)[WINDOWS]) {
+                                         const Out& out, const Windows& windows, bool plain, float vel_scale,
+                                         const Sums7 (&sums)[WINDOWS]) {
     Vec ri = load(pos, n, i), vi = load(vel, n, i);
-    float3 v = scaled(vi, windows.vel_scale);
+    float3 v = scaled(vi, vel_scale);
+    if (!plain) {
+        Halves w = halves_of(v.x, v.y, v.z);
+        v = vector_of(w.xy, w.zx, w.yz);
+    }
     WindowSums found[LAW_WINDOWS];
 #pragma unroll
     for (int q = 0; q < LAW_WINDOWS; ++q) {
@@ -303,7 +325,7 @@ __device__ __forceinline__ void conclude(int n, int i, const real* pos, const re
         float3 turned = {of.count * v.x - of.vel.x, of.count * v.y - of.vel.y, of.count * v.z - of.vel.z};
         found[q].count = (int)of.count - 1;  // without the particle itself
         found[q].pos = plain_vector(of.pos, 1 / windows.scale);
-        found[q].vel = plain_vector(turned, 1 / windows.vel_scale);
+        found[q].vel = plain_vector(turned, 1 / vel_scale);
     }
     finish(out, grid, n, i, ri, vi, result_of_windows(law, ri, vi, found));
 }
@@ -325,9 +347,11 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
                      rounded((first.y + size.y * 0.5f) / grid.per_side[1], windows.scale),
                      DIM == 3 ? rounded((first.z + size.z * 0.5f) / grid.per_side[DIM - 1], windows.scale) : 0.0f};
     bool plain = region.base[REGION_ROWS] > capacity;
+    float vel_scale = 1;
     if (!plain) {
-        stage(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, size, centre);
-        plain = region.plain || (region.moves && !region.is_fast);
+        vel_scale = stage(region, staged_pos, staged_vel, n, pos, vel, grid, windows, first, size, centre);
+        plain = region.plain;
+        if (plain) vel_scale = 1;
     }
     // Numbers of the products of each warp: as many as fill the memory, one more a row, and one that is not used.
     unsigned short* products = (unsigned short*)(staged_vel + capacity) + warp * (capacity / 16 + 16);
@@ -455,6 +479,6 @@ extern "C" __global__ void STAGING force(int threads, int n, const real* pos, co
                 for (int w = 0; w < WINDOWS; ++w) sums[w] = exact[w];
             }
         }
-        if (lane < end - i0) conclude(n, i0 + lane, pos, vel, grid, law, out, windows, sums);
+        if (lane < end - i0) conclude(n, i0 + lane, pos, vel, grid, law, out, windows, plain, vel_scale, sums);
     }
 }

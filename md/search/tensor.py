@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
 from md.particles.capabilities import Capabilities
+from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.search import coherent
@@ -32,7 +34,7 @@ PARTS = 4  # of each cell along axis 0, so that few particles beyond the cutoff 
 BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu
 THREADS = 256  # of a block; as STAGING_THREADS of rows.cuh
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
-FIXED = 5120  # bytes of shared memory of a block besides, rounded up
+FIXED = 4096  # most bytes of shared memory of a block besides, with those of the system
 ENTRY = 32  # bytes of a staged particle
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
@@ -43,8 +45,10 @@ ROUNDING = 2.0**-20  # largest error of a squared distance, in squares of the la
 class Tensor(SearchConfig):
     """Configuration of the search by matrix products on tensor cores, for laws with `windows`.
 
-    Other laws, float64, and devices without tensor cores get the kernel of `Coherent`. `accesses` returns the
-    partners that this kernel compares, particle by particle.
+    Other laws, float64, and devices without tensor cores get the kernel of `Coherent`
+    (`TensorSearch.uses_tensor_cores`). In float32 on a device the particles are in any case sorted by
+    quarters of cells, so that `coherent` is faster for other laws. `accesses` returns the partners that its
+    kernel compares, particle by particle.
     """
 
     name = "tensor"
@@ -77,21 +81,33 @@ class TensorSearch(Search):
         grid, p = self.grid, self.particles
         block = BLOCK[grid.box.dim]
         self._blocks = [-(-cells // size) for cells, size in zip(grid.shape, block, strict=True)]
-        around = math.prod(size + 2 for size in block)
-        rows = around // (block[0] + 2)
-        mean = around * p.n / grid.size
-        expected = mean + 4 * math.sqrt(mean) + PADDING * rows
-        free = self.backend.staging_memory if grid.precision == np.float32 else 0
-        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= free]
-        self._capacity = next((room for room in rooms if room >= expected), max(rooms, default=0))
+        self._capacity = self._suitable_capacity(block)
         self._parts = PARTS if self._capacity else 1
         self._finer = grid.with_finer_rows(self._parts)
         self._sort = CellSort("row", p.n, self._finer, self.backend)
         self._start = self.backend.empty(grid.size + 1, np.int32)
         self._numbers = self.backend.upload(np.arange(grid.size, dtype=np.int32))
-        speed = float(np.abs(self.backend.download(p.vel)).max(initial=0.0))
-        self._vel_scale = 2.0 ** -round(math.log2(speed)) if 0 < speed < np.inf else 1.0
         self._records: dict[tuple[float, ...], np.ndarray] = {}
+
+    def _suitable_capacity(self, block: tuple[int, ...]) -> int:
+        """Return how many particles a block stages; 0 where the kernel of `Coherent` is used."""
+        grid = self.grid
+        too_many = max(THREADS * math.prod(self._blocks), PARTS * grid.size) > MAX_CELLS
+        free = 0 if too_many or grid.precision != np.float32 else self.backend.staging_memory
+        around = math.prod(size + 2 for size in block)
+        mean = around * self.particles.n / grid.size
+        expected = mean + 4 * math.sqrt(mean) + PADDING * around // (block[0] + 2)
+        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= free]
+        return next((room for room in rooms if room >= expected), max(rooms, default=0))
+
+    @property
+    def uses_tensor_cores(self) -> bool:
+        """Whether laws with `windows` are summed on tensor cores: in float32, on a device that has them."""
+        return self._capacity > 0
+
+    def __repr__(self) -> str:
+        way = "on tensor cores" if self.uses_tensor_cores else "by the kernel of coherent"
+        return f"<{type(self).__name__} of {self.config!r} on {self.particles.n} particles, {way}>"
 
     def build(self) -> None:
         """Sort the particles by the number of their cell, in memory."""
@@ -110,10 +126,10 @@ class TensorSearch(Search):
             kernels = self.backend.kernels(coherent.__name__, law)
             kernels.force(p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out)
             return
-        blocks = math.prod(self._blocks)
+        blocks, record = math.prod(self._blocks), self._record(windows)
         self.backend.kernels(__name__, law).force(
             THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
-            _bytes_of(self._capacity), self._record(windows), self._finer.record, parameters, out,
+            _bytes_of(self._capacity), record, self._finer.record, parameters, out,
         )  # fmt: skip
 
     def _record(self, windows: tuple[float, ...]) -> np.ndarray:
@@ -123,6 +139,11 @@ class TensorSearch(Search):
         return self._records[windows]
 
     def _new_record(self, windows: tuple[float, ...]) -> np.ndarray:
+        for radius in windows:
+            remedy = "the cutoff of a law is its largest window"
+            checks.number(
+                "window of the law", radius, high=self.grid.cutoff, above=0, unit="d", remedy=remedy
+            )
         grid, real = self.grid, np.float32
         radii = sorted({real(radius) for radius in windows}, reverse=True)
         scale = 2.0 ** (2 - math.floor(math.log2(radii[0])))  # the largest radius becomes 4 to 8
@@ -138,7 +159,6 @@ class TensorSearch(Search):
                 ("offset", real, (len(radii),)),
                 ("window_of", np.int32, (len(windows),)),  # index of each radius of the law
                 ("scale", real),
-                ("vel_scale", real),
                 ("sharpness", real),
                 ("farthest2", real),
             ],
@@ -148,6 +168,6 @@ class TensorSearch(Search):
         record["radius2"][0] = scaled2
         record["offset"][0] = sharpness * (scaled2.astype(np.float64) - scaled2[0]) + OFFSET
         record["window_of"][0] = [radii.index(real(radius)) for radius in windows]
-        record["scale"], record["vel_scale"] = scale, self._vel_scale
+        record["scale"] = scale
         record["sharpness"], record["farthest2"] = sharpness, farthest2
         return record

@@ -319,6 +319,16 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
         "into it; take fused=False, or 'reflexive' with met='twice', atomics='none', data='sorted'",
     ),
     (
+        lambda c: (
+            c.reorder is not None
+            and c.search.capabilities.moves_particles
+            and not hasattr(c.search, "cell_order")
+        ),
+        "search {c.search.name!r} sorts the data itself, by rows of cells, at every build, so a separate "
+        "reorder ({c.ordering!r}) has no effect; allowed: no reorder, or search 'coherent' with "
+        "cell_order={c.ordering!r}",
+    ),
+    (
         lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
         "search {c.search.name!r} sorts the data itself at every build, so a separate reorder "
         "({c.ordering!r}) has no effect; give it cell_order={c.ordering!r} instead",

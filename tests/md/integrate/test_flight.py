@@ -8,7 +8,7 @@ import pytest
 
 import md
 from md.integrate import Flight
-from md.search import Reflexive
+from md.search import Coherent, Reflexive, Scattered, Tensor
 from tests.md.flock_reference import flown
 
 STILL = md.laws.Boids(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # gives no increment
@@ -317,3 +317,21 @@ def test_captured_and_fused_steps_on_a_device_are_those_of_the_cpu(device, searc
         run.run(40, phases=False)
         ends.append(run.state.by_id())
     assert np.abs(state.box.nearest(ends[0].pos - ends[1].pos)).max() < 1e-8
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "search", [Tensor(), Coherent(division=2), Scattered("hilbert", division=3)], ids=str
+)
+def test_captured_steps_on_a_device_are_those_taken_one_by_one(device, search):
+    ends = []
+    for pieces in ([1] * 12, [12]):
+        run = simulated(
+            flock(4000, md.Box((30.0, 31.0, 32.0))), device, md.laws.Boids(), search=search, fused=True,
+            precision="float32",
+        )  # fmt: skip
+        for steps in pieces:
+            run.run(steps, phases=len(pieces) > 1)
+        ends.append(run.state)
+    for name in ("pos", "vel", "id"):
+        assert np.array_equal(*(getattr(end, name) for end in ends))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.search import Coherent, Lbvh, Reflexive, Tiles, Verlet
+from md.search import Coherent, Lbvh, Reflexive, Scattered, Tiles, Verlet
 from tests import tiers
 from tests.md.flock_reference import differences, flown, increments
 
@@ -16,6 +16,8 @@ SEARCHES = {name: name for name in md.search.SEARCHES} | {
 VARIANTS = {
     "long lists": Verlet(skin=1.2),  # kept for several steps
     "hilbert cells": Coherent("hilbert"),
+    "rows": Coherent("row", division=2),
+    "scattered rows": Scattered("hilbert", division=3),
     "wide tiles": Tiles("row", width=3),
     "tree, each step": Lbvh(rebuild_every=1),
     "tree, aggregated": Reflexive(atomics="aggregated", stack="none"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import md
+from md.search.tensor import CAPACITIES
 
 LAW = md.laws.Boids()
 BOXES = {
@@ -41,18 +42,81 @@ def test_increments_are_those_of_naive(kind, clusters, backend):
     assert np.abs(expected).max() > 0.3
 
 
-def test_a_run_repeats_bit_for_bit_fused_and_not(backend):
-    ends = []
-    for fused in (True, True, False):
-        run = md.Simulation(
-            state_of("cube"), LAW, search="tensor", integrator="flight", dt=0.2, backend=backend,
-            precision="float32", fused=fused,
-        )  # fmt: skip
-        run.run(5)
-        ends.append(run.state)
+def flown(state: md.State, backend, steps: int, fused: bool = True) -> md.Simulation:
+    run = md.Simulation(
+        state,
+        LAW,
+        search="tensor",
+        integrator="flight",
+        dt=0.2,
+        backend=backend,
+        precision="float32",
+        fused=fused,
+    )
+    run.run(steps)
+    return run
+
+
+def test_a_run_repeats_bit_for_bit(backend):
+    ends = [flown(state_of("cube"), backend, 5).state for _ in range(2)]
     assert np.array_equal(ends[0].pos, ends[1].pos)
-    fused, plain = (end.vel[np.argsort(end.id)] for end in ends[::2])
-    assert np.median(np.abs(fused - plain)) < 1e-5
+    assert np.array_equal(ends[0].vel, ends[1].vel)
+
+
+def test_a_fused_step_is_one_that_is_not(backend):
+    state = state_of("cube")
+    ends = [flown(state, backend, 1, fused).state.by_id().vel for fused in (True, False)]
+    assert np.abs(ends[0] - state.vel).max() > 0.3
+    assert np.count_nonzero(np.abs(ends[0] - ends[1]) > 1e-5) <= 2
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.01, 1.0])
+def test_a_loaded_run_goes_on_with_the_same_bits(speed, backend, tmp_path):
+    state = state_of("cube")
+    run = flown(md.State(state.pos, speed * state.vel, state.box), backend, 20)
+    run.save(tmp_path / "run.npz")
+    again = md.Simulation.load(tmp_path / "run.npz")
+    for simulation in (run, again):
+        simulation.run(3)
+    assert np.array_equal(run.state.vel, again.state.vel)
+    assert np.array_equal(run.state.id, again.state.id)
+
+
+def test_boids_without_neighbours_have_no_increment(backend):
+    """Far apart; their velocities have more digits than half precision, and their cells are not empty."""
+    side = np.arange(0.5, 60, 10)
+    pos = np.stack(np.meshgrid(side, side, side), -1).reshape(-1, 3)
+    vel = np.random.default_rng(0).uniform(-1, 1, pos.shape)
+    assert not increments(md.State(pos, vel, md.Box((60.0,) * 3)), "tensor", backend, "float32").any()
+
+
+def test_the_capacity_of_a_block_suits_the_density(monkeypatch):
+    monkeypatch.setattr(md.backend.Cpu, "staging_memory", 227 * 1024)  # of a block on an H200
+    for n, room in ((5400, CAPACITIES[0]), (8600, CAPACITIES[1]), (17000, CAPACITIES[2])):
+        state = md.scenes.flock(n, md.Box((35.1,) * 3))
+        for precision, expected in (("float32", room), ("float64", 0)):
+            run = md.Simulation(
+                state, LAW, search="tensor", integrator="flight", dt=0.2, backend="cpu", precision=precision
+            )
+            assert run.search._capacity == expected
+            assert run.search.uses_tensor_cores == (precision == "float32")
+            assert ("on tensor cores" in repr(run.search)) == (precision == "float32")
+
+
+def test_a_window_wider_than_the_cutoff_is_refused(monkeypatch):
+    monkeypatch.setattr(md.backend.Cpu, "staging_memory", 227 * 1024)
+    monkeypatch.setattr(md.laws.Boids, "windows", (5.0, 3.0, 6.0))
+    run = md.Simulation(
+        state_of("cube"),
+        LAW,
+        search="tensor",
+        integrator="flight",
+        dt=0.2,
+        backend="cpu",
+        precision="float32",
+    )
+    with pytest.raises(ValueError, match=r"window of the law = 6.*allowed: .*up to 5"):
+        run.run(1)
 
 
 def test_other_laws_and_float64_are_summed_as_by_coherent(backend):

@@ -128,7 +128,7 @@ def by_tensor_cores(
     parts += [np.asarray(search._sort.start), windows, search._finer.record]
     parts.append(np.array(tuple(kernel_law(law, np.dtype(np.float32))), np.float32))
     (folder / "in").write_bytes(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
-    blocks, room = search._blocks, 6912 if capacity is None else capacity
+    blocks, room = search._blocks, search._capacity if capacity is None else capacity
     numbers = n, *blocks[:2], int(np.prod(blocks)), room, search._finer.size
     path = program(dim, windows, law)
     command = [path, folder / "in", *map(str, numbers), folder / "out"]
@@ -174,15 +174,15 @@ def test_a_block_with_too_many_particles_around_it_is_summed_from_memory(capacit
     assert largest_difference(run, program, tmp_path, capacity, plain=True) < TOLERANCE
 
 
-@pytest.mark.parametrize("speed", [0.0, 1e-6, 300.0])
+@pytest.mark.parametrize("speed", [0.0, 1e-20, 300.0, 1e-35])
 def test_any_speed(speed, program, tmp_path):
-    """The scale of speeds is of the start; the particles around a block may be much slower or faster."""
+    """A block with velocities that cannot be scaled is summed from memory."""
     state = md.scenes.flock(N, BOXES["small"], seed=4)
     law = md.laws.Boids(cohesion=0, separation=0)
     run = simulated(state, law)
     run.system.particles.vel[...] *= speed
     expected = reference(run)
-    found = by_tensor_cores(run, program, tmp_path, plain=speed == 1e-6)
+    found = by_tensor_cores(run, program, tmp_path, plain=speed == 1e-35)
     assert np.abs(found - expected).max() <= 1e-5 * max(np.abs(expected).max(), 1e-30)
 
 
@@ -193,6 +193,14 @@ def test_any_unit_of_length(unit, program, tmp_path):
     law = md.laws.Boids(5 * unit, 3 * unit, 5 * unit)
     run = simulated(md.State(unit * state.pos, state.vel, box), law)
     assert largest_difference(run, program, tmp_path) < TOLERANCE * max(1, unit)
+
+
+def test_particles_without_partners_have_sums_of_zero(program, tmp_path):
+    side = np.arange(0.5, 40, 10)
+    pos = np.stack(np.meshgrid(side, side, side), -1).reshape(-1, 3)
+    vel = np.random.default_rng(0).uniform(-0.6, 0.6, pos.shape)
+    run = simulated(md.State(pos, vel, md.Box((40.0,) * 3)), md.laws.Boids())
+    assert not by_tensor_cores(run, program, tmp_path).any()
 
 
 def test_pairs_exactly_at_a_radius_are_no_neighbours(program, tmp_path):

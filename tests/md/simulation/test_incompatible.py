@@ -39,6 +39,10 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
     ),
     ({"search": "reflexive", "fused": True}, "search 'reflexive' as chosen .*; take fused=False, or"),
     (
+        {"search": "tensor", "reorder": md.Reorder("hilbert", md.Every(5))},
+        "search 'tensor' sorts the data itself, by rows .* no reorder, or search 'coherent' with",
+    ),
+    (
         {"search": "coherent", "reorder": md.Reorder("hilbert", md.Every(5))},
         "search 'coherent' sorts the data itself .* give it cell_order='hilbert' instead",
     ),
