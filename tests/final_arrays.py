@@ -50,6 +50,7 @@ CLOSEST = 0.96  # distance in d to which a scene without overlaps is compressed
 
 TREES = ("lbvh", "lbvh_each", "reflexive", "reflexive_twice", "reflexive_listed", "reflexive_shadow")
 SORTING = ("coherent", "tiles", "verlet", "verlet_thin", *TREES)
+SORTED = (*SORTING, "tensor")  # the last with flocks alone
 FACTORS: dict[str, tuple[str, ...]] = {
     "search": ("naive", "linked", "scattered", *SORTING),
     "trigger": ("none", "never", "every", "moved", "decayed", "function"),
@@ -127,7 +128,7 @@ def has_effect(case: Case, factor: str) -> bool | None:
     if factor not in ("mode", "via", "order"):
         return True
     trigger, search = case.get("trigger"), case.get("search")
-    if factor == "order" and search in (*SORTING, "scattered"):
+    if factor == "order" and search in (*SORTED, "scattered"):
         return True
     if trigger == "none":
         return None if factor == "order" and search is None else False
@@ -266,7 +267,7 @@ def state_of(case: Case, box: md.Box, wing: md.Wing | None) -> md.State:
 def search_of(case: Case) -> Any:
     """The search by name, or with an order of cells and choices of its own."""
     search, choices = case["search"], CHOICES.get(case["search"], {})
-    if search in SORTING or (search == "scattered" and case["trigger"] == "none"):
+    if search in SORTED or (search == "scattered" and case["trigger"] == "none"):
         choices = choices | {"cell_order": case["order"]}
     return getattr(md.search, search.partition("_")[0].title())(**choices) if choices else search
 
@@ -384,7 +385,7 @@ def wrong_with(case: Case, start: md.State, simulation: md.Simulation) -> list[s
     reordered = not math.isnan(simulation.timings.median("reorder"))
     if reordered != (case["trigger"] not in ("none", "never")):
         wrong.append(f"a reorder took place: {reordered}")
-    sorts = case["search"] in SORTING and case["search"] != "reflexive_shadow"
+    sorts = case["search"] in SORTED and case["search"] != "reflexive_shadow"
     if (sorts or (reordered and case["mode"] == "data")) == np.array_equal(end.id, start.id):
         wrong.append("the memory order is not as the case has it")
     if case["around"] in WINGED and not np.abs(simulation.surroundings[0].momentum).sum():

@@ -15,6 +15,7 @@ ROWS = (  # values of the other factors, in their order
     "scattered every row flat data observed aos host 3D float64 unfused weightless",
     "coherent none hilbert walled data resumed aos4 device 3D float32 fused heavy",
     "tiles none row periodic data plain aos device 2D float64 unfused weightless",
+    "tensor none row periodic data resumed aos4 device 3D float32 fused weightless",
     "verlet none row open data resumed aos device 3D float64 fused weightless",
     "verlet none hilbert walled data plain aos device 2D float32 unfused heavy",
     "lbvh none hilbert open_walled data observed aos device 3D float64 fused heavy",

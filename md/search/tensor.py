@@ -49,10 +49,22 @@ class Tensor(SearchConfig):
     (`TensorSearch.uses_tensor_cores`). In float32 on a device the particles are in any case sorted by
     quarters of cells, so that `coherent` is faster for other laws. `accesses` returns the partners that its
     kernel compares, particle by particle.
+
+    Args:
+        cell_order: order of the cells in memory, "row".
+
+    Raises:
+        TypeError: an order that is no word.
+        ValueError: another order.
     """
 
     name = "tensor"
     capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    cell_order: str = "row"
+
+    def __post_init__(self):
+        remedy = "or search 'coherent', which sorts along any"
+        checks.word("cell_order of Tensor", self.cell_order, ("row",), remedy)
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
@@ -84,7 +96,7 @@ class TensorSearch(Search):
         self._capacity = self._suitable_capacity(block)
         self._parts = PARTS if self._capacity else 1
         self._finer = grid.with_finer_rows(self._parts)
-        self._sort = CellSort("row", p.n, self._finer, self.backend)
+        self._sort = CellSort(config.cell_order, p.n, self._finer, self.backend)
         self._start = self.backend.empty(grid.size + 1, np.int32)
         self._numbers = self.backend.upload(np.arange(grid.size, dtype=np.int32))
         self._records: dict[tuple[float, ...], np.ndarray] = {}

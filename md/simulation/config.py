@@ -274,6 +274,13 @@ class Combination:
         return self.law is not None and takes != gives_increments(self.law)
 
     @property
+    def sorts_otherwise(self) -> bool:
+        """Whether the search sorts the particles, and cannot sort them along the ordering of the reorder."""
+        known = {order for dim in (2, 3) for order in type(self.search).cell_orders(dim)}
+        moves = self.search.capabilities.moves_particles
+        return moves and isinstance(self.ordering, str) and self.ordering not in known
+
+    @property
     def copies(self) -> bool:
         """Whether the search works on a sorted copy of the particles."""
         return self.reorder is not None and self.reorder.mode == "shadow"
@@ -319,13 +326,9 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
         "into it; take fused=False, or 'reflexive' with met='twice', atomics='none', data='sorted'",
     ),
     (
-        lambda c: (
-            c.reorder is not None
-            and c.search.capabilities.moves_particles
-            and not hasattr(c.search, "cell_order")
-        ),
-        "search {c.search.name!r} sorts the data itself, by rows of cells, at every build, so a separate "
-        "reorder ({c.ordering!r}) has no effect; allowed: no reorder, or search 'coherent' with "
+        lambda c: c.sorts_otherwise,
+        "search {c.search.name!r} sorts the data itself at every build, and not along {c.ordering!r}, so a "
+        "separate reorder has no effect; allowed: no reorder, or search 'coherent' with "
         "cell_order={c.ordering!r}",
     ),
     (

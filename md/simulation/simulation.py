@@ -235,8 +235,6 @@ class Simulation:
             remedy = (
                 f"give search {self.config.search.name!r} its cell_order, by which it sorts at each build"
             )
-            if not hasattr(self.config.search, "cell_order"):
-                remedy = f"search {self.config.search.name!r} sorts by rows of cells at each build"
             if not self.config.search.capabilities.moves_particles:
                 remedy = 'make the simulation with, for example, reorder=md.Reorder("hilbert", md.Never())'
             raise ValueError(f"reorder = None; allowed: an md.Reorder, which has the order; {remedy}")

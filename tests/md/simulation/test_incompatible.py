@@ -40,7 +40,7 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
     ({"search": "reflexive", "fused": True}, "search 'reflexive' as chosen .*; take fused=False, or"),
     (
         {"search": "tensor", "reorder": md.Reorder("hilbert", md.Every(5))},
-        "search 'tensor' sorts the data itself, by rows .* no reorder, or search 'coherent' with",
+        "search 'tensor' sorts the data itself .* no reorder, or search 'coherent' with",
     ),
     (
         {"search": "coherent", "reorder": md.Reorder("hilbert", md.Every(5))},
