@@ -1,5 +1,7 @@
 """Boids: each rule by hand, the same flock under every search, and what is refused or undefined."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,8 +30,11 @@ VARIANTS = {
 FUSABLE = [
     name for name, search in (SEARCHES | VARIANTS).items() if md.search.search(search).capabilities.fusable
 ]
-KEPT = (*tiers.BY_DEFAULT, "twice", "long lists")  # with fused steps in 3D by default
-FLAT = [("linked", "open", False), ("lbvh", "open", False)]  # in 2D by default
+KEPT = [  # by default, besides all searches in 3D in the periodic box with steps that are not fused
+    ("linked", 3, False, "open"), ("linked", 3, True, "walled"), ("verlet", 3, True, "walled"),
+    ("twice", 3, True, "periodic"), ("long lists", 3, True, "periodic"), ("rows", 3, False, "walled"),
+    ("linked", 2, False, "open"),
+]  # fmt: skip
 LENGTHS = (9.1, 7.3, 8.2)
 WALLS = md.Walls(restitution=0.8, contact_time=1.1)
 PLACES = {  # periodic axes, open axes, options
@@ -212,8 +217,13 @@ class TestSymmetries:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize(("dim", "fused"), [(3, False), (3, True), (2, False), (2, True)])
+@pytest.mark.parametrize(
+    ("dim", "fused", "where"),
+    tiers.by_default(
+        itertools.product((3, 2), (False, True), PLACES),
+        lambda *case: case in [(3, False, "periodic"), (3, True, "walled"), (2, False, "open")],
+    ),
+)
 def test_ten_steps_of_naive_are_those_of_numpy(dim, fused, where, backend):
     box, options = place(where, dim)
     state = crowd(box, 240 if dim == 3 else 90)
@@ -242,9 +252,8 @@ CASES = [
     tiers.by_default(
         CASES,
         lambda search, dim, fused, where: (
-            (search in KEPT or (search in SEARCHES and not fused))
-            if dim == 3
-            else (search, where, fused) in FLAT
+            (search in SEARCHES and (dim, fused, where) == (3, False, "periodic"))
+            or (search, dim, fused, where) in KEPT
         ),
     ),
 )
