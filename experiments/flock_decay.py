@@ -2,8 +2,9 @@
 
 Boids and the particles of `md.scenes.shared_gas` are sorted once along an ordering of their cells. In every
 round they start from the same state, and the time of a step is measured at growing ages of the order,
-without another sort. Beside it are the times with shuffled memory, in the same rounds. What is left of an
-order at an age is the part of the gain over shuffled memory that remains.
+without another sort. The same particles in shuffled memory are timed at the same ages, in the same rounds:
+particles that gather take more time a step in any memory order. What is left of an order at an age is the
+gain over shuffled memory of that age, as a part of the gain at the first age.
 
 The same is predicted for smaller systems of the same density: hits of the reads of the first search in a
 model of a cache, after as many steps. Their particles also give the root mean square displacement since the
@@ -35,8 +36,8 @@ from md.simulation import PRECISIONS
 
 SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
-LEAST_GAIN = 0.1  # of a fresh order, as a part of the cost; of a smaller one noise would be left
-SMALLEST = {"age": 0.5, "displacement_cutoffs": 1e-3}  # of a logarithmic axis: the place of age 0
+LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
+FRAME = -0.3, 1.3  # of what is left; wider if a point is outside
 CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
 _CASE = ["n", "ordering", "precision", "rules"]
 _LINE = ["system", "search"]
@@ -65,15 +66,16 @@ class Config(TimedSettings):
     last: int = 640
     """Largest age of the order, in steps."""
     looks: int = 9
-    """Ages at which steps are timed, besides 0."""
+    """Ages after the first at which steps are timed. One closer than `steps` to the age before is left out."""
     steps: int = 5
     """Timed steps at each age. Take 20 on a GPU."""
     predicted_n: int = 2**14
-    """Particles of the predictions."""
+    """Particles of the predictions, more than any capacity of a cache."""
     model: tuple[str, ...] = ("block", "lru")
     """block (that of [thesis]), lru, set_associative."""
     cache: tuple[int, ...] = (320, 1024, 4096)
-    """Capacities in particles; drawn is the one at which every system gains."""
+    """Capacities of a cache in particles. The figure shows the model and capacity at which the system that
+    gains least has the largest predicted gain."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -85,6 +87,11 @@ class Config(TimedSettings):
         self.check_least({
             "n": 1000, "age": 0, "last": 1, "looks": 1, "steps": 1, "predicted_n": 1000,
         })  # fmt: skip
+        if self.cache and max(self.cache) >= self.predicted_n:
+            raise ValueError(
+                f"--cache {max(self.cache)} beside --predicted-n {self.predicted_n}: all fit in that cache; "
+                "allowed: capacities below --predicted-n"
+            )
         self.check_particles(2 * len(self.system) * len(self.search) + 2)
 
 
@@ -93,7 +100,7 @@ QUICK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "last": 80, "
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
-    """Yield the rounds from `begin` on (rows `age` and `shuffled`), and then the predictions."""
+    """Yield the rounds from `begin` on (rows `sorted` and `shuffled`), and then the predictions."""
     place, entries = md.backend.get(case.backend), []
     for system in case.system:
         state = _start(case, system, case.n)
@@ -105,7 +112,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
         del other
         for search in case.search:
             aged = _simulation(case, system, state.take(order), search, place)
-            entries.append(_entry(case, aged, right, system, "age"))
+            entries.append(_entry(case, aged, right, system, "sorted"))
             unordered = _simulation(case, system, state.take(shuffled), search, place)
             entries.append(_entry(case, unordered, right, system, "shuffled"))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
@@ -133,12 +140,17 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
 
 
 def _ages(case: Config) -> list[int]:
-    """Return the ages of the order at which steps are timed, in growing distances of at least a sample."""
+    """Return the numbers of steps before each sample, in growing distances of at least a sample."""
     ages = [0]
     for age in np.rint(np.geomspace(case.steps, max(case.last, case.steps), case.looks)).astype(int).tolist():
         if age >= ages[-1] + case.steps:
             ages.append(age)
     return ages
+
+
+def _middle(case: Config, age: int) -> int:
+    """Return the age of the order in the middle step of a sample, which follows a step that is not timed."""
+    return 1 + age + (case.steps - 1) // 2
 
 
 def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str, what: str) -> Entry:
@@ -149,7 +161,7 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
         simulation: at its start.
         right: state after the checked steps by another search.
         system: "flock" or "gas".
-        what: "age" to time steps at all ages of the order, or "shuffled" to time those at the start.
+        what: memory of the simulation, as in the table: "sorted" or "shuffled".
     """
     particles = simulation.system.particles
     start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
@@ -159,8 +171,6 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
         check_flight(f"search {search!r}", simulation.state, right, case.precision)
     else:
         check_pairs(simulation, search, "coherent", case.precision)
-    ages = _ages(case) if what == "age" else [0]
-    steps = case.steps if what == "age" else 4 * case.steps
     columns = {
         "system": system,
         "search": search,
@@ -174,12 +184,11 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
         simulation.search.reset()
         simulation.run(1, phases=False)  # loads the caches again after other cases
         taken = 0  # timed steps and those between them
-        for age in ages:
+        for age in _ages(case):
             simulation.run(age - taken, phases=False)
-            ms = whole_steps(simulation, steps)
-            taken = age + steps
-            seen = {"age": 1 + age + (steps - 1) / 2} if what == "age" else {}
-            yield seen | {"time_ms": ms / steps, "sample_ms": ms}
+            ms = whole_steps(simulation, case.steps)
+            taken = age + case.steps
+            yield {"age": _middle(case, age), "time_ms": ms / case.steps, "sample_ms": ms}
 
     return Entry(columns, sample)
 
@@ -191,7 +200,7 @@ def _predictions(case: Config, system: str) -> Iterator[dict]:
     generator = np.random.default_rng([case.seed, 3])
     search, place = case.search[0], md.backend.get(case.backend)
     simulation, start = _simulation(case, system, state, search, place), state.by_id()
-    for age in _ages(case):
+    for age in [_middle(case, age) for age in _ages(case)]:
         simulation.run(age - simulation.step, phases=False)
         now = simulation.state
         other = _simulation(case, system, now.take(generator.permutation(len(now))), search, place)
@@ -228,37 +237,41 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the part of the gain of an order that is left at each age, measured and predicted.
 
     Args:
-        table: with columns `run`, `round` and `what`.
+        table: with columns `run`, `round`, `what` and `age`.
 
     Returns:
         Columns of a case, `system`, `search`, `kind` ("measured" or "predicted", with the model and its
         capacity), `run`, `age`, `displacement_cutoffs` (of a measured row by interpolation over the ages),
-        `gain` over shuffled memory (of times, or of misses), `left`: 1 at the first age, 0 for shuffled
-        memory; NaN if there was no gain.
+        `gain` over shuffled memory of the same age (of times, or of misses), `left`: 1 at the first age, 0
+        for shuffled memory; NaN if there was no gain at the first age, or shuffled memory has no misses.
     """
     own = [*_CASE, *_LINE, "run"]
+    at = [*own, "round", "age"]
     times = table[table["what"] != "predicted"]
-    base = times[times["what"] == "shuffled"].groupby([*own, "round"])["time_ms"].median().rename("base")
-    aged = times[times["what"] == "age"].merge(base.reset_index(), on=[*own, "round"])
+    base = times[times["what"] == "shuffled"].groupby(at)["time_ms"].median().rename("base")
+    aged = times[times["what"] == "sorted"].merge(base.reset_index(), on=at)
     aged = aged.assign(kind="measured", cost=aged["time_ms"] / aged["base"])
     guess = table[table["what"] == "predicted"]
     names = [f"{m}, {c:.0f} particles" for m, c in zip(guess["model"], guess["cache_particles"], strict=True)]
-    misses = (1 - guess["hit_ratio"]) / (1 - guess["hit_ratio_shuffled"]).clip(lower=1e-9)
+    shuffled = 1 - guess["hit_ratio_shuffled"]
+    misses = (1 - guess["hit_ratio"]) / shuffled.where(shuffled > 0)
     both = pd.concat([aged, guess.assign(kind=names, cost=misses)], ignore_index=True)
     found = both.groupby([*own, "kind", "age"], sort=False)["cost"].median().reset_index()
-    first = found.groupby([*own, "kind"], sort=False)["cost"].transform("first")
-    found["gain"] = 1 / found["cost"]
+    found = found.sort_values("age", kind="stable", ignore_index=True)
+    first = found.groupby([*own, "kind"], sort=False)["cost"].transform(lambda cost: cost.iloc[0])
+    found["gain"] = 1 / found["cost"].where(found["cost"] > 0)
     found["left"] = ((1 - found["cost"]) / (1 - first)).where((1 - first) > LEAST_GAIN)
     moved = guess.groupby([*_CASE, "system", "run", "age"])["displacement_cutoffs"].first().reset_index()
     for key, rows in found.groupby([*_CASE, "system", "run"], sort=False):
         of = moved[(moved[[*_CASE, "system", "run"]] == list(key)).all(axis=1)]
-        at = np.interp(rows["age"], of["age"], of["displacement_cutoffs"])
-        found.loc[rows.index, "displacement_cutoffs"] = at
+        known = len(of) > 0  # an interrupted run has no predictions
+        moves = np.interp(rows["age"], of["age"], of["displacement_cutoffs"]) if known else np.nan
+        found.loc[rows.index, "displacement_cutoffs"] = moves
     return found
 
 
 def half_ages(found: pd.DataFrame) -> pd.DataFrame:
-    """List for each case the gain of a fresh order, and the age at which half of that gain is left.
+    """List for each case the gain at the first age, and the age at which half of that gain is left.
 
     Args:
         found: rows of `left`.
@@ -278,9 +291,10 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
             dict(zip([*_CASE, *_LINE, "kind"], key, strict=True))
             | {
                 "runs": part["run"].nunique(),
-                "gain_fresh": middle["gain"].iloc[0],
-                "gain_last": middle["gain"].iloc[-1],
+                "age_first": middle["age"].iloc[0],
+                "gain_first": middle["gain"].iloc[0],
                 "age_last": middle["age"].iloc[-1],
+                "gain_last": middle["gain"].iloc[-1],
                 "left_last": middle["left"].iloc[-1],
                 "displacement_cutoffs_last": middle["displacement_cutoffs"].iloc[-1],
                 "half_age_steps": half,
@@ -318,7 +332,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -> None:
     """Draw a panel for each search and each measure of age, with a line for each system and kind."""
-    searches, shown = list(rows["search"].unique()), _drawn(rows)
+    searches, kinds = list(rows["search"].unique()), drawn(rows)
+    shown = rows[rows["kind"].isin(kinds) & rows["left"].notna()]
     size = (3.2 * len(searches) + 2.2, 5.6)
     figure, panels = plt.subplots(2, len(searches), figsize=size, squeeze=False, sharey=True, sharex="row")
     look = style.lines_in_turn(list(rows["system"].unique()), "system")
@@ -330,7 +345,7 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
             ):
                 _line(panel, line, x, str(system), str(kind), look)
             panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
-            panel.set(xscale="log", ylim=(-0.3, 1.3))
+            panel.set(xscale="log", ylim=_frame(shown))
         column[0].set_xlabel("steps after the sort")
         column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
@@ -339,26 +354,38 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
     n, runs = rows["n"].iloc[0], rows["run"].nunique()
     title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
+    if len(kinds) > 1:
+        title += f"; dashed: {kinds[1]}, the model and capacity with the largest predicted gain"
     lines = [
-        part for line in (title, *_halves_in_words(halves, shown)) for part in wrap(line, int(15 * size[0]))
+        part for line in (title, *_halves_in_words(halves, kinds)) for part in wrap(line, int(15 * size[0]))
     ]
     figures.titled(figure, "\n".join(lines), out, name)
 
 
-def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the measured rows, and the prediction in which the system that gains least gains most."""
+def drawn(rows: pd.DataFrame) -> list[str]:
+    """Select the kinds to draw: measured, and the prediction in which the system that gains least gains most.
+
+    Args:
+        rows: of `left`.
+    """
     guess = rows[rows["kind"] != "measured"]
-    fresh = guess[guess["age"] == 0].groupby(["kind", "system"], sort=False)["gain"].median()
-    gains = fresh.groupby("kind", sort=False).min()
-    kinds = ["measured"] if gains.empty else ["measured", gains.idxmax()]
-    return rows[rows["kind"].isin(kinds) & rows["left"].notna()]
+    first = guess[guess["age"] == guess["age"].min()].groupby(["kind", "system"], sort=False)["gain"].median()
+    gains = first.groupby("kind", sort=False).min().dropna()
+    return ["measured"] if gains.empty else ["measured", str(gains.idxmax())]
+
+
+def _frame(shown: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of the axis of what is left: over every drawn median, with a margin."""
+    middle = shown.groupby([*_LINE, "kind", "age"], sort=False)["left"].median()
+    low, high = min([FRAME[0], *(middle - 0.1)]), max([FRAME[1], *(middle + 0.1)])
+    return float(low), float(high)
 
 
 def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, look: dict) -> None:
     """Draw a line of medians; of a measured one with the range over runs."""
     at = rows.groupby("age").agg({"displacement_cutoffs": "median", "left": ["median", "min", "max"]})
     at.columns = ["displacement_cutoffs", "middle", "low", "high"]
-    place = np.maximum(at.reset_index()[x].to_numpy(), SMALLEST[x])
+    place = at.reset_index()[x].to_numpy()
     colour, label = look["palette"][system], f"{system}, {kind}"
     if kind != "measured":
         panel.plot(place, at["middle"], color=colour, linestyle="--", linewidth=1.1, label=label)
@@ -370,17 +397,19 @@ def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, l
     )  # fmt: skip
 
 
-def _halves_in_words(halves: pd.DataFrame, shown: pd.DataFrame) -> list[str]:
-    """Describe what is left at the end, and when half of it was."""
+def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
+    """Describe for each system what is left at the end, and when half of it was; or that there was no gain."""
     lines = []
-    for kind in shown["kind"].unique():
+    for kind in kinds:
         for search, rows in halves[halves["kind"] == kind].groupby("search", sort=False):
             parts = [
                 f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:.0f} steps"
                 + (f" (half at {row['half_age_steps']:.0f})" if np.isfinite(row["half_age_steps"]) else "")
-                for row in rows[rows["left_last"].notna()].to_dict("records")
+                if np.isfinite(row["left_last"])
+                else f"{row['system']}: no gain at {row['age_first']:.0f} steps"
+                for row in rows.to_dict("records")
             ]
-            lines.append(f"{search}, {kind}: {'; '.join(parts) or 'no gain of a fresh order'}")
+            lines.append(f"{search}, {kind}: {'; '.join(parts)}")
     return lines
 
 

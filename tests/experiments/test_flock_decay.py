@@ -1,5 +1,6 @@
 """experiments.flock_decay: what is left of an order, measured and predicted, in a flock and in a gas."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,52 +20,103 @@ def folder(tmp_path_factory):
     return run(flock_decay, tmp_path_factory.mktemp("flock_decay"), *FLAGS)
 
 
-def test_every_round_has_each_age_and_shuffled_memory(folder):
+def test_every_round_has_each_age_in_both_memories(folder):
     table = pd.read_parquet(folder / "table.parquet")
     timed = table[table["what"] != "predicted"]
-    ages = [1.5, 3.5, 12.5, 61.5]  # means of two steps after one that is not timed
-    for _, rows in timed.groupby(["system", "round"]):
-        assert rows.loc[rows["what"] == "age", "age"].tolist() == ages
-        assert (rows["what"] == "shuffled").sum() == 1
+    ages = [1, 3, 12, 61]  # the first of two timed steps, after one that is not timed
+    for _, rows in timed.groupby(["system", "round", "what"]):
+        assert rows["age"].tolist() == ages
+    assert timed.groupby(["system", "round"])["what"].unique().map(set).eq({"sorted", "shuffled"}).all()
     assert set(timed["system"]) == {"flock", "gas"}
     guess = table[table["what"] == "predicted"]
+    for _, rows in guess.groupby(["system", "cache_particles"]):
+        assert rows["age"].tolist() == ages
     assert len(guess) == 2 * 4 * 2  # systems, ages, capacities
 
 
 def test_an_order_loses_predicted_hits_as_particles_move(folder):
     table = pd.read_parquet(folder / "table.parquet")
     guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 512)]
-    first, last = (guess[guess["age"] == age].set_index("system") for age in (0, guess["age"].max()))
+    first, last = (guess[guess["age"] == age].set_index("system") for age in (1, guess["age"].max()))
     assert (first["hit_ratio"] > 1.5 * first["hit_ratio_shuffled"]).all()
     assert (last["hit_ratio"] < first["hit_ratio"] - 0.01).all()
-    assert (first["displacement_cutoffs"] == 0).all()
+    assert (first["displacement_cutoffs"] < 0.1).all()
     assert (last["displacement_cutoffs"] > 0.1).all()
     halves = pd.read_csv(folder / "half_ages.csv")
     assert set(halves["kind"]) == {"measured", "block, 64 particles", "block, 512 particles"}
+    assert (halves["age_first"] == 1).all()
     assert (folder / "left.png").stat().st_size > 0
 
 
-def test_what_is_left_is_one_when_fresh_and_zero_when_shuffled():
-    place = {"n": 9, "ordering": "hilbert", "precision": "float32", "rules": "source", "run": 0, "round": 0}
-    place |= {"system": "gas", "search": "linked"}
-    rows = [place | {"what": "shuffled", "time_ms": 4.0}]
-    rows += [
-        place | {"what": "age", "age": age, "time_ms": ms}
-        for age, ms in ((1.0, 1.0), (10.0, 2.5), (99.0, 4.0))
+AGES = 1, 10, 99
+PLACE = {"n": 9, "ordering": "hilbert", "precision": "float32", "rules": "source", "search": "linked"}
+
+
+def measured(system: str, ordered: tuple, shuffled: tuple, run: int = 0, number: int = 0) -> list[dict]:
+    """Make the rows of a round: milliseconds at each age in sorted and in shuffled memory."""
+    place = PLACE | {"system": system, "run": run, "round": number}
+    return [
+        place | {"what": what, "age": age, "time_ms": ms}
+        for what, times in (("sorted", ordered), ("shuffled", shuffled))
+        for age, ms in zip(AGES, times, strict=True)
     ]
-    rows += [
-        place | {"what": "predicted", "model": "lru", "cache_particles": 64, "age": age, "hit_ratio": hits,
-                 "hit_ratio_shuffled": 0.2, "displacement_cutoffs": age / 10}
-        for age, hits in ((0.0, 0.6), (10.0, 0.4), (99.0, 0.2))
+
+
+def guessed(system: str, hits: tuple, shuffled: float, cache: int = 64, run: int = 0) -> list[dict]:
+    """Make the rows of a prediction: hits at each age."""
+    place = PLACE | {"system": system, "run": run, "what": "predicted", "model": "lru"}
+    return [
+        place | {"cache_particles": cache, "age": age, "hit_ratio": ratio, "hit_ratio_shuffled": shuffled,
+                 "displacement_cutoffs": age / 10}
+        for age, ratio in zip(AGES, hits, strict=True)
     ]  # fmt: skip
+
+
+def test_what_is_left_is_one_at_the_first_age_and_zero_when_shuffled():
+    rows = measured("gas", (1.0, 2.5, 4.0), (4.0, 4.0, 4.0)) + guessed("gas", (0.6, 0.4, 0.2), 0.2)
     found = flock_decay.left(pd.DataFrame(rows)).set_index(["kind", "age"])
-    for kind, ages in (("measured", (1.0, 10.0, 99.0)), ("lru, 64 particles", (0.0, 10.0, 99.0))):
-        assert found.loc[kind].loc[list(ages), "left"].tolist() == pytest.approx([1, 0.5, 0])
-    assert found.loc[("measured", 1.0), "gain"] == 4
-    assert found.loc[("measured", 10.0), "displacement_cutoffs"] == 1
+    for kind in ("measured", "lru, 64 particles"):
+        assert found.loc[kind].loc[list(AGES), "left"].tolist() == pytest.approx([1, 0.5, 0])
+    assert found.loc[("measured", 1), "gain"] == 4
+    assert found.loc[("measured", 10), "displacement_cutoffs"] == 1
     halves = flock_decay.half_ages(found.reset_index()).set_index("kind")
-    assert halves.loc["measured", "gain_fresh"] == 4
+    assert halves.loc["measured", "gain_first"] == 4
     assert halves.loc["measured", "half_age_displacement_cutoffs"] == pytest.approx(1, abs=0.01)
+
+
+def test_an_order_lasts_in_a_flock_that_becomes_slower_in_any_memory():
+    rows = guessed("flock", (0.6, 0.6, 0.6), 0.2)
+    for one in (0, 1):
+        for number, speed in enumerate((1.0, 3.0)):  # of the machine, round by round
+            rows += measured("flock", (1 / speed, 2 / speed, 4 / speed), (3 / speed, 6 / speed, 12 / speed),
+                             one, number)  # fmt: skip
+    found = flock_decay.left(pd.DataFrame(rows))
+    assert found.groupby(["kind", "run"]).size().tolist() == [3, 3, 3]
+    assert found["left"].tolist() == pytest.approx([1] * 9)
+    halves = flock_decay.half_ages(found).set_index("kind")
+    assert halves.loc["measured", "runs"] == 2
+    assert np.isnan(halves.loc["measured", "half_age_steps"])
+
+
+def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_path, monkeypatch):
+    rows = measured("flock", (1.0, 2.0, 8.0), (2.0, 2.0, 2.0)) + measured("gas", (4.0, 4.0, 4.0), (4.0,) * 3)
+    rows += guessed("flock", (0.6, 0.4, 0.2), 0.2) + guessed("gas", (0.5, 0.3, 0.2), 0.2)
+    rows += guessed("flock", (1.0, 1.0, 1.0), 1.0, 512) + guessed("gas", (1.0, 1.0, 1.0), 1.0, 512)
+    shown = []
+
+    def keep(figure, title, out, name):
+        shown.append((title.replace("\n", " "), figure.axes[0].get_ylim()))
+        plt.close(figure)
+
+    monkeypatch.setattr(flock_decay.figures, "titled", keep)
+    table = pd.DataFrame(rows)
+    flock_decay.draw(table, tmp_path)
+    ((title, (low, high)),) = shown
+    assert "linked, measured: flock -600% left at 99 steps (half at 6); gas: no gain at 1 steps" in title
+    assert "dashed: lru, 64 particles, the model and capacity with the largest predicted gain" in title
+    assert low < -6 < 1 < high
+    found = flock_decay.left(table)
+    assert found[found["kind"] == "lru, 512 particles"][["gain", "left"]].isna().all(axis=None)
 
 
 def test_displacements_go_to_the_nearest_image():
@@ -88,6 +140,7 @@ def test_the_age_at_which_a_curve_falls_below_a_level():
         ({"system": ("swarm",)}, "unknown system 'swarm'; allowed: one of flock, gas"),
         ({"cache": (0,)}, "--cache = 0; allowed"),
         ({"looks": 0}, "--looks = 0; allowed: .*at least 1"),
+        ({"predicted_n": 4000}, "--cache 4096 beside --predicted-n 4000.*allowed: capacities below"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(change, message):
