@@ -66,7 +66,7 @@ class Config(TimedSettings):
     last: int = 640
     """Largest age of the order, in steps."""
     looks: int = 9
-    """Ages after the first at which steps are timed. One closer than `steps` to the age before is left out."""
+    """Ages after the first at which steps are timed; fewer if they would be less than `steps` apart."""
     steps: int = 5
     """Timed steps at each age. Take 20 on a GPU."""
     predicted_n: int = 2**14
@@ -398,7 +398,7 @@ def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, l
 
 
 def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
-    """Describe for each system what is left at the end, and when half of it was; or that there was no gain."""
+    """Describe for each system what is left at the end and when half was, or that there was no gain."""
     lines = []
     for kind in kinds:
         for search, rows in halves[halves["kind"] == kind].groupby("search", sort=False):

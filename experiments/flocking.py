@@ -4,20 +4,24 @@ Boids follow the rules of [flock] at its density. A flock starts with uniform po
 is aged once a run by the search `coherent`. Every search in every memory order then starts each sample from
 the same aged state: a step that is not timed, and `steps` timed steps, in turns and in random order. Searches
 that do not sort the boids are measured in shuffled memory, in memory that was just sorted along an ordering
-(fresh), and in memory that was sorted `order_age` steps before (aged). Beside the times are the structure of
-the flock and the predicted hits of the reads.
+(fresh), and in memory that was sorted `order_age` steps before. Beside the times are the structure of the
+flock and the predicted hits of the reads.
 
 Before anything is timed, every search is compared with another one: after one step in float32, after ten in
-float64. Claim B1 of [flock] is judged by four rungs, each over the one before: `naive`, `scattered` in
-shuffled memory, `coherent` and `tiles`. `coherent` is measured twice: the difference of the two is noise.
+float64. Claim B1 of [flock] has four rungs: `naive`, `scattered` in shuffled memory, `coherent` and `tiles`.
+Each but the first is judged over the one before. `coherent` is measured twice: the difference of the two is
+noise.
 
-`--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds.
+`--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds, in
+shuffled memory and in memory sorted along Hilbert's curve. Gains are over the faster of the two. numpy and
+the tree's search for pairs use one thread, ours all.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +32,18 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
-from experiments.analysis.baselines import again, is_again
+from experiments.analysis.baselines import SHUFFLED, again, is_again
+from experiments.analysis.flock_gains import (
+    FLOCK,
+    PEERS,
+    TWICE,
+    memory_gains,
+    over_peer,
+    over_target,
+    rungs,
+    verdict,
+    with_state,
+)
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
@@ -41,13 +56,10 @@ from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.simulation import PRECISIONS
 
-SHUFFLED, OWN = "shuffled", "its own"  # memory orders: at random, and that of a search that sorts
-RUNGS = ("naive", "scattered, shuffled", "coherent", "tiles")
-WORDS = {statistics.FASTER: "confirmed", statistics.SLOWER: "refuted"}  # of a rung, by its gain
-TWICE = "coherent"
-PEERS = {"numpy": "numpy and cKDTree"}  # flag -> name in tables
+OWN = "its own"  # memory order of a search that sorts
+TENSOR = "tensor"
+SORTED = "hilbert"  # memory of a peer besides shuffled memory
 CHECKED_STEPS = {"float32": 1, "float64": 10}
-_FLOCK = ["n", "start", "rules", "precision", "age"]
 _STRUCTURE = ["neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation"]
 _STRUCTURE += ["clustering"]
 
@@ -63,19 +75,20 @@ class Config(TimedSettings):
     start: Axis[str] = ("uniform",)
     """uniform, clusters (of a thousand boids that fly together)."""
     rules: Axis[str] = ("source",)
-    """source (those of [flock]), weak_separation (flocks form)."""
+    """source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5 instead of 0.1 up
+    to 3: flocks form)."""
     precision: Axis[str] = ("float32",)
     """float32, float64."""
     age: Axis[int] = (0, 1000)
     """Steps since the start. Take 0, 1000 and 20000 on a GPU."""
     search: tuple[str, ...] = ("naive", "scattered", "coherent", "tiles", "linked", "verlet", "lbvh")
-    """Any search of `md.search`."""
+    """Any search of `md.search`; tensor in float32 on a GPU with tensor cores."""
     ordering: tuple[str, ...] = (SHUFFLED, "hilbert")
     """Memory orders of the searches that do not sort the boids: shuffled, any 3D ordering of `sfc`."""
     order_age: int = 100
-    """Steps since the sort of aged memory; flocks younger than that have none."""
+    """Age in steps of a memory order that is measured beside a fresh one, in flocks of at least that age."""
     division: tuple[int, ...] = (0,)
-    """Cells per cutoff of the searches with that parameter; 0 for cells of the cutoff, visited one by one."""
+    """Cells per cutoff of scattered and coherent, 1 to 4; 0 for cells of the cutoff, visited one by one."""
     skin: float = 1.0
     """Skin of verlet, in units of length."""
     naive_up_to: int = 20_000
@@ -83,13 +96,14 @@ class Config(TimedSettings):
     predicted_up_to: int = 131_072
     """Largest number of boids whose reads are listed for the prediction of hits."""
     model: str = "lru"
-    """Model of the cache of the prediction: block, lru."""
+    """Model of the cache of the prediction: block, lru, set_associative."""
     cache: int = 1024
-    """Its capacity in particles."""
+    """Capacity of that cache in particles; of set_associative a multiple of 128."""
     steps: int = 10
     """Steps in a sample. Take 50 on a GPU."""
     peers: list[str] = field(default_factory=list)
-    """Other codes to measure in the same rounds in float64 on the CPU: numpy."""
+    """Other codes to measure in the same rounds in float64 on the CPU: numpy (with scipy's cKDTree, on one
+    thread; ours use all)."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -110,10 +124,19 @@ class Config(TimedSettings):
                 f"--division {' '.join(map(str, self.division))} beside --search {' '.join(self.search)}; "
                 "allowed: 0, or with a search that has the parameter `division`"
             )
-        if self.peers and md.backend.get(self.backend).name != "cpu":
+        for search, division in product(divided, self.division):
+            _with_division(search, division)
+        limited = bool(self.peers) or TENSOR in self.search
+        on_cpu = limited and md.backend.get(self.backend).name == "cpu"
+        if self.peers and not on_cpu:
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
         if self.peers and "float64" not in values(self.precision) and isinstance(self.precision, tuple):
             raise ValueError("--peers are measured in float64; add --precision float64")
+        if TENSOR in self.search and (on_cpu or self.precision == ("float64",)):
+            raise ValueError(
+                f"--search {TENSOR} {'on a CPU' if on_cpu else 'in float64'}, where it is coherent's kernel; "
+                "allowed: in float32 on a GPU with tensor cores; leave it out"
+            )
 
 
 QUICK = {"n": (2000,), "age": (0, 60), "order_age": 50, "search": ("naive", "scattered", "coherent", "tiles"),
@@ -143,6 +166,11 @@ def _takes_division(search: str) -> bool:
     return "division" in {parameter.name for parameter in fields(kind)}
 
 
+def _with_division(search: str, division: int) -> Any:
+    kind: Any = md.search.SEARCHES[search]
+    return kind(division=division or None)
+
+
 def _kinds(case: Config) -> list[Kind]:
     """List each search with each of its options in each memory order."""
     found = []
@@ -153,7 +181,7 @@ def _kinds(case: Config) -> list[Kind]:
         configs = {search: kind(skin=case.skin) if search == "verlet" else kind()}
         if _takes_division(search):
             configs = {
-                f"{search} division {k}" if k else search: kind(division=k or None) for k in case.division
+                f"{search} division {k}" if k else search: _with_division(search, k) for k in case.division
             }
         for name, config in configs.items():
             if search == "naive":
@@ -176,7 +204,7 @@ def _order_ages(case: Config, order: str) -> list[int | None]:
 
 
 def _memory(order: str, age: int | None) -> str:
-    return order if age is None else f"{order} fresh" if age == 0 else f"{order} aged"
+    return order if age is None else f"{order} fresh" if age == 0 else f"{order} {age} steps old"
 
 
 class _Aged:
@@ -193,12 +221,12 @@ class _Aged:
         self.columns = structure(self.state, aging.flock.law.cutoff)._asdict()
         now = {order: places(self.state, order, aging.flock.law.cutoff, case.seed) for order in orders}
         self._rows = {0: now, case.order_age: before}
-        self._shuffled = np.random.default_rng([case.seed, 5]).permutation(case.n)
+        self.shuffled = np.random.default_rng([case.seed, 5]).permutation(case.n)
 
     def in_memory_of(self, kind: Kind) -> md.State:
         """Return the state in a memory order."""
         if kind.order_age is None:
-            return self.state.take(self._shuffled)
+            return self.state.take(self.shuffled)
         return self.state.take(self._rows[kind.order_age][kind.memory])
 
 
@@ -221,12 +249,18 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
     aged, entries = _Aged(case), []
     reference = _reference(case, place, aged)
+    flock = Flock(case.n, case.start, case.rules, case.seed)
     for kind in _kinds(case):
-        entries.append(_entry(case, place, aged, kind, reference))
-        if kind.name == TWICE:
-            entries.append(_entry(case, place, aged, kind, reference, again(kind.name)))
+        for name in (kind.name, again(kind.name)) if kind.name == TWICE else (kind.name,):
+            simulation = flock.simulation(aged.in_memory_of(kind), kind.config, place, case.precision)
+            if not getattr(simulation.search, "uses_tensor_cores", True):
+                print(f"{name} is left out: in {case.precision} on this device it has no tensor cores",
+                      file=sys.stderr)  # fmt: skip
+                continue
+            entries.append(_entry(case, aged, kind, name, simulation, reference))
     if case.precision == "float64":
-        entries += [_peer(case, place, aged, reference, flag) for flag in case.peers]
+        for flag, memory in product(case.peers, (SHUFFLED, SORTED)):
+            entries.append(_peer(case, place, aged, reference, PEERS[flag], memory))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
@@ -244,12 +278,10 @@ def _reference(case: Config, place: Backend, aged: _Aged) -> Callable[[str], md.
 
 
 def _entry(
-    case: Config, place: Backend, aged: _Aged, kind: Kind, reference: Callable[[str], md.State],
-    name: str | None = None,
+    case: Config, aged: _Aged, kind: Kind, name: str, simulation: md.Simulation,
+    reference: Callable[[str], md.State],
 ) -> Entry:  # fmt: skip
-    """Create a simulation, check it, and return it ready to be sampled."""
-    flock = Flock(case.n, case.start, case.rules, case.seed)
-    simulation = flock.simulation(aged.in_memory_of(kind), kind.config, place, case.precision)
+    """Check a simulation, and return it ready to be sampled."""
     particles = simulation.system.particles
     start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
 
@@ -264,13 +296,13 @@ def _entry(
     differ = check_flight(what, simulation.state, reference(kind.search), case.precision)
     restart()
     columns = {
-        "name": name or kind.name,
-        "search": again(kind.search) if name else kind.search,
+        "name": name,
+        "search": again(kind.search) if is_again(name) else kind.search,
         "memory": kind.memory,
         **aged.columns,
         "boids_that_differ": differ,
         **_predicted(case, kind, simulation),
-        **working_set(case.n, 3, case.precision, place),
+        **working_set(case.n, 3, case.precision, simulation.backend),
     }
 
     def sample() -> Iterator[dict]:
@@ -290,21 +322,33 @@ def _predicted(case: Config, kind: Kind, simulation: md.Simulation) -> dict:
     reads = simulation.accesses()
     found = {"partners_read": len(reads.reads) / case.n}
     for row in predicted(reads, (case.model,), (case.cache,)):  # none if the capacity does not fit the model
-        found["hit_ratio"] = row["hit_ratio"]
+        found |= {name: row[name] for name in ("model", "cache_particles", "hit_ratio")}
     return found
 
 
 def _peer(
-    case: Config, place: Backend, aged: _Aged, reference: Callable[[str], md.State], flag: str
-) -> Entry:
-    """Check the same rules in numpy, and return them ready to be sampled over one step."""
+    case: Config, place: Backend, aged: _Aged, reference: Callable[[str], md.State], peer: str, memory: str
+) -> Entry:  # fmt: skip
+    """Check the same rules in numpy, and return them ready to be sampled over one step.
+
+    Args:
+        case: settings.
+        place: backend of the stopwatch.
+        aged: the flock.
+        reference: of `_reference`.
+        peer: name in tables.
+        memory: shuffled, or an ordering.
+    """
     flock, state = Flock(case.n, case.start, case.rules, case.seed), aged.state
+    rows = aged.shuffled if memory == SHUFFLED else places(state, memory, flock.law.cutoff, case.seed)
+    state = state.take(rows)
     options = {"law": flock.law, "max_speed": MAX_SPEED, "dt": SOURCE_DT}
     take = partial(numpy_flock_step, lengths=np.array(state.box.lengths), **options)
     pos, vel = state.pos, state.vel
     for _ in range(CHECKED_STEPS[case.precision]):
         pos, vel = take(pos, vel)
-    what = f"{PEERS[flag]} after {CHECKED_STEPS[case.precision]} steps"
+    name = f"{peer}, {memory}"
+    what = f"{name} after {CHECKED_STEPS[case.precision]} steps"
     found = md.State(pos, vel, state.box, state.id)
     differ = check_flight(what, found, reference("coherent"), case.precision)
 
@@ -314,76 +358,38 @@ def _peer(
             take(pos, vel)
         yield {"time_ms": elapsed[0], "sample_ms": elapsed[0]}
 
-    columns = {"name": PEERS[flag], "search": PEERS[flag], "memory": OWN, **aged.columns}
+    columns = {"name": name, "search": peer, "memory": memory, **aged.columns}
     columns |= {"boids_that_differ": differ, **working_set(case.n, 3, case.precision, place)}
     return Entry(columns, sample, threads=1)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw times, the rungs of B1 and the value of a memory order; write summary and verdict."""
-    judged = rungs(table)
+    judged, memory = rungs(table), memory_gains(table)
     save_table(summary(table), out, "summary")
     save_table(judged, out, "rungs")
-    for line in verdict(judged):
+    save_table(memory, out, "memory")
+    for line in [*verdict(judged, table), *over_target(table)]:
         print(line)
     _draw_times(table, out)
-    _draw_rungs(judged, out)
-    _draw_memory(table, out)
+    _draw_rungs(judged, table, out)
+    _draw_memory(memory, out)
+    _draw_misses(table, out)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each search in each memory order: its time, structure and gain over the peers."""
-    by = [*_FLOCK, "name"]
+    by = [*FLOCK, "name"]
     found = statistics.over_runs(table, by, "time_ms")
     found["ns_per_boid"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["n"]
     columns = [*_STRUCTURE, "partners_read", "hit_ratio", "order_age_steps"]
     columns = [column for column in columns if column in table]
     found = found.merge(table.groupby(by, sort=False)[columns].mean().reset_index(), on=by)
-    for flag, name in PEERS.items():
-        gains = statistics.gains(table, _FLOCK, "name", name)
+    for flag, peer in PEERS.items():
+        gains = over_peer(table, peer)
         if not gains.empty:
             found = found.merge(statistics.named(gains, flag), on=by, how="left")
     return found[~found["name"].map(is_again)]
-
-
-def rungs(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the gain of each rung of B1 over the one before, in each flock.
-
-    Args:
-        table: with columns `run`, `round` and `name`.
-    """
-    found = []
-    for before, rung in pairwise(RUNGS):
-        gains = statistics.gains(table, _FLOCK, "name", before)
-        found.append(gains[gains["name"] == rung])
-    return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
-
-
-def verdict(judged: pd.DataFrame) -> list[str]:
-    """Judge each rung of B1 in words: in how many flocks it is confirmed or refuted.
-
-    Args:
-        judged: rows of `rungs`.
-    """
-    if "difference" not in judged:
-        return ["B1: no verdict, which takes several runs, or a rung that was not measured"]
-    lines = []
-    for (rung, before), rows in judged.groupby(["name", "over"], sort=False):
-        counts = rows["difference"].map(lambda one: WORDS.get(one, one)).value_counts()
-        words = " and ".join(f"{word} in {count} of {len(rows)}" for word, count in counts.items())
-        low, high = rows["gain"].min(), rows["gain"].max()
-        lines.append(f"B1, {rung} over {before}: {words} flocks, gain {low:.3g} to {high:.3g}")
-    return lines
-
-
-def _with_state(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `state`: start, rules and age of a flock, for legends."""
-    several = table["rules"].nunique() > 1
-    names = [
-        f"{start}{f', {rules}' if several else ''}, {age} steps".replace("_", " ")
-        for start, rules, age in zip(table["start"], table["rules"], table["age"], strict=True)
-    ]
-    return table.assign(state=names)
 
 
 def _dots(
@@ -425,7 +431,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 def _by_precision(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, dict]]:
     """Yield each precision, its rows with the column `state`, and the look of the states."""
-    shown = _with_state(table)
+    shown = with_state(table)
     look = style.lines_in_turn(list(shown["state"].unique()), "state")
     for precision, rows in shown.groupby("precision", sort=False):
         yield str(precision), rows, look
@@ -442,7 +448,7 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
 
 def _draw_times(table: pd.DataFrame, out: Path) -> None:
     """Draw the time of a step of every search in every memory order."""
-    found = statistics.over_runs(table[~table["name"].map(is_again)], [*_FLOCK, "name"], "time_ms")
+    found = statistics.over_runs(table[~table["name"].map(is_again)], [*FLOCK, "name"], "time_ms")
     for precision, rows, look in _by_precision(found):
         names = _names(rows)
         figure, panels = _panels(rows, names)
@@ -451,13 +457,14 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
             _dots(panel, part, names, look, "time_ms", each)
             _log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        title = f"{precision}; {statistics.caption(rows)}\n{_structures(table)}{_over_peers(table)}"
+        own = table[table["precision"] == precision]
+        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_structures(own), *over_target(own)])
         figures.titled(figure, title, out, f"times_{precision}")
 
 
-def _structures(table: pd.DataFrame) -> str:
-    """Describe the flocks in a line each, for a title."""
-    shown = _with_state(table[table["n"] == table["n"].max()])
+def _structures(table: pd.DataFrame) -> list[str]:
+    """Describe the largest flocks in a line each, for a title."""
+    shown = with_state(table[table["n"] == table["n"].max()])
     lines = []
     for state, rows in shown.groupby("state", sort=False):
         mean = rows[_STRUCTURE].mean()
@@ -465,76 +472,70 @@ def _structures(table: pd.DataFrame) -> str:
             f"{state}: {mean['neighbours_mean']:.0f} neighbours, at most {mean['neighbours_largest']:.0f}; "
             f"order parameter {mean['order_parameter']:.2f}"
         )
-    return "\n".join(lines)
+    return lines
 
 
-def _over_peers(table: pd.DataFrame) -> str:
-    """Describe the gain of the fastest search over each peer in each flock, for a title."""
-    lines = []
-    for name in PEERS.values():
-        gains = statistics.gains(table, _FLOCK, "name", name)
-        if gains.empty:
-            continue
-        shown = _with_state(gains.join(statistics.bounds(gains, "gain")))
-        for (n, state), rows in shown.groupby(["n", "state"], sort=False):
-            best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
-            times = f"{best['centre']:.3g} ({best['low']:.3g} to {best['high']:.3g}) times as fast as {name}"
-            lines.append(f"\n{n:,} boids, {state}: {best['name']} {times}")
-    return "".join(lines)
+def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], out: Path, name: str) -> None:
+    """Draw a figure of gains for each precision, with the noise as a grey band.
+
+    Args:
+        found: rows of `statistics.gains`.
+        label: of the axis.
+        title: a function of the precision: lines of the title after the first.
+        out: folder of the figures.
+        name: first word of the file names.
+    """
+    if found.empty:
+        return
+    for precision, rows, look in _by_precision(found):
+        names = _names(rows)
+        figure, panels = _panels(rows, names)
+        for panel, part in panels:
+            _dots(panel, part, names, look, "gain")
+            figures.noise_band(panel, part, horizontal=True)
+            figures.gain_axis(panel, part, horizontal=True)
+            panel.set(xlabel=label)
+        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
+        noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
+        lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title(precision)}"
+        figures.titled(figure, lines.strip(), out, f"{name}_{precision}")
 
 
-def _draw_rungs(judged: pd.DataFrame, out: Path) -> None:
+def _draw_rungs(judged: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
     """Draw the gain of each rung of B1 over the one before."""
-    if judged.empty:
-        return
-    named = judged.assign(
-        name=[f"{rung}\nover {over}" for rung, over in zip(judged["name"], judged["over"], strict=True)]
-    )
-    for precision, rows, look in _by_precision(named):
-        names = _names(rows)
-        figure, panels = _panels(rows, names)
-        for panel, part in panels:
-            _dots(panel, part, names, look, "gain")
-            figures.noise_band(panel, part, horizontal=True)
-            figures.gain_axis(panel, part, horizontal=True)
-            panel.set(xlabel="gain of a step")
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        lines = "\n".join(verdict(judged[judged["precision"] == precision]))
-        title = f"{precision}; {statistics.caption(rows)}; grey: noise ({TWICE} measured twice)\n{lines}"
-        figures.titled(figure, title, out, f"rungs_{precision}")
+    over = judged["name"] + "\nover " + judged["over"]
+
+    def words(precision: str) -> str:
+        own = (part[part["precision"] == precision] for part in (judged, table))
+        return "\n".join(verdict(*own))
+
+    _draw_gains(judged.assign(name=over), "gain of a step", words, out, "rungs")
 
 
-def _draw_memory(table: pd.DataFrame, out: Path) -> None:
-    """Draw the gain of sorted memory over shuffled memory, and the predicted hits."""
-    gains = [
-        statistics.gains(part, _FLOCK, "name", f"{name}, {SHUFFLED}").assign(of=name)
-        for name, part in table.assign(of=table["name"].str.split(",").str[0]).groupby("of", sort=False)
-    ]
-    gains = [part for part in gains if len(part)]
-    if not gains:
-        return
-    for precision, rows, look in _by_precision(pd.concat(gains, ignore_index=True)):
-        names = _names(rows)
-        figure, panels = _panels(rows, names)
-        for panel, part in panels:
-            _dots(panel, part, names, look, "gain")
-            figures.noise_band(panel, part, horizontal=True)
-            figures.gain_axis(panel, part, horizontal=True)
-            panel.set(xlabel="gain of a step over shuffled memory")
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        figures.titled(figure, f"{precision}; {statistics.caption(rows)}", out, f"memory_{precision}")
+def _draw_memory(gains: pd.DataFrame, out: Path) -> None:
+    """Draw the gain of sorted memory over shuffled memory."""
+    old = gains["name"].str.endswith("steps old")
+    young = set(gains["age"]) - set(gains.loc[old, "age"]) if old.any() else ()
+    empty = "no mark: the flock is younger than the order" if young else ""
+    _draw_gains(gains, "gain of a step over shuffled memory", lambda _: empty, out, "memory")
+
+
+def _draw_misses(table: pd.DataFrame, out: Path) -> None:
+    """Draw the predicted misses of every search in every memory order."""
     if "hit_ratio" not in table or table["hit_ratio"].isna().all():
         return
     known = table[table["hit_ratio"].notna() & ~table["name"].map(is_again)]
     hits = known.assign(misses=1 - known["hit_ratio"])
-    for precision, rows, look in _by_precision(statistics.over_runs(hits, [*_FLOCK, "name"], "misses")):
+    for precision, rows, look in _by_precision(statistics.over_runs(hits, [*FLOCK, "name"], "misses")):
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
             _dots(panel, part, names, look, "misses")
-            panel.set(xlim=(0, None), xlabel="predicted misses, share of all reads")
+            _log_axis(panel, part, "misses", 1, "predicted misses, share of all reads")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        title = f"reads of a force kernel in a model of a cache; {statistics.caption(rows)}"
+        cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
+        runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
+        title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
         figures.titled(figure, title, out, f"misses_{precision}")
 
 

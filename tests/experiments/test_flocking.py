@@ -1,5 +1,6 @@
 """experiments.flocking: every search and memory order from the same aged flock; the rungs of B1."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,12 +35,12 @@ def folder(tmp_path_factory):
 def test_every_round_has_each_search_in_each_memory_order(folder):
     table = pd.read_parquet(folder / "table.parquet")
     for (age, _), rows in table.groupby(["age", "round"]):
-        assert sorted(rows["name"]) == sorted(NAMES + ["scattered, hilbert aged"] * (age == 6))
+        assert sorted(rows["name"]) == sorted(NAMES + ["scattered, hilbert 4 steps old"] * (age == 6))
     assert (table["sample_ms"] == 2 * table["time_ms"]).all()
     assert (table["boids_that_differ"] == 0).all()
     aged = table.set_index("name")["order_age_steps"]
     assert aged["scattered, hilbert fresh"].unique().tolist() == [3]  # one step is not timed
-    assert np.unique(aged["scattered, hilbert aged"]).tolist() == [7]
+    assert np.unique(aged["scattered, hilbert 4 steps old"]).tolist() == [7]
     assert aged["scattered, shuffled"].isna().all()
 
 
@@ -55,7 +56,7 @@ def test_all_searches_of_a_case_see_the_same_flock_which_ages(folder):
 def test_sorted_memory_has_more_predicted_hits(folder):
     table = pd.read_parquet(folder / "table.parquet")
     hits = table[table["age"] == 6].groupby("name")["hit_ratio"].first()
-    for name in ("scattered, hilbert fresh", "scattered, hilbert aged", "coherent"):
+    for name in ("scattered, hilbert fresh", "scattered, hilbert 4 steps old", "coherent"):
         assert hits[name] > 1.5 * hits["scattered, shuffled"]
     reads = table[table["search"] != "naive"]["partners_read"]
     assert (reads > table["neighbours_mean"].iloc[0]).all()
@@ -106,19 +107,6 @@ def test_a_search_that_computes_other_increments_is_not_recorded(monkeypatch):
         next(flocking.measure(case()))
 
 
-def test_a_verdict_says_in_how_many_flocks_a_rung_is_faster():
-    rows = [
-        {"name": "tiles", "over": "coherent", "gain": gain, "difference": difference}
-        for gain, difference in ((1.2, "faster"), (1.3, "faster"), (0.8, "slower"), (1.01, "no difference"))
-    ]
-    (line,) = flocking.verdict(pd.DataFrame(rows))
-    assert line == (
-        "B1, tiles over coherent: confirmed in 2 of 4 and refuted in 1 of 4 and no difference in 1 of 4 "
-        "flocks, gain 0.8 to 1.3"
-    )
-    assert "no verdict" in flocking.verdict(pd.DataFrame({"name": [], "over": []}))[0]
-
-
 @pytest.mark.parametrize("rate", [1.0, 1.0001])
 def test_a_peer_is_compared_with_ours_and_timed_in_the_same_rounds(rate, monkeypatch, tmp_path):
     def step(pos, vel, lengths, law, max_speed, dt):
@@ -127,17 +115,64 @@ def test_a_peer_is_compared_with_ours_and_timed_in_the_same_rounds(rate, monkeyp
     monkeypatch.setattr(flocking, "numpy_flock_step", step)
     measured = flocking.measure(case(search=("coherent",), peers=["numpy"]))
     if rate != 1:
-        with pytest.raises(ValueError, match="numpy and cKDTree after 10 steps in float64 differs"):
+        with pytest.raises(ValueError, match="numpy and cKDTree, shuffled after 10 steps in float64 differs"):
             next(measured)
         return
     table = pd.DataFrame(all_rows(measured)).assign(
         n=1000, start="uniform", rules="source", precision="float64", age=0, run=0
     )
-    assert sorted(table["name"].unique()) == ["coherent", "coherent again", "numpy and cKDTree"]
+    peers = ["numpy and cKDTree, hilbert", "numpy and cKDTree, shuffled"]
+    assert sorted(table["name"].unique()) == ["coherent", "coherent again", *peers]
     assert table.groupby("name")["round"].nunique().eq(2).all()
     flocking.draw(table, tmp_path)
     found = pd.read_csv(tmp_path / "summary.csv").set_index("name")
     assert np.isfinite(found.loc["coherent", "gain_over_numpy_median_of_rounds"])
+    assert found.loc[peers, "gain_over_numpy_median_of_rounds"].isna().all()
+
+
+TIMES = {  # milliseconds a step
+    "scattered, shuffled": 4.0, "scattered, hilbert fresh": 2.0, "coherent": 1.0, "coherent again": 1.1,
+}  # fmt: skip
+
+
+def timed(times: dict, runs: int = 2, **flock) -> pd.DataFrame:
+    """Make a table of times: two rounds of every run, in which all times double."""
+    flock = {"n": 1000, "start": "uniform", "rules": "source", "precision": "float32", "age": 9} | flock
+    structure = dict.fromkeys([*flocking._STRUCTURE], 0.5)
+    return pd.DataFrame([
+        flock | structure | {"run": one, "round": number, "name": name, "search": name.split(",")[0],
+                             "time_ms": ms * (1 + number), "order_age_steps": 1.0}
+        for one in range(runs) for number in range(2) for name, ms in times.items()
+    ])  # fmt: skip
+
+
+def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypatch):
+    titles = {}
+
+    def keep(figure, title, out, name):
+        titles[name] = title
+        plt.close(figure)
+
+    monkeypatch.setattr(flocking.figures, "titled", keep)
+    peers = {"numpy and cKDTree, shuffled": 20.0, "numpy and cKDTree, hilbert": 10.0}
+    double = timed(TIMES | peers, precision="float64").assign(neighbours_mean=70.0)
+    flocking.draw(pd.concat([timed(TIMES).assign(neighbours_mean=30.0), double]), tmp_path)
+    assert "10 (10 to 10) times as fast as numpy and cKDTree, hilbert (target: 5)" in titles["times_float64"]
+    assert "numpy" not in titles["times_float32"]
+    assert "70 neighbours" in titles["times_float64"]
+    assert "30 neighbours" in titles["times_float32"]
+    assert "grey: noise (coherent measured twice)" in titles["memory_float32"]
+    memory = pd.read_csv(tmp_path / "memory.csv").set_index(["precision", "name"])
+    assert memory.loc[("float32", "scattered, hilbert fresh"), "gain"] == pytest.approx(2)
+    assert memory.loc[("float32", "scattered, hilbert fresh"), "noise_floor"] == pytest.approx(1.1)
+    assert set(memory.loc["float32"].index) == {"scattered, hilbert fresh"}
+
+
+def test_a_search_without_tensor_cores_is_left_out_and_named(monkeypatch, capsys):
+    monkeypatch.setattr(md.search.scattered.ScatteredSearch, "uses_tensor_cores", False, raising=False)
+    (first, *_) = all_rows(flocking.measure(case(search=("scattered", "coherent"))))
+    assert first["search"].startswith("coherent")
+    assert "scattered, shuffled is left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -148,6 +183,8 @@ def test_a_peer_is_compared_with_ours_and_timed_in_the_same_rounds(rate, monkeyp
         ({"start": ("line",)}, "unknown start 'line'; allowed: one of uniform, clusters"),
         ({"n": (10,)}, "--n = 10; allowed: .*at least 1000"),
         ({"search": ("linked",), "division": (2,)}, "--division 2 beside --search linked; allowed: 0"),
+        ({"search": ("coherent",), "division": (0, 9)}, "division of Coherent = 9; allowed"),
+        ({"search": ("tensor",)}, "--search tensor on a CPU, .*allowed: in float32 on a GPU with tensor"),
         ({"peers": ["lammps"]}, "unknown peers 'lammps'; allowed: one of numpy"),
         ({"peers": ["numpy"]}, "--peers are measured in float64; add --precision float64"),
     ],
