@@ -54,7 +54,8 @@ class Config(TimedSettings):
     system: tuple[str, ...] = SYSTEMS
     """flock (at density 1/8), gas (20 % filled)."""
     rules: Axis[str] = ("source",)
-    """Rules of the flock: source (those of [flock]), weak_separation (flocks form)."""
+    """Rules of the flock: source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5
+    instead of 0.1 up to 3: flocks form)."""
     search: tuple[str, ...] = ("linked", "scattered")
     """linked, scattered: searches that do not move the particles."""
     ordering: Axis[str] = ("hilbert",)

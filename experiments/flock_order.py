@@ -2,9 +2,15 @@
 
 Boids start at random positions with random headings, or in clusters that fly together. Along the way their
 structure is measured: neighbours, the mean of all headings (order parameter), the agreement of headings of
-near boids, the clustering of positions, and the distance to the nearest boid. The rules of [flock] are
-compared with a weaker separation. The end is drawn, in 3D a slab at the densest place; in 2D the way there is
-filmed. Each boid is coloured by its heading.
+near boids, the clustering of positions, the distance to the nearest boid, and the speed. The rules of [flock]
+are compared with a weaker separation: 0.02 up to a distance of 1.5 instead of 0.1 up to 3. The end is drawn,
+in 3D a slab as thick as the cutoff around the densest cell; in 2D the way there is filmed. Each boid is
+coloured by its heading. Arrows have one length at any speed; titles have the mean speed.
+
+Boids are called aligned from a heading correlation of 0.5, clusters (wider than the cutoff of 5) from a
+variance over mean of 2 of the boids in a cell of side 5, and clumps (within the cutoff) below half the
+distance to the nearest boid of random positions. The variance over mean grows with the density: flocks of
+another density or number of axes have another scale.
 
 A step lasts 0.2 time units. All rules are increments of velocity a step.
 """
@@ -27,6 +33,8 @@ from md.simulation import PRECISIONS
 
 ALIGNED = 0.5  # heading correlation from which near boids count as aligned
 CLUSTERED = 2.0  # clustering from which positions count as clustered
+CLUMPED = 0.5  # nearest_over_random below which boids lie in clumps
+ACROSS = 4  # panels in a row of the still
 RATE = 12.0  # pictures of the film a second
 _CASE = ["dim", "rules", "start", "density", "n"]
 _PANELS = {
@@ -35,6 +43,7 @@ _PANELS = {
     "heading_correlation": "heading correlation\nof near boids",
     "clustering": "clustering of positions\n(1: random)",
     "nearest_over_random": "distance to the nearest\n(1: random positions)",
+    "speed_mean": "mean speed",
 }
 
 
@@ -47,18 +56,20 @@ class Config(Settings):
     dim: Axis[int] = (3, 2)
     """Number of axes."""
     rules: Axis[str] = ("source", "weak_separation")
-    """source (those of [flock]), weak_separation (flocks form)."""
+    """source (those of [flock]: cohesion 0.01 and alignment 0.1 up to 5, separation 0.1 up to 3),
+    weak_separation (separation 0.02 up to 1.5, else the same: flocks form)."""
     start: Axis[str] = ("uniform",)
     """uniform, clusters (of a thousand boids that fly together)."""
     density: Axis[float] = (SOURCE_DENSITY,)
     """Boids per unit of volume (in 2D of area); 1/8 in [flock]."""
     steps: int = 1000
-    """Steps after the start. Take 20000 on a GPU."""
+    """Steps of 0.2 time units after the start. Take 20000 on a GPU."""
     looks: int = 25
-    """Observations of the structure, at equal distances in the logarithm of the steps."""
+    """Observations of the structure besides the start, at equal distances in the logarithm of the steps;
+    fewer where these are closer than a step."""
     pictures: int = 60
-    """Pictures of the film of each flock in 2D, at equal distances in steps; in 3D and with 1 the last one
-    alone; 0 for none."""
+    """Pictures of the film of each flock in 2D, from the start to the end at equal distances of steps /
+    (pictures - 1) steps; in 3D and with 1 the last one alone; 0 for none."""
     shown: int = 2500
     """Largest number of boids in a picture: in a larger box a part is shown."""
     precision: str = "float32"
@@ -96,18 +107,26 @@ def measure(case: Config) -> Iterator[dict]:
 def _picture(case: Config, state: State, step: int, cutoff: float) -> Iterator[dict]:
     """Yield a row for each boid in a window of the plane, or of a slab a cutoff thick at the densest cell."""
     pos, lengths = state.pos, np.array(state.box.lengths)
-    side = float(lengths[0])
+    side, middle = float(lengths[0]), densest(state, cutoff)
     if case.dim == 3:
-        pos = np.mod(pos + lengths / 2 - densest(state, cutoff), lengths)  # a periodic box has no middle
+        pos = np.mod(pos + lengths / 2 - middle, lengths)  # a periodic box has no middle
         pos = pos[:, :2] + np.where(np.abs(pos[:, 2:] - lengths[2] / 2) < cutoff / 2, 0, np.nan)
     near = int(np.isfinite(pos[:, 0]).sum())
     window = side * min(1.0, math.sqrt(case.shown / max(1, near)))
     at = pos - (0.0 if case.dim == 2 else (side - window) / 2)
     inside = ((at >= 0) & (at < window)).all(axis=1)  # false for NaN
+    corner = np.mod(middle[:2] - window / 2, side) if case.dim == 3 else np.zeros(2)
+    picture = {
+        "window": window,
+        "corner_x": float(corner[0]),
+        "corner_y": float(corner[1]),
+        "slab": cutoff if case.dim == 3 else None,
+        "speed_mean": float(np.linalg.norm(state.vel, axis=1).mean()),  # of all boids
+    }
     heading = np.degrees(np.arctan2(state.vel[inside, 1], state.vel[inside, 0]))
     for (x, y), angle in zip(at[inside], heading, strict=True):
-        yield {"what": "boid", "step": step, "window": window, "x": round(float(x), 2),
-               "y": round(float(y), 2), "heading": round(float(angle))}  # fmt: skip
+        at_boid = {"x": round(float(x), 2), "y": round(float(y), 2), "heading": round(float(angle))}
+        yield {"what": "boid", "step": step} | at_boid | picture
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
@@ -119,17 +138,52 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     boids = table[(table["what"] == "boid") & (table["repeat"] == table["repeat"].min())]
     if boids.empty:
         return
-    parts = list(boids.groupby(_CASE, sort=False))
-    figure, panels = figures.panels_in_a_row([_named(key, found) for key, _ in parts], 3.4, 3.9, margin=1.0)
-    for panel, (_, rows) in zip(panels, parts, strict=True):
-        shown = Headings(panel, rows["window"].iloc[0], rows["window"].iloc[0])
-        _show(shown, rows[rows["step"] == rows["step"].max()])
-    bar = figure.colorbar(shown.scale, ax=panels, pad=0.02, shrink=0.75, ticks=[-180, -90, 0, 90, 180])
-    bar.set_label("heading (degrees)", fontsize=8)
-    figures.titled(figure, f"after {boids['step'].max():,} steps", out, "still")
-    films = [rows for _, rows in parts if rows["step"].nunique() > 1]
+    _draw_still(boids, found, out)
+    films = [rows for _, rows in boids.groupby(_CASE, sort=False) if rows["step"].nunique() > 1]
     for rows in films:
         _film(rows, out, figures.file_name("film", pd.concat(films), _CASE, tuple(rows[_CASE].iloc[0])))
+
+
+def _draw_still(boids: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
+    """Draw the end of each flock, in rows of `ACROSS` panels."""
+    parts = list(boids.groupby(_CASE, sort=False))
+    across = min(ACROSS, len(parts))
+    down = -(-len(parts) // across)
+    size = (3.4 * across + 1.0, 3.5 * down + 0.6)
+    figure, panels = plt.subplots(down, across, figsize=size, squeeze=False)
+    for panel in panels.flat[len(parts) :]:
+        panel.set_axis_off()
+    for panel, (key, rows) in zip(panels.flat, parts, strict=False):
+        panel.set_title(_named(key, found, with_speed=True), fontsize=8)
+        shown = Headings(panel, rows["window"].iloc[0], rows["window"].iloc[0])
+        _show(shown, rows[rows["step"] == rows["step"].max()])
+        if rows["dim"].iloc[0] == 3:
+            first = rows.iloc[0]
+            panel.set(xlabel=f"x - {first['corner_x']:.1f}", ylabel=f"y - {first['corner_y']:.1f}")
+    _heading_bar(figure, shown, panels.ravel().tolist(), boids)
+    slab = boids["slab"].dropna()
+    lines = [f"after {boids['step'].max():,} steps, one repeat", *_thresholds()]
+    if len(slab):
+        lines.append(
+            f"3D: a slab {slab.iloc[0]:g} thick along z around the densest cell, moved to the middle"
+        )
+    figures.titled(figure, "\n".join(lines), out, "still")
+
+
+def _heading_bar(figure: plt.Figure, shown: Headings, panels: list, boids: pd.DataFrame) -> None:
+    """Draw the bar of colours; in 3D the heading is that in the plane of x and y."""
+    bar = figure.colorbar(shown.scale, ax=panels, pad=0.02, shrink=0.75, ticks=[-180, -90, 0, 90, 180])
+    plane = " in the plane of x and y" if (boids["dim"] == 3).any() else ""
+    bar.set_label(f"heading{plane} (degrees from x)", fontsize=8)
+
+
+def _thresholds() -> list[str]:
+    """Describe the limits of the words in titles."""
+    return [
+        f"aligned: heading correlation of near boids from {ALIGNED:g}; clusters: variance over mean of boids "
+        f"in cells of side 5 from {CLUSTERED:g};",
+        f"clumps: distance to the nearest below {CLUMPED:g} of random positions",
+    ]
 
 
 def summary(seen: pd.DataFrame) -> pd.DataFrame:
@@ -137,56 +191,86 @@ def summary(seen: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         seen: rows of observations.
+
+    Returns:
+        A row for each flock. `aligned_from_step`, `clustered_from_step` and `clumped_from_step` are the first
+        observation from which on the condition holds to the end; None if it does not hold at the end.
+        `<condition>_until_step` is the first observation from which on a condition that held before does not
+        hold to the end; None if it holds at the end, or never held.
     """
     rows = []
     for key, part in seen.groupby(_CASE, sort=False):
-        middle = part.groupby("step")[[*_PANELS, "neighbours_largest", "speed_mean"]].median()
-        aligned = middle["heading_correlation"] >= ALIGNED
-        clustered = middle["clustering"] >= CLUSTERED
+        middle = part.groupby("step")[[*_PANELS, "neighbours_largest"]].median()
+        conditions = {
+            "aligned": middle["heading_correlation"] >= ALIGNED,
+            "clustered": middle["clustering"] >= CLUSTERED,
+            "clumped": middle["nearest_over_random"] < CLUMPED,
+        }
         rows.append(
             dict(zip(_CASE, key, strict=True))
             | {"steps": int(middle.index[-1]), "repeats": part["repeat"].nunique()}
-            | {"is_aligned": bool(aligned.iloc[-1]), "is_clustered": bool(clustered.iloc[-1])}
-            | {"aligned_from_step": aligned.idxmax() if aligned.any() else None}
-            | {"clustered_from_step": clustered.idxmax() if clustered.any() else None}
+            | {f"is_{name}": bool(holds.iloc[-1]) for name, holds in conditions.items()}
+            | {f"{name}_from_step": _since(holds) for name, holds in conditions.items()}
+            | {
+                f"{name}_until_step": _since(~holds) if holds.any() else None
+                for name, holds in conditions.items()
+            }
             | {"neighbours_mean_start": middle["neighbours_mean"].iloc[0]}
             | middle.iloc[-1].to_dict()
         )
     return pd.DataFrame(rows)
 
 
-def _named(key: tuple, found: pd.DataFrame) -> str:
+def _since(holds: pd.Series) -> int | None:
+    """Return the first step from which on a condition holds to the end; None if it does not at the end."""
+    fails = np.flatnonzero(~holds.to_numpy())
+    first = int(fails[-1]) + 1 if len(fails) else 0
+    return int(holds.index[first]) if first < len(holds) else None
+
+
+def _named(key: tuple, found: pd.DataFrame, with_speed: bool = False) -> str:
     """Name a flock, and say whether its boids form flocks."""
     (row,) = found[(found[_CASE] == list(key)).all(axis=1)].to_dict("records")
     several = [column for column in ("start", "density", "n") if found[column].nunique() > 1]
     parts = [
         f"{row['dim']}D",
         row["rules"].replace("_", " "),
-        *(f"{column} {row[column]}" for column in several),
+        *(
+            f"{column} {row[column]:.3g}" if column == "density" else f"{column} {row[column]}"
+            for column in several
+        ),
     ]
-    clusters = "clusters" if row["is_clustered"] else "no clusters"
-    aligned = "aligned" if row["is_aligned"] else "not aligned"
-    return f"{', '.join(parts)}:\n{clusters}, {aligned}"
+    words = [
+        "clusters" if row["is_clustered"] else "no clusters wider than the cutoff",
+        *(["clumps"] if row["is_clumped"] else []),
+        "aligned" if row["is_aligned"] else "not aligned",
+        *([f"speed {row['speed_mean']:.2f}"] if with_speed else []),
+    ]
+    return f"{', '.join(parts)}:\n{', '.join(words)}"
 
 
 def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
-    """Draw each measure of the structure over the steps."""
+    """Draw each measure of the structure over the steps, a figure for each number of axes."""
     names = {key: _named(key, found).replace("\n", " ") for key, _ in seen.groupby(_CASE, sort=False)}
-    lines = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
-    look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
-    figure, panels = figures.panels_in_a_row([""] * len(_PANELS), 2.7, 3.0, margin=2.2)
-    for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
-        figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[-1])
-        panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))
-    panels[0].set(ylim=(0, None))
-    panels[1].set(ylim=(0, 1))
-    panels[2].axhline(ALIGNED, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    panels[3].axhline(CLUSTERED, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    panels[3].set(yscale="log")
-    panels[4].set(ylim=(0, None))
-    figures.legend_outside(panels[-1], "flock")
-    title = f"{len(seen['n'].unique())} sizes" if seen["n"].nunique() > 1 else f"{seen['n'].iloc[0]:,} boids"
-    figures.titled(figure, f"{title}; median and range over repeats", out, "structure")
+    named = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
+    for dim, lines in named.groupby("dim", sort=False):
+        look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
+        figure, panels = figures.panels_in_a_row([""] * len(_PANELS), 2.6, 3.2, margin=3.0)
+        for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
+            figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[-1])
+            panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))
+        for panel in (panels[0], panels[4], panels[5]):
+            panel.set(ylim=(0, None))
+        panels[1].set(ylim=(0, 1))
+        for panel, limit in ((panels[2], ALIGNED), (panels[3], CLUSTERED), (panels[4], CLUMPED)):
+            panel.axhline(limit, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        panels[3].set(yscale="log")
+        figures.legend_outside(panels[-1], "flock")
+        sizes = ", ".join(f"{n:,}" for n in sorted(lines["n"].unique()))
+        repeats = lines["repeat"].nunique()
+        spread = f"median and range over {repeats} repeats" if repeats > 1 else "one repeat"
+        title = "\n".join([f"{dim}D; {sizes} boids; {spread}; dotted: limits of the words", *_thresholds()])
+        figures.titled(figure, title, out, figures.file_name("structure", seen, ["dim"], (dim,)))
 
 
 def _show(shown: Headings, rows: pd.DataFrame) -> None:
@@ -200,14 +284,15 @@ def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
         return
     figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
     shown = Headings(panel, boids["window"].iloc[0], boids["window"].iloc[0])
-    bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, ticks=[-180, -90, 0, 90, 180])
-    bar.set_label("heading (degrees)", fontsize=8)
+    _heading_bar(figure, shown, [panel], boids)
     first = boids.iloc[0]
 
     def pictures() -> Iterator[None]:
         for step, rows in boids.groupby("step"):
             _show(shown, rows)
-            panel.set_title(f"{first['dim']}D, {first['rules']}, step {step}".replace("_", " "), fontsize=9)
+            speed = rows["speed_mean"].iloc[0]
+            words = f"{first['dim']}D, {first['rules']}, step {step}, mean speed {speed:.2f}"
+            panel.set_title(words.replace("_", " "), fontsize=9)
             yield
 
     film(figure, pictures(), out / f"{name}.mp4", rate=RATE)

@@ -342,8 +342,8 @@ def _peer(
     flock, state = Flock(case.n, case.start, case.rules, case.seed), aged.state
     rows = aged.shuffled if memory == SHUFFLED else places(state, memory, flock.law.cutoff, case.seed)
     state = state.take(rows)
-    options = {"law": flock.law, "max_speed": MAX_SPEED, "dt": SOURCE_DT}
-    take = partial(numpy_flock_step, lengths=np.array(state.box.lengths), **options)
+    lengths = np.array(state.box.lengths)
+    take = partial(numpy_flock_step, lengths=lengths, law=flock.law, max_speed=MAX_SPEED, dt=SOURCE_DT)
     pos, vel = state.pos, state.vel
     for _ in range(CHECKED_STEPS[case.precision]):
         pos, vel = take(pos, vel)

@@ -1,5 +1,6 @@
 """experiments.flock_order: structure over time, and pictures of flocks."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +33,52 @@ def test_flocks_form_under_a_weak_separation_alone(tmp_path):
     assert {path.name for path in folder.glob("*.png")} == {"still.png", "structure.png"}
     films = {path.name for path in folder.glob("*.mp4")}
     assert films == ({"film_source.mp4", "film_weak_separation.mp4"} if can_film() else set())
+
+
+def seen(**measures) -> pd.DataFrame:
+    """Make the observations of a flock at steps 0, 10, 20."""
+    random = {"neighbours_mean": 9.0, "neighbours_largest": 20, "order_parameter": 0.1, "clustering": 1.0,
+              "heading_correlation": 0.0, "nearest_over_random": 1.0, "speed_mean": 1.0}  # fmt: skip
+    case = {"dim": 2, "rules": "source", "start": "clusters", "density": 0.125, "n": 1000, "repeat": 0}
+    rows = pd.DataFrame([case | random | {"step": step} for step in (0, 10, 20)])
+    return rows.assign(**measures)
+
+
+def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
+    (row,) = flock_order.summary(
+        seen(heading_correlation=[1.0, 0.9, 0.1], clustering=[9.0, 1.0, 5.0], nearest_over_random=[0.2] * 3)
+    ).to_dict("records")
+    assert (row["is_aligned"], row["aligned_from_step"], row["aligned_until_step"]) == (False, None, 20)
+    assert (row["is_clustered"], row["clustered_from_step"], row["clustered_until_step"]) == (True, 20, None)
+    assert (row["is_clumped"], row["clumped_from_step"], row["clumped_until_step"]) == (True, 0, None)
+    assert (
+        "clumped_until_step" not in flock_order.summary(seen())
+        or flock_order.summary(seen())["clumped_until_step"].isna().all()
+    )
+
+
+def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, monkeypatch):
+    titles = {}
+
+    def keep(figure, title, out, name):
+        titles[name] = title, [panel.get_title() for panel in figure.axes]
+        plt.close(figure)
+
+    monkeypatch.setattr(flock_order.figures, "titled", keep)
+    boid = {"what": "boid", "step": 20, "window": 10.0, "x": 1.0, "y": 2.0, "heading": 90, "corner_x": 3.0,
+            "corner_y": 4.0, "slab": 5.0, "speed_mean": 0.1}  # fmt: skip
+    parts = []
+    for dim, density in ((2, 0.1), (2, 0.2), (2, 0.3), (2, 0.4), (3, 0.1)):
+        rows = seen(nearest_over_random=0.2).assign(what="structure", dim=dim, density=density)
+        parts += [rows, rows[:1].assign(**boid | ({} if dim == 3 else {"slab": np.nan}))]
+    flock_order.draw(pd.concat(parts, ignore_index=True), tmp_path)
+    assert set(titles) == {"structure_2", "structure_3", "still"}
+    assert "one repeat" in titles["structure_2"][0]
+    title, panels = titles["still"]
+    assert "3D: a slab 5 thick" in title
+    assert "cells of side 5 from 2" in title
+    assert len(panels) == 8 + 1  # two rows of four, and the bar of colours
+    assert panels[0].splitlines()[1] == "no clusters wider than the cutoff, clumps, not aligned, speed 1.00"
 
 
 def test_a_slab_shows_the_densest_place():
