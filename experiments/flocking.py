@@ -274,7 +274,7 @@ def _reference(case: Config, place: Backend, aged: _Aged) -> Callable[[str], md.
         simulation.run(CHECKED_STEPS[case.precision], phases=False)
         return simulation.state
 
-    return lambda search: after_steps("coherent" if search == "linked" else "linked")
+    return lambda search: after_steps("coherent" if search == "scattered" else "scattered")
 
 
 def _entry(

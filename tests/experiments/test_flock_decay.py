@@ -12,26 +12,31 @@ from tests.experiments.runs import run
 FLAGS = (
     "--quick --n 1000 --predicted-n 3000 --precision float64 --age 4 --last 60 --looks 3 --steps 2".split()
 )
-FLAGS += "--rounds 2 --cache 64 512 --model block".split()
+FLAGS += "--rounds 2 --cache 64 512 --model block --search scattered".split()
+
+
+@pytest.fixture(scope="module", params=["flock", pytest.param("flock gas", marks=pytest.mark.nightly)])
+def systems(request):
+    return request.param.split()
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return run(flock_decay, tmp_path_factory.mktemp("flock_decay"), *FLAGS)
+def folder(systems, tmp_path_factory):
+    return run(flock_decay, tmp_path_factory.mktemp("flock_decay"), *FLAGS, "--system", *systems)
 
 
-def test_every_round_has_each_age_in_both_memories(folder):
+def test_every_round_has_each_age_in_both_memories(folder, systems):
     table = pd.read_parquet(folder / "table.parquet")
     timed = table[table["what"] != "predicted"]
     ages = [1, 3, 12, 61]  # the first of two timed steps, after one that is not timed
     for _, rows in timed.groupby(["system", "round", "what"]):
         assert rows["age"].tolist() == ages
     assert timed.groupby(["system", "round"])["what"].unique().map(set).eq({"sorted", "shuffled"}).all()
-    assert set(timed["system"]) == {"flock", "gas"}
+    assert set(timed["system"]) == set(systems)
     guess = table[table["what"] == "predicted"]
     for _, rows in guess.groupby(["system", "cache_particles"]):
         assert rows["age"].tolist() == ages
-    assert len(guess) == 2 * 4 * 2  # systems, ages, capacities
+    assert len(guess) == len(systems) * 4 * 2  # ages, capacities
 
 
 def test_an_order_loses_predicted_hits_as_particles_move(folder):
