@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import md
 from experiments.measurement.correctness import (
@@ -107,3 +108,40 @@ def test_flocks_are_compared_by_id_and_a_few_boids_may_differ_in_float32():
     vel[4] -= 0.01
     with pytest.raises(WrongResultError, match=r"by 5 of 40000 boids; allowed: up to 4; not recorded"):
         check_flight("tiles", md.State(state.pos, vel, state.box, state.id), state, "float32")
+
+
+def test_a_search_that_loses_one_far_neighbour_of_every_boid_is_refused_in_float32():
+    state = md.scenes.flock(4000, seed=1)
+    rounding = np.random.default_rng(2).uniform(-3e-6, 3e-6, state.vel.shape)
+    assert (
+        check_flight(
+            "tiles", md.State(state.pos, state.vel + rounding, state.box, state.id), state, "float32"
+        )
+        == 0
+    )
+    law = md.laws.Boids()
+    tree = cKDTree(state.pos, boxsize=state.box.lengths)
+    pairs = tree.query_pairs(law.cutoff, output_type="ndarray")
+    pairs = np.concatenate([pairs, pairs[:, ::-1]])
+    apart = state.pos[pairs[:, 1]] - state.pos[pairs[:, 0]]
+    apart -= np.round(apart / state.box.lengths) * state.box.lengths
+    turn = state.vel[pairs[:, 1]] - state.vel[pairs[:, 0]]
+    number = np.bincount(pairs[:, 0], minlength=4000)
+    far = np.linalg.norm(apart, axis=1) > law.separation_radius
+    lost = np.flatnonzero(far)[np.unique(pairs[far, 0], return_index=True)[1]]  # the first of each boid
+
+    def increments(kept: np.ndarray) -> np.ndarray:
+        count = np.maximum(np.bincount(pairs[kept, 0], minlength=4000), 1)[:, None]
+        sums = [
+            np.column_stack([np.bincount(pairs[kept, 0], column, 4000) for column in vectors[kept].T]) / count
+            for vectors in (apart, turn)
+        ]
+        return law.cohesion * sums[0] + law.alignment * sums[1]
+
+    every = np.ones(len(pairs), bool)
+    fewer = every.copy()
+    fewer[lost] = False
+    assert number.min() > 10
+    wrong = state.vel + increments(fewer) - increments(every)
+    with pytest.raises(WrongResultError, match=r"tiles in float32 differs .* than 2e-05 by .* of 4000 boids"):
+        check_flight("tiles", md.State(state.pos, wrong, state.box, state.id), state, "float32")
