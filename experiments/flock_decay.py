@@ -30,7 +30,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.prediction.cache_models import check_models, predicted
-from experiments.prediction.flocks import RULES, Aging, Flock, places
+from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
@@ -169,7 +169,8 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
     simulation.run(CHECKED_STEPS[system], phases=False)
     search = simulation.search.name
     if system == "flock":
-        check_flight(f"search {search!r}", simulation.state, right, case.precision)
+        crowd = structure(right, _cutoff(case, system)).neighbours_mean
+        check_flight(f"search {search!r}", simulation.state, right, case.precision, crowd)
     else:
         check_pairs(simulation, search, "coherent", case.precision)
     columns = {

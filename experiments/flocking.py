@@ -293,7 +293,8 @@ def _entry(
     steps = CHECKED_STEPS[case.precision]
     simulation.run(steps, phases=False)
     what = f"search {kind.name!r} after {steps} steps"
-    differ = check_flight(what, simulation.state, reference(kind.search), case.precision)
+    crowd = aged.columns["neighbours_mean"]
+    differ = check_flight(what, simulation.state, reference(kind.search), case.precision, crowd)
     restart()
     columns = {
         "name": name,
@@ -350,7 +351,8 @@ def _peer(
     name = f"{peer}, {memory}"
     what = f"{name} after {CHECKED_STEPS[case.precision]} steps"
     found = md.State(pos, vel, state.box, state.id)
-    differ = check_flight(what, found, reference("coherent"), case.precision)
+    crowd = aged.columns["neighbours_mean"]
+    differ = check_flight(what, found, reference("coherent"), case.precision, crowd)
 
     def sample() -> Iterator[dict]:
         pos, vel = take(state.pos, state.vel)

@@ -18,6 +18,7 @@ TOLERANCE_OF_FLIGHT = {
     "float32": 2e-5,
     "float64": 1e-9,
 }  # of velocities of boids, and of positions besides rounding
+NEIGHBOURS_OF_FLIGHT = 65.0  # up to which that tolerance holds; sums of more round by more
 SHARE_OF_FLIGHT = 1e-4  # of the boids, in float32: that have a pair at a radius
 
 
@@ -196,7 +197,9 @@ def check_order(ordering: str, ranks: np.ndarray, precision: str) -> None:
     )
 
 
-def check_flight(name: str, found: md.State, expected: md.State, precision: str) -> float:
+def check_flight(
+    name: str, found: md.State, expected: md.State, precision: str, neighbours: float = NEIGHBOURS_OF_FLIGHT
+) -> float:
     """Compare a flock with the one that another search or code computes from the same start.
 
     In float32 two searches may round the distance of a pair at a radius differently, so that the pair counts
@@ -207,6 +210,7 @@ def check_flight(name: str, found: md.State, expected: md.State, precision: str)
         found: state of the search to be timed.
         expected: the other state, with the same ids.
         precision: "float32" or "float64".
+        neighbours: mean number of a boid; above 65 the tolerance grows in proportion.
 
     Returns:
         The share of the boids that differ.
@@ -216,6 +220,7 @@ def check_flight(name: str, found: md.State, expected: md.State, precision: str)
         ValueError: another precision.
     """
     limit = TOLERANCE_OF_FLIGHT[checks.word("precision", precision, TOLERANCE_OF_FLIGHT)]
+    limit *= max(1.0, neighbours / NEIGHBOURS_OF_FLIGHT)
     found, expected = found.by_id(), expected.by_id()
     offset = expected.pos - found.pos
     offset = offset - np.round(offset / expected.box.lengths) * expected.box.lengths
@@ -224,6 +229,6 @@ def check_flight(name: str, found: md.State, expected: md.State, precision: str)
     near = (np.abs(offset) <= limit + rounding) & (turned <= limit)  # false for NaN
     differ = int((~near.all(axis=1)).sum())
     allowed = max(1, int(SHARE_OF_FLIGHT * len(found))) if precision == "float32" else 0
-    what = f"{name} in {precision} differs from the reference by more than {limit:g}"
+    what = f"{name} in {precision} differs from the reference by more than {limit:.3g}"
     check_error(what, differ, allowed, f" of {len(found)} boids")
     return differ / len(found)

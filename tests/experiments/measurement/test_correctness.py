@@ -145,3 +145,11 @@ def test_a_search_that_loses_one_far_neighbour_of_every_boid_is_refused_in_float
     wrong = state.vel + increments(fewer) - increments(every)
     with pytest.raises(WrongResultError, match=r"tiles in float32 differs .* than 2e-05 by .* of 4000 boids"):
         check_flight("tiles", md.State(state.pos, wrong, state.box, state.id), state, "float32")
+
+
+def test_the_tolerance_of_a_crowded_flock_grows_with_its_neighbours():
+    state = md.scenes.flock(2000, seed=1)
+    wrong = md.State(state.pos, state.vel + 5e-5, state.box, state.id)
+    assert check_flight("tiles", wrong, state, "float32", neighbours=480.0) == 0
+    with pytest.raises(WrongResultError, match="than 2e-05 by 2e"):
+        check_flight("tiles", wrong, state, "float32", neighbours=30.0)
