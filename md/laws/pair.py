@@ -4,7 +4,7 @@ Contract. A search visits, for each particle i, every candidate partner j, and c
 
     acc = initial(law, ri)
     acc = interact(law, vel, i, j, r2, dr, vi, acc)        for every j
-    force on i = result(law, ri, vi, acc)
+    force on i = result(law, ri, vi, acc)             or, of a law of increments, the increment of vi
 
 where `law` are the kernel parameters of the law, `dr = r_i - r_j` between nearest images, `r2 = dr . dr`, and
 `ri`, `vi` are position and velocity of i. The law tests the distance itself and loads the partner's velocity
@@ -12,14 +12,17 @@ only if needed. The law defines its accumulator. For a force law it is a vector 
 force, so that its author writes `interact` only (`pair_function`); another law may count, or sum several
 vectors.
 
+With `increments=True` in `pair_function` a law gives increments of velocity a step, for the integrator
+"flight": new velocity = old + increment, which is not multiplied by the time step.
+
 Laws are distinguished by type. The kernel parameters of a law are a NamedTuple of a class of its own, by
 which Numba selects the law's functions for the three above. In CUDA C++ the functions of the same names are
 in a `.cuh` file next to the module of the law's class.
 
 A law of sums of the number, the relative positions and the relative velocities of the partners within one or
-more radii may have an attribute `windows`, a tuple of these radii in d, and in its `.cuh` the function
-`result_of_windows(law, ri, vi, sums)` with a `WindowSums` for each. Then `md.search.Tensor` computes the sums
-of many particles at once.
+more radii may have an attribute `windows`, a tuple of these radii in units of length, and in its `.cuh` the
+function `result_of_windows(law, ri, vi, sums)` with a `WindowSums` for each. Then `md.search.Tensor` computes
+the sums of many particles at once.
 """
 
 from __future__ import annotations

@@ -6,16 +6,29 @@ import pandas as pd
 import pytest
 
 from experiments import flock_order
+from experiments.core import main
 from experiments.drawing.film import can_film
 from experiments.prediction.flocks import Flock
 from tests.experiments.runs import one, run
 
 
-def test_boids_gather_under_a_weak_separation_alone(tmp_path):
-    folder = run(
-        flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "3", "--rules", "source", "weak_separation",
-        "--steps", "80", "--looks", "3", "--precision", "float64",
-    )  # fmt: skip
+def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
+    whole = flock_order.measure
+
+    def interrupted(case):
+        if case.rules == "weak_separation":
+            raise ValueError("interrupted")
+        yield from whole(case)
+
+    monkeypatch.setattr(flock_order, "measure", interrupted)
+    with pytest.raises(SystemExit):
+        run(
+            flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "3", "--steps", "80", "--looks", "3",
+            "--rules", "source", "weak_separation", "--precision", "float64",
+        )  # fmt: skip
+    parts = flock_order.Config, whole, flock_order.draw, {}
+    (folder,) = (tmp_path / "flock_order").iterdir()
+    main(*parts, ["--resume", str(folder)])
     found = pd.read_csv(folder / "summary.csv").set_index("rules")
     assert found["is_clustered"].to_dict() == {"source": False, "weak_separation": True}
     assert found.loc["weak_separation", "clustered_from_step"] == 80
@@ -24,7 +37,14 @@ def test_boids_gather_under_a_weak_separation_alone(tmp_path):
         found.loc["weak_separation", "heading_correlation"] > 0.3 > found.loc["source", "heading_correlation"]
     )
     assert found.loc["weak_separation", "neighbours_mean"] > found.loc["source", "neighbours_mean"]
-    assert {path.name for path in folder.glob("*.png")} == {"still.png", "structure.png"}
+    figures = {"still.png", "structure.png"}
+    assert {path.name for path in folder.glob("*.png")} == figures
+    for name in figures:
+        (folder / name).unlink()
+    with pytest.raises(SystemExit) as ended:
+        main(*parts, ["--replot", str(folder)])
+    assert ended.value.code == 0
+    assert {path.name for path in folder.glob("*.png")} == figures
 
 
 @pytest.mark.nightly
