@@ -21,6 +21,7 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
@@ -348,6 +349,9 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
                 _line(panel, line, x, str(system), str(kind), look)
             panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xscale="log", ylim=_frame(shown))
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_minor_locator(NullLocator())
         column[0].set_xlabel("steps after the sort")
         column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
@@ -359,7 +363,7 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
     if len(kinds) > 1:
         title += f"; dashed: {kinds[1]}, the model and capacity with the largest predicted gain"
     lines = [
-        part for line in (title, *_halves_in_words(halves, kinds)) for part in wrap(line, int(15 * size[0]))
+        part for line in (title, *_halves_in_words(halves, kinds)) for part in wrap(line, int(14 * size[0]))
     ]
     figures.titled(figure, "\n".join(lines), out, name)
 

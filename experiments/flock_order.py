@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,6 +35,7 @@ from md.simulation import PRECISIONS
 ALIGNED = 0.5  # heading correlation from which near boids count as aligned
 CLUSTERED = 2.0  # clustering from which positions count as clustered
 CLUMPED = 0.5  # nearest_over_random below which boids lie in clumps
+LETTERS = 44  # in a line of a panel's title
 ACROSS = 4  # panels in a row of the still
 RATE = 12.0  # pictures of the film a second
 _CASE = ["dim", "rules", "start", "density", "n"]
@@ -149,7 +151,7 @@ def _draw_still(boids: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
     parts = list(boids.groupby(_CASE, sort=False))
     across = min(ACROSS, len(parts))
     down = -(-len(parts) // across)
-    size = (3.4 * across + 1.0, 3.5 * down + 0.6)
+    size = (3.4 * across + 1.0, 4.1 * down + 0.6)
     figure, panels = plt.subplots(down, across, figsize=size, squeeze=False)
     for panel in panels.flat[len(parts) :]:
         panel.set_axis_off()
@@ -246,7 +248,7 @@ def _named(key: tuple, found: pd.DataFrame, with_speed: bool = False) -> str:
         "aligned" if row["is_aligned"] else "not aligned",
         *([f"speed {row['speed_mean']:.2f}"] if with_speed else []),
     ]
-    return f"{', '.join(parts)}:\n{', '.join(words)}"
+    return "\n".join([f"{', '.join(parts)}:", *wrap(", ".join(words), LETTERS)])
 
 
 def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
@@ -255,7 +257,7 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
     named = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
     for dim, lines in named.groupby("dim", sort=False):
         look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
-        figure, panels = figures.panels_in_a_row([""] * len(_PANELS), 2.6, 3.2, margin=3.0)
+        figure, panels = figures.panels_in_a_row([""] * len(_PANELS), 2.7, 3.4, margin=5.5)
         for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
             figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[-1])
             panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -58,6 +59,7 @@ from md.simulation import PRECISIONS
 
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
+LETTERS_AN_INCH = 13  # of a title
 SORTED = "hilbert"  # memory of a peer besides shuffled memory
 CHECKED_STEPS = {"float32": 1, "float64": 10}
 _STRUCTURE = ["neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation"]
@@ -448,6 +450,13 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
+def _titled(figure: plt.Figure, title: str, out: Path, name: str) -> None:
+    """Write a figure under a title of which long lines are wrapped."""
+    wide = int(LETTERS_AN_INCH * figure.get_figwidth())
+    lines = [part for line in title.split("\n") for part in wrap(line, wide)]
+    figures.titled(figure, "\n".join(lines), out, name)
+
+
 def _draw_times(table: pd.DataFrame, out: Path) -> None:
     """Draw the time of a step of every search in every memory order."""
     found = statistics.over_runs(table[~table["name"].map(is_again)], [*FLOCK, "name"], "time_ms")
@@ -461,7 +470,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         own = table[table["precision"] == precision]
         title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_structures(own), *over_target(own)])
-        figures.titled(figure, title, out, f"times_{precision}")
+        _titled(figure, title, out, f"times_{precision}")
 
 
 def _structures(table: pd.DataFrame) -> list[str]:
@@ -500,7 +509,7 @@ def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], ou
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
         lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title(precision)}"
-        figures.titled(figure, lines.strip(), out, f"{name}_{precision}")
+        _titled(figure, lines.strip(), out, f"{name}_{precision}")
 
 
 def _draw_rungs(judged: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
@@ -538,7 +547,7 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
         runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
         title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
-        figures.titled(figure, title, out, f"misses_{precision}")
+        _titled(figure, title, out, f"misses_{precision}")
 
 
 if __name__ == "__main__":

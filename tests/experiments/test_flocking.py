@@ -159,7 +159,7 @@ def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypa
     titles = {}
 
     def keep(figure, title, out, name):
-        titles[name] = title
+        titles[name] = title.replace("\n", " ")
         plt.close(figure)
 
     monkeypatch.setattr(flocking.figures, "titled", keep)
