@@ -166,7 +166,7 @@ def test_what_is_no_tree_is_refused(options, message):
 
 @pytest.mark.parametrize(
     ("side", "n", "bits"),
-    [(16.0, 2000, 8), (256.0, 2000, 8), (257.0, 2000, 10), (1024.0, 2000, 10), (1025.0, 2000, 21)],
+    [(16.0, 500, 8), (256.0, 500, 8), (257.0, 500, 10), (1024.0, 500, 10), (1025.0, 500, 21)],
 )
 def test_keys_are_as_short_as_cells_no_wider_than_the_cutoff_allow(side, n, bits, backend):
     pos = np.random.default_rng(0).random((n, 3)) * side
