@@ -14,7 +14,7 @@ from tests.fuzz.harness import Kept, Report, campaign
 from tests.fuzz.judge import SAYS
 
 NIGHTLY = 100_000
-BY_DEFAULT = 100
+BY_DEFAULT = 50
 EACH = 12  # inputs of a planted family
 
 

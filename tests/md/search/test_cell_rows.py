@@ -35,7 +35,7 @@ def simulated(state, search, backend, precision="float64", **options):
 @pytest.mark.split
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize(("dim", "precision"), KINDS)
-@tiers.examples(40)
+@tiers.examples(15)
 @given(data=st.data(), division=DIVISIONS)
 def test_pairs_and_forces_are_those_of_naive(choice, dim, precision, backend, data, division):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -49,7 +49,7 @@ def test_pairs_and_forces_are_those_of_naive(choice, dim, precision, backend, da
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@tiers.examples(40)
+@tiers.examples(15)
 @given(state=clouds(dims=st.just(3)), division=DIVISIONS, order=st.sampled_from(["row", "hilbert"]))
 def test_no_slot_is_read_twice_and_none_by_itself(choice, backend, state, division, order):
     simulation = simulated(state, choice(order, division), backend)
