@@ -445,7 +445,8 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
     """Make a figure with a panel for each number of boids, and select its rows."""
     parts = list(rows.groupby("n"))
     titles = [f"{n:,} boids" for n, _ in parts]
-    height = 1.6 + 0.3 * len(names)
+    lines = sum(1 + name.count("\n") for name in names)
+    height = 1.6 + 0.3 * lines
     figure, panels = figures.panels_in_a_row(titles, width, height, margin=4.0, sharey=True)
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
