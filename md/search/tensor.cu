@@ -4,7 +4,7 @@
 // precision, each a high and a low part, relative to the centre of the block. A warp then takes 16 particles of a row
 // against 16 staged ones at a time: one product gives the squares of 256 distances, masks follow from these, and a second
 // product of the masks and the staged numbers gives the sums. A mask between 0 and 1 is of a pair too close to a radius for
-// half precision. It betrays itself by a number of particles that is no integer: the particle is then done again in float32.
+// half precision. Then a count, or a sum of integer weights, is no integer, and the particle is summed again in float32.
 
 #include "md/backend/tensor_cores.cuh"
 

@@ -4,8 +4,8 @@ The particles are sorted by cell, row by row. A block of threads takes 4 x 2 x 2
 stages the particles of these and of the cells around them in shared memory, as high and low parts in half
 precision. For 16 particles and 16 staged ones at a time a first matrix product gives the squares of 256
 distances, and a second one, of 0 or 1 for each pair and the staged numbers, the sums of count, position and
-velocity. A pair whose distance is too close to a radius for half precision is recognised by a count that is
-no integer, and its particle is summed again in float32. So the sums are those of the other searches, in
+velocity. Where a distance is too close to a radius for half precision, the count or a sum of integer weights
+is no integer, and the particle is summed again in float32. So the sums are those of the other searches, in
 another order.
 
 Only for laws with `windows` (`md.laws.pair`), in float32 on a CUDA device of compute capability 8.0 or later.
