@@ -1,7 +1,7 @@
 """How fast is a step of a flock by every search, in every memory order, and does that change with its age?
 
 Boids follow the rules of [flock] at its density. A flock starts with uniform positions or in clusters, and
-is aged once a run by the search `coherent`. Every search in every memory order then starts each sample from
+is aged once a run by the search `tensor`. Every search in every memory order then starts each sample from
 the same aged state: a step that is not timed, and `steps` timed steps, in turns and in random order. Searches
 that do not sort the boids are measured in shuffled memory, in memory that was just sorted along an ordering
 (fresh), and in memory that was sorted `order_age` steps before. Beside the times are the structure of the
