@@ -129,7 +129,9 @@ class Config(TimedSettings):
         for search, division in product(divided, self.division):
             _with_division(search, division)
         limited = bool(self.peers) or TENSOR in self.search
-        on_cpu = limited and md.backend.get(self.backend).name == "cpu"
+        on_cpu = self.backend == "cpu"
+        if limited and self.backend == "auto":
+            on_cpu = md.backend.get(self.backend).name == "cpu"
         if self.peers and not on_cpu:
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
         if self.peers and "float64" not in values(self.precision) and isinstance(self.precision, tuple):
