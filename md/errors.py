@@ -168,6 +168,36 @@ class ListOverflow(SimulationFault):
         return type(self)(self.particle, self.needed, self.allowed, step)
 
 
+class NonFiniteField(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+    """Fault of a cavity with a velocity or a pressure that became NaN or infinite.
+
+    Attributes:
+        step: the step of the fault, counted from the cavity's start.
+        cell: (row, column) of the first such point, row by row from the bottom.
+        field: "u", "v" or "p".
+        value: of the field there.
+        dt, bound: time step of the run, and the largest stable one.
+
+    A copy made by `pickle` has the same message and attributes.
+    """
+
+    def __init__(self, step: int, cell: tuple[int, int], field: str, value: float, dt: float, bound: float):
+        super().__init__(
+            f"step {step}: {field} = {value} at row {cell[0]}, column {cell[1]}; dt = {dt:.6g}; allowed: "
+            f"finite fields, which need a time step of at most {bound:.6g}, and enough sweeps or "
+            "pressure='converged'; lower dt, or refine the grid"
+        )
+        self.step, self.cell, self.field, self.value = step, cell, field, value
+        self.dt, self.bound = dt, bound
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.step, self.cell, self.field, self.value, self.dt, self.bound)
+
+
+class UnstableTimeStep(UserWarning):
+    """Warning that the time step of a cavity is above the bound of stability of its scheme."""
+
+
 class FrozenPrecision(UserWarning):
     """Warning that a typical particle moves by less than 32 units in the last place of the box a step.
 

@@ -1,0 +1,17 @@
+"""Strategies of the cavity. A new one is its own file (pair) and one line here, or is added by `register`."""
+
+from md.cavity.base import Strategy
+from md.cavity.strategies.reference import Numpy
+from md.registry import Registry, require_name
+
+__all__ = ["STRATEGIES", "Numpy", "register"]
+
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    Strategy,
+    check=require_name,
+    built_in={
+        "numpy": Numpy,
+    },
+)
+register = STRATEGIES.register
