@@ -7,28 +7,14 @@ sides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from md.backend.base import Backend
 from md.cavity.base import Order, Solver, Strategy
+from md.cavity.boundary import apply
 from md.cavity.scheme import Coefficients, Scheme
-
-PRESSURE_ORDER = ("right", "left", "bottom", "top")
-VELOCITY_ORDER = ("bottom", "top", "left", "right")
-EDGE: dict[str, Any] = {
-    "bottom": np.s_[0, :],
-    "top": np.s_[-1, :],
-    "left": np.s_[:, 0],
-    "right": np.s_[:, -1],
-}
-BESIDE: dict[str, Any] = {
-    "bottom": np.s_[1, :],
-    "top": np.s_[-2, :],
-    "left": np.s_[:, 1],
-    "right": np.s_[:, -2],
-}
 
 
 @dataclass(frozen=True)
@@ -87,8 +73,8 @@ class NumpySolver(Solver):
         at_p = neighbours(self._p)
         u[1:-1, 1:-1] -= factors.gradient * (at_p.east - at_p.west)
         v[1:-1, 1:-1] -= factors.gradient * (at_p.north - at_p.south)
-        self._apply(u, "u", VELOCITY_ORDER)
-        self._apply(v, "v", VELOCITY_ORDER)
+        apply(u, "u", self._conditions)
+        apply(v, "v", self._conditions)
         self._u, self._v = u, v
 
     def _solve_pressure(self, source: np.ndarray) -> None:
@@ -101,13 +87,7 @@ class NumpySolver(Solver):
         for _ in range(self.scheme.sweeps):
             at = neighbours(p)
             at.centre[...] = (at.west + at.east + at.south + at.north - source) * self._factors.quarter
-            self._apply(p, "p", PRESSURE_ORDER)
-
-    def _apply(self, field: np.ndarray, name: str, order: tuple[str, ...]) -> None:
-        """Set the boundary values of a field, side by side."""
-        for side in order:
-            fixed = getattr(self._conditions[side], name)
-            field[EDGE[side]] = field[BESIDE[side]] if fixed is None else fixed
+            apply(p, "p", self._conditions)
 
 
 def neighbours(field: np.ndarray) -> Neighbours:
