@@ -2,9 +2,11 @@
 
 from md.cavity.base import Strategy
 from md.cavity.strategies.reference import Numpy
+from md.cavity.strategies.serial import Serial
+from md.cavity.strategies.threads import Threads
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Numpy", "register"]
+__all__ = ["STRATEGIES", "Numpy", "Serial", "Threads", "register"]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -12,6 +14,8 @@ STRATEGIES: Registry[Strategy] = Registry(
     check=require_name,
     built_in={
         "numpy": Numpy,
+        "serial": Serial,
+        "threads": Threads,
     },
 )
 register = STRATEGIES.register
