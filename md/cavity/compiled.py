@@ -20,18 +20,18 @@ class CompiledSolver(Solver):
         scheme: the discretised problem.
         layout: "arrays" or "structs".
         order: "row", or any other order of the points.
-        shared: whether threads share the loops.
+        parts: parts into which the rows are cut, at most one for each thread; 1 for one thread.
     """
 
-    def __init__(self, scheme: Scheme, layout: str, order: Order, shared: bool):
+    def __init__(self, scheme: Scheme, layout: str, order: Order, parts: int):
         super().__init__(scheme)
         by_row = isinstance(order, str) and order == "row"
         self._place = None if by_row else places(order, scheme.shape).ravel()
         shape = scheme.shape if self._place is None else (self._place.size,)
         self._fields = zeros(shape, scheme.dtype, layout)
         kernel: Any = row_kernels.advance if by_row else table_kernels.advance
-        self._kernel = kernel if shared else kernel.alone
-        self._tables = self._make_tables()
+        self._kernel = kernel if parts > 1 else kernel.alone
+        self._tables = self._make_tables(parts)
 
     def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
         """Set the fields; see `Solver.load`."""
@@ -58,10 +58,10 @@ class CompiledSolver(Solver):
             self._fields = fields._replace(p=fields.p_next, p_next=fields.p)
         return taken
 
-    def _make_tables(self) -> tuple[Any, ...]:
+    def _make_tables(self, parts: int) -> tuple[Any, ...]:
         """Return what the kernel takes beside the fields."""
         if self._place is None:
-            return tuple(row_kernels.edges(self.scheme, name) for name in "uvp")
+            return parts, *(row_kernels.edges(self.scheme, name) for name in "uvp")
         place = self._place
 
         def in_memory(table: BoundaryTable) -> BoundaryTable:

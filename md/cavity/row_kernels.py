@@ -15,12 +15,16 @@ class Edges(NamedTuple):
     """Conditions for one field at the four sides.
 
     Attributes:
-        copies: (4,) bool: whether bottom, top, left, right copy the neighbouring point inside.
+        copies_bottom, copies_top, copies_left, copies_right: whether the points of the side copy the
+            neighbouring points inside.
         bottom, top: (nx,) fixed values; not read where copied.
         left, right: (ny,) fixed values; not read where copied.
     """
 
-    copies: np.ndarray
+    copies_bottom: bool
+    copies_top: bool
+    copies_left: bool
+    copies_right: bool
     bottom: np.ndarray
     top: np.ndarray
     left: np.ndarray
@@ -41,59 +45,50 @@ def edges(scheme: Scheme, name: str) -> Edges:
         side: np.zeros(cells[side], scheme.dtype) if value is None else value.astype(scheme.dtype)
         for side, value in given.items()
     }
-    copies = np.array([given[side] is None for side in Edges._fields[1:]])
-    return Edges(copies, **fixed)
+    copies = {f"copies_{side}": value is None for side, value in given.items()}
+    return Edges(**copies, **fixed)
 
 
 @kernel(parallel=True)
-def advance(steps, sweeps, fields, factors, u_edges, v_edges, p_edges):
+def advance(steps, sweeps, fields, factors, parts, u_edges, v_edges, p_edges):
     """Take steps, until a field is not finite.
 
-    Args:
-        steps, sweeps: numbers of steps, and of sweeps in each.
-        fields: `md.cavity.memory.Fields` of (ny, nx) arrays. After an odd number of sweeps in all the
-            pressure is in `p_next`.
-        factors: `md.cavity.scheme.Coefficients`.
-        u_edges, v_edges, p_edges: `Edges` of the three fields.
-
-    Returns:
-        `steps`, or -k if a field is not finite after k steps.
+    `parts` is the number of parts into which the rows are cut; threads share the parts. `fields` are
+    `md.cavity.memory.Fields` of (ny, nx) arrays; after an odd number of sweeps in all the pressure is in
+    `p_next`. `factors` are `md.cavity.scheme.Coefficients`, and the last three the `Edges` of the fields.
+    Returns `steps`, or -k if a field is not finite after k steps.
     """
     u, v, p, ut, vt, q, b = fields
-    ny, nx = u.shape
+    inner = len(u) - 2
     for step in range(steps):
-        for r in numba.prange(ny):
-            tentative_row(r, u, v, ut, vt, factors)
-        for r in numba.prange(1, ny - 1):
-            source_row(r, ut, vt, b, factors)
+        for k in numba.prange(parts):
+            tentative_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, u, v, ut, vt, factors)
+        copy_edges(u, ut)
+        copy_edges(v, vt)
+        for k in numba.prange(parts):
+            source_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, ut, vt, b, factors.source)
         for _ in range(sweeps):
-            for r in numba.prange(1, ny - 1):
-                sweep_row(r, p, q, b, factors.quarter)
-                pressure_ends(r, q, p_edges)
-            pressure_rows(q, p_edges)
+            for k in numba.prange(parts):
+                first, last = 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+                sweep_rows(first, last, p, q, b, factors.quarter, p_edges)
+            set_bottom_and_top(q, p_edges)
             p, q = q, p
         bad = 0
-        for r in numba.prange(1, ny - 1):
-            bad += correct_row(r, u, v, ut, vt, p, factors.gradient)
-        velocity_edges(u, u_edges)
-        velocity_edges(v, v_edges)
+        for k in numba.prange(parts):
+            first, last = 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+            bad += correct_rows(first, last, u, v, ut, vt, p, factors.gradient)
+        set_velocity_edges(u, u_edges)
+        set_velocity_edges(v, v_edges)
         if bad > 0:
             return -(step + 1)
     return steps
 
 
 @inlined
-def tentative_row(r, u, v, ut, vt, factors):
-    """Compute the tentative velocities of row r; on the boundary copy the velocities."""
-    ny, nx = u.shape
-    if r == 0 or r == ny - 1:
-        for c in range(nx):
-            ut[r, c] = u[r, c]
-            vt[r, c] = v[r, c]
-    else:
-        ut[r, 0], vt[r, 0] = u[r, 0], v[r, 0]
-        ut[r, nx - 1], vt[r, nx - 1] = u[r, nx - 1], v[r, nx - 1]
-        for c in range(1, nx - 1):
+def tentative_rows(first, last, u, v, ut, vt, factors):
+    """Compute the tentative velocities at the points inside of rows first .. last - 1."""
+    for r in range(max(1, first), last):
+        for c in range(1, u.shape[1] - 1):
             uc, uw, ue, us, un = u[r, c], u[r, c - 1], u[r, c + 1], u[r - 1, c], u[r + 1, c]
             vc, vw, ve, vs, vn = v[r, c], v[r, c - 1], v[r, c + 1], v[r - 1, c], v[r + 1, c]
             ut[r, c] = tentative(uc, uw, ue, us, un, uc, vc, factors)
@@ -109,46 +104,65 @@ def tentative(centre, west, east, south, north, u, v, factors):
 
 
 @inlined
-def source_row(r, ut, vt, b, factors):
-    """Compute the right-hand side of row r from the divergence of the tentative velocity."""
-    for c in range(1, ut.shape[1] - 1):
-        b[r, c] = factors.source * ((ut[r, c + 1] - ut[r, c - 1]) + (vt[r + 1, c] - vt[r - 1, c]))
-
-
-@inlined
-def sweep_row(r, p, q, b, quarter):
-    """Compute row r of q, the pressure p after one sweep."""
-    for c in range(1, p.shape[1] - 1):
-        q[r, c] = (p[r, c - 1] + p[r, c + 1] + p[r - 1, c] + p[r + 1, c] - b[r, c]) * quarter
-
-
-@inlined
-def pressure_ends(r, q, edges):
-    """Set the pressure at both ends of row r."""
-    last = q.shape[1] - 1
-    q[r, last] = q[r, last - 1] if edges.copies[3] else edges.right[r]
-    q[r, 0] = q[r, 1] if edges.copies[2] else edges.left[r]
-
-
-@inlined
-def pressure_rows(q, edges):
-    """Set the pressure in the rows at bottom and top, which overwrite the corners."""
-    ny, nx = q.shape
+def copy_edges(field, copied):
+    """Copy the boundary values of a field to another."""
+    ny, nx = field.shape
     for c in range(nx):
-        q[0, c] = q[1, c] if edges.copies[0] else edges.bottom[c]
-    for c in range(nx):
-        q[ny - 1, c] = q[ny - 2, c] if edges.copies[1] else edges.top[c]
+        copied[0, c], copied[ny - 1, c] = field[0, c], field[ny - 1, c]
+    for r in range(ny):
+        copied[r, 0], copied[r, nx - 1] = field[r, 0], field[r, nx - 1]
 
 
 @inlined
-def correct_row(r, u, v, ut, vt, p, gradient):
-    """Compute the velocities of row r from the tentative ones; return how many points are not finite."""
+def source_rows(first, last, ut, vt, b, source):
+    """Compute the right-hand side in rows first .. last - 1 from the divergence of the tentative velocity."""
+    for r in range(max(1, first), last):
+        for c in range(1, ut.shape[1] - 1):
+            b[r, c] = source * ((ut[r, c + 1] - ut[r, c - 1]) + (vt[r + 1, c] - vt[r - 1, c]))
+
+
+@inlined
+def sweep_rows(first, last, p, q, b, quarter, edges):
+    """Compute rows first .. last - 1 of q, the pressure p after one sweep, with both ends of each row."""
+    nx = p.shape[1]
+    for r in range(max(1, first), last):
+        for c in range(1, nx - 1):
+            q[r, c] = (p[r, c - 1] + p[r, c + 1] + p[r - 1, c] + p[r + 1, c] - b[r, c]) * quarter
+        q[r, nx - 1] = q[r, nx - 2] if edges.copies_right else edges.right[r]
+        q[r, 0] = q[r, 1] if edges.copies_left else edges.left[r]
+
+
+@inlined
+def set_bottom_and_top(field, edges):
+    """Set the boundary values at bottom and top, corners included."""
+    ny, nx = field.shape
+    if edges.copies_bottom:
+        for c in range(nx):
+            field[0, c] = field[1, c]
+    else:
+        for c in range(nx):
+            field[0, c] = edges.bottom[c]
+    if edges.copies_top:
+        for c in range(nx):
+            field[ny - 1, c] = field[ny - 2, c]
+    else:
+        for c in range(nx):
+            field[ny - 1, c] = edges.top[c]
+
+
+@inlined
+def correct_rows(first, last, u, v, ut, vt, p, gradient):
+    """Compute the velocities in rows first .. last - 1 from the tentative ones.
+
+    Returns how many points of these rows are not finite.
+    """
     bad = 0
-    for c in range(1, u.shape[1] - 1):
-        uc = ut[r, c] - gradient * (p[r, c + 1] - p[r, c - 1])
-        vc = vt[r, c] - gradient * (p[r + 1, c] - p[r - 1, c])
-        u[r, c], v[r, c] = uc, vc
-        bad += not_finite(uc) | not_finite(vc) | not_finite(p[r, c])
+    for r in range(max(1, first), last):
+        for c in range(1, u.shape[1] - 1):
+            uc = ut[r, c] - gradient * (p[r, c + 1] - p[r, c - 1])
+            vc = vt[r, c] - gradient * (p[r + 1, c] - p[r - 1, c])
+            u[r, c], v[r, c] = uc, vc
+            bad += not_finite(uc) | not_finite(vc) | not_finite(p[r, c])
     return bad
 
 
@@ -159,14 +173,10 @@ def not_finite(value):
 
 
 @inlined
-def velocity_edges(field, edges):
+def set_velocity_edges(field, edges):
     """Set the boundary values of a velocity: bottom, top, left, right."""
     ny, nx = field.shape
-    for c in range(nx):
-        field[0, c] = field[1, c] if edges.copies[0] else edges.bottom[c]
-    for c in range(nx):
-        field[ny - 1, c] = field[ny - 2, c] if edges.copies[1] else edges.top[c]
+    set_bottom_and_top(field, edges)
     for r in range(ny):
-        field[r, 0] = field[r, 1] if edges.copies[2] else edges.left[r]
-    for r in range(ny):
-        field[r, nx - 1] = field[r, nx - 2] if edges.copies[3] else edges.right[r]
+        field[r, 0] = field[r, 1] if edges.copies_left else edges.left[r]
+        field[r, nx - 1] = field[r, nx - 2] if edges.copies_right else edges.right[r]

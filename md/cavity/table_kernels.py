@@ -12,17 +12,10 @@ from sfc.compile import inlined, kernel
 def advance(steps, sweeps, fields, factors, stencil, u_edges, v_edges, p_edges):
     """Take steps, until a field is not finite.
 
-    Args:
-        steps, sweeps: numbers of steps, and of sweeps in each.
-        fields: `md.cavity.memory.Fields` of (n,) arrays. After an odd number of sweeps in all the pressure
-            is in `p_next`.
-        factors: `md.cavity.scheme.Coefficients`.
-        stencil: `md.cavity.memory.Stencil`.
-        u_edges, v_edges, p_edges: `md.cavity.boundary.BoundaryTable` of the three fields, with places in
-            memory for the numbers of points.
-
-    Returns:
-        `steps`, or -k if a field is not finite after k steps.
+    `fields` are `md.cavity.memory.Fields` of (n,) arrays; after an odd number of sweeps in all the pressure
+    is in `p_next`. `factors` are `md.cavity.scheme.Coefficients`, and `stencil` is a
+    `md.cavity.memory.Stencil`. The last three are the `md.cavity.boundary.BoundaryTable` of the fields, with
+    places in memory for the numbers of points. Returns `steps`, or -k if a field is not finite after k steps.
     """
     u, v, p, ut, vt, q, b = fields
     at, west, east, south, north = stencil

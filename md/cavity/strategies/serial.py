@@ -23,4 +23,4 @@ class Serial(Strategy):
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> CompiledSolver:
         """Make the solver, with all fields 0."""
-        return CompiledSolver(scheme, layout, order, shared=False)
+        return CompiledSolver(scheme, layout, order, parts=1)

@@ -24,4 +24,4 @@ class Threads(Strategy):
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> CompiledSolver:
         """Make the solver, with all fields 0."""
-        return CompiledSolver(scheme, layout, order, shared=True)
+        return CompiledSolver(scheme, layout, order, parts=backend.workers)
