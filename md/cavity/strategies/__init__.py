@@ -1,12 +1,13 @@
 """Strategies of the cavity. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md.cavity.base import Strategy
+from md.cavity.strategies.blocked import Blocked
 from md.cavity.strategies.reference import Numpy
 from md.cavity.strategies.serial import Serial
 from md.cavity.strategies.threads import Threads
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Numpy", "Serial", "Threads", "register"]
+__all__ = ["STRATEGIES", "Blocked", "Numpy", "Serial", "Threads", "register"]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -16,6 +17,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         "numpy": Numpy,
         "serial": Serial,
         "threads": Threads,
+        "blocked": Blocked,
     },
 )
 register = STRATEGIES.register
