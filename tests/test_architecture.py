@@ -19,7 +19,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.device", "sfc.locality", "sfc.testing"),
     ("=sfc",),  # the package itself, for what stands above it
     ("md.errors", "md.checks"),
-    ("md.registry", "md.io.atomic_write"),
+    ("md.registry", "md.io.atomic_write", "md.io.archive"),
     ("md.backend",),
     ("md.particles", "md.laws", "md.cavity"),
     ("md.search", "md.io"),

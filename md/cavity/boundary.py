@@ -65,16 +65,15 @@ def boundary_table(scheme: Scheme, name: str) -> BoundaryTable:
         name: of the field: "u", "v" or "p".
     """
     conditions = scheme.conditions
-    free = {
-        side: one._replace(**{name: None if getattr(one, name) is None else -1.0})
-        for side, one in conditions.items()
+    marked = {
+        side: np.full(1, -1.0) if getattr(one, name) is not None else None for side, one in conditions.items()
     }
     numbers = np.arange(scheme.shape[0] * scheme.shape[1], dtype=np.float64).reshape(scheme.shape)
     sources, values = numbers.copy(), np.zeros(scheme.shape)
-    apply(sources, name, free)
+    apply(sources, name, {side: Conditions(one, one, one) for side, one in marked.items()})
     apply(values, name, conditions)
     edge = np.ones(scheme.shape, bool)
     edge[1:-1, 1:-1] = False
-    kinds = np.int32, np.int32, scheme.dtype
-    found = numbers[edge], sources[edge], values[edge]
-    return BoundaryTable(*(array.astype(kind) for array, kind in zip(found, kinds, strict=True)))
+    return BoundaryTable(
+        numbers[edge].astype(np.int32), sources[edge].astype(np.int32), values[edge].astype(scheme.dtype)
+    )

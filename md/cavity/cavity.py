@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from md import checks
 from md.backend.base import Backend
 from md.cavity.base import Order, Strategy
+from md.cavity.checkpoint import SavedCavity
 from md.cavity.config import Problem, chosen
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Side, Sides
-from md.errors import NonFiniteField, UnstableTimeStep
+from md.errors import CheckpointError, NonFiniteField, UnstableTimeStep
 
 WORK = 2**28  # updates of points between two looks for Ctrl-C
 
@@ -81,7 +85,7 @@ class Cavity:
         precision: str = "float64",
         backend: str | Backend = "auto",
     ):
-        problem = Problem(
+        self._problem = Problem(
             shape,
             viscosity,
             dt,
@@ -94,9 +98,9 @@ class Cavity:
             sides,
             precision,
         ).checked()
-        self.scheme: Scheme = problem.scheme()
+        self.scheme: Scheme = self._problem.scheme()
         self.strategy, self.layout, self.order, self.backend = chosen(
-            strategy, problem, layout, order, backend
+            strategy, self._problem, layout, order, backend
         )
         bound = self.scheme.bound
         if self.scheme.dt > bound:
@@ -156,6 +160,59 @@ class Cavity:
             if taken < 0:
                 raise self._fault()
 
+    def save(self, path: str | Path) -> None:
+        """Save all that a run needs to resume, to the last bit (`md.cavity.checkpoint`).
+
+        Args:
+            path: of the file, usually `.npz`. An existing file is replaced once the new one is complete.
+
+        Raises:
+            TypeError: a path of another class.
+            OSError: the file cannot be written; an existing file is not changed.
+        """
+        arguments = asdict(self._problem) | {
+            "sides": self._problem.sides,
+            "dt": self.scheme.dt,
+            "strategy": self.strategy,
+            "order": self.order,
+            "layout": self.layout,
+            "backend": self.backend.name,
+        }
+        state = {
+            name: array for name, array in self._solver.state_dict().items() if name not in ("u", "v", "p")
+        }
+        SavedCavity(arguments, self.step, self._solver.fields(), state, self.strategy.name).write(path)
+
+    @classmethod
+    def load(cls, path: str | Path, **instead: Any) -> Self:
+        """Load a cavity from a checkpoint, at the step of its save.
+
+        It resumes to the last bit, also with another strategy of the CPU, layout or order.
+
+        Args:
+            path: of the file; reading it runs no code.
+            instead: `strategy`, `layout`, `order` and `backend` of the constructor, in place of those of the
+                file.
+
+        Raises:
+            OSError: the file is missing or cannot be read.
+            CheckpointError: the file holds no cavity, or none that can be made here.
+            TypeError: another argument of the constructor, or one of another class than it takes.
+            ValueError: an unknown name among the arguments.
+            BackendUnavailableError: CUDA is not available here; not with backend="cpu".
+        """
+        for name in instead:
+            checks.word("argument of load", name, ("strategy", "layout", "order", "backend"))
+        saved = SavedCavity.read(path)
+        try:
+            cavity = cls(**saved.arguments | instead)
+            cavity._restore(saved)
+        except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+            if instead and not isinstance(error, MemoryError):
+                raise
+            raise CheckpointError(f"{path} makes no cavity: {error}") from error
+        return cavity
+
     def stream_function(self) -> np.ndarray:
         """Compute the stream function psi, with u = dpsi/dy and v = -dpsi/dx, by the trapezoidal rule.
 
@@ -168,6 +225,23 @@ class Cavity:
         psi[0, 1:] = -half * np.cumsum(v[0, 1:] + v[0, :-1])
         psi[1:] = psi[0] + half * np.cumsum(u[1:] + u[:-1], axis=0)
         return psi
+
+    def _restore(self, saved: SavedCavity) -> None:
+        """Set fields and step.
+
+        Raises:
+            ValueError: the strategy keeps other arrays than the file has.
+        """
+        state = dict(zip(("u", "v", "p"), saved.fields, strict=True)) | saved.state
+        if saved.state and saved.strategy == self.strategy.name:
+            for name, array in self._solver.state_dict().items():
+                found = state.get(name)
+                if found is None or (found.shape, found.dtype) != (array.shape, array.dtype):
+                    raise checks.refuse_value(f"state_{name}", found, f"{array.dtype} of {array.shape}")
+            self._solver.load_state(state)
+        else:
+            self._solver.load(*saved.fields)
+        self.step = saved.step
 
     def _fault(self) -> NonFiniteField:
         """Return the fault of the first point, row by row, with a value that is not finite."""

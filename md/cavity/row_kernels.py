@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from md.cavity.scheme import Scheme
+from md.cavity.sides import NAMES
 from sfc.compile import inlined, kernel
 
 
@@ -45,8 +46,8 @@ def edges(scheme: Scheme, name: str) -> Edges:
         side: np.zeros(cells[side], scheme.dtype) if value is None else value.astype(scheme.dtype)
         for side, value in given.items()
     }
-    copies = {f"copies_{side}": value is None for side, value in given.items()}
-    return Edges(**copies, **fixed)
+    bottom, top, left, right = (given[side] is None for side in NAMES)
+    return Edges(bottom, top, left, right, *(fixed[side] for side in NAMES))
 
 
 @kernel(parallel=True)
