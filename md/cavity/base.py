@@ -3,7 +3,7 @@
 Contract. A strategy is two classes in one file: the configuration (`Strategy`), a frozen dataclass with a
 `name` and attributes for what it supports, and the `Solver` that its `build` makes. `md.Cavity` refuses by
 name what a strategy does not support, before `build`. All solvers take the steps of `md.cavity.scheme`. The
-strategy "numpy" is the reference: the others on the CPU give its bits; those on a device state a tolerance.
+strategy "numpy" is the reference: the others on the CPU give its bits, or state a `tolerance`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Strategy(ABC):
         any_sides: whether it takes all sides; else those of `md.cavity.sides.driven` only.
         pressures: how it solves the equation of the pressure: "jacobi", "converged", "sor".
         grids: "collocated", "staggered".
+        tolerance: largest difference from the reference after 1000 steps of 41 x 41 points in float64, in
+            units of the largest value of each field; 0 for the bits of the reference.
     """
 
     name: ClassVar[str]
@@ -41,6 +43,7 @@ class Strategy(ABC):
     any_sides: ClassVar[bool] = True
     pressures: ClassVar[tuple[str, ...]] = ("jacobi",)
     grids: ClassVar[tuple[str, ...]] = ("collocated",)
+    tolerance: ClassVar[float] = 0.0
 
     @abstractmethod
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:

@@ -1,4 +1,4 @@
-"""Kernel of the steps of a cavity whose points are stored row by row, in (ny, nx) arrays."""
+"""Kernel of the steps of a cavity with its points stored row by row, in (ny, nx) arrays."""
 
 from __future__ import annotations
 

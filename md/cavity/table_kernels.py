@@ -1,4 +1,4 @@
-"""Kernel of the steps of a cavity whose points are stored in any order, with the neighbours in tables."""
+"""Kernel of the steps of a cavity with its points stored in any order, and their neighbours in tables."""
 
 from __future__ import annotations
 
