@@ -57,7 +57,7 @@ def cell_dtype(dtype: np.dtype) -> np.dtype:
 
     Steps use the numbers of `Fields` only; the others take their room, as there.
     """
-    return np.dtype([(name, dtype) for name in CELL] + [(name, np.bool_) for name in FLAGS], align=True)
+    return np.dtype([(name, dtype) for name in CELL] + [(name, bool) for name in FLAGS], align=True)
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: str) -> Fields:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import cache
 
-import numba
 import numpy as np
 import pytest
 
@@ -11,7 +10,6 @@ import md
 import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
 from md.cavity.strategies import Blocked
-from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one
 from tests.tiers import nightly
 
 PROFILE = tuple(np.sin(np.linspace(0, np.pi, 19)))
@@ -121,13 +119,3 @@ def test_parts_as_thin_as_a_row(parts, monkeypatch):
     for strategy in ("threads", Blocked(4)):
         found = ended(30, shape=(19, 23), sweeps=7, strategy=strategy)
         assert_same_bits(found, reference("driven", (19, 23), 30, sweeps=7))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("strategy", ["threads", Blocked(3)])
-@pytest.mark.parametrize("order", ["row", "hilbert"])
-def test_two_threads(strategy, order):
-    if order != "row" and strategy != "threads":
-        pytest.skip("row by row only")
-    assert_two_threads_end_with_the_bits_of_one(lambda: ended(30, strategy=strategy, order=order))
-    assert numba.get_num_threads() == 2
