@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
 from md.cavity import config as choices
 from md.cavity.strategies import Blocked, Numpy
+
+README = Path(__file__).parents[3] / "README.md"
 
 
 def cavity(shape=(9, 9), **options) -> md.Cavity:
@@ -277,3 +280,16 @@ def test_every_row_of_what_strategies_support_is_reached(monkeypatch):
         "backend",
     ]
     assert len(bad) == len(choices.UNSUPPORTED)
+
+
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = (one for one in examples if "md.Cavity(" in one)
+    found: dict = {"md": md}
+    exec(example, found)
+    time, psi, slowest = map(float, capsys.readouterr().out.split())
+    assert time == pytest.approx(12.5)
+    assert -0.1 < psi < -0.05
+    assert -0.3 < slowest < -0.1
+    assert md.Cavity.load("channel.npz").step == 500
