@@ -15,9 +15,11 @@ from md.backend.base import Backend
 from md.cavity.base import Order, Strategy
 from md.cavity.checkpoint import SavedCavity
 from md.cavity.config import Problem, chosen
+from md.cavity.memory import sweep_accesses
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Side, Sides
 from md.errors import CheckpointError, NonFiniteField, UnstableTimeStep
+from sfc.cache import AccessStream
 
 WORK = 2**28  # updates of points between two looks for Ctrl-C
 
@@ -225,6 +227,15 @@ class Cavity:
         psi[0, 1:] = -half * np.cumsum(v[0, 1:] + v[0, :-1])
         psi[1:] = psi[0] + half * np.cumsum(u[1:] + u[:-1], axis=0)
         return psi
+
+    def accesses(self) -> AccessStream:
+        """Return the places in memory that a sweep reads, point by point in its order; for `sfc.cache`.
+
+        A place is a number in the array of the pressure. The readers are the points inside, the reads their
+        neighbours along -x, +x, -y and +y. A strategy with several sweeps a pass reads the same places in
+        another order.
+        """
+        return sweep_accesses(self.order, self.scheme.shape)
 
     def _restore(self, saved: SavedCavity) -> None:
         """Set fields and step.

@@ -8,6 +8,7 @@ import numpy as np
 
 from md.cavity.base import Order
 from sfc import ordering
+from sfc.cache import AccessStream
 
 FIELDS = ("u", "v", "p", "u_next", "v_next", "p_next", "source")
 CELL = (  # numbers of a cell of the source's program (NavierStokesCell.h), in its order
@@ -94,3 +95,14 @@ def stencil(place: np.ndarray) -> Stencil:
     views = place[1:-1, :-2], place[1:-1, 2:], place[:-2, 1:-1], place[2:, 1:-1]
     by_place = np.argsort(centre)
     return Stencil(centre[by_place], *(view.ravel()[by_place] for view in views))
+
+
+def sweep_accesses(order: Order, shape: tuple[int, int]) -> AccessStream:
+    """Return the pressures that a sweep reads: four neighbours of each point inside, in order of memory.
+
+    Args:
+        order: a name of `sfc.orderings(2)`, or a curve.
+        shape: (ny, nx).
+    """
+    centre, *around = stencil(places(order, shape))
+    return AccessStream(4 * np.arange(len(centre) + 1), np.column_stack(around).ravel(), centre)
