@@ -122,6 +122,22 @@ def test_one_value_that_is_not_finite_is_found_after_the_step(field, strategy):
         one.run(5)
 
 
+@pytest.mark.quick
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("strategy", "order"), [("numpy", "row"), ("serial", "row"), ("serial", "hilbert"), (Blocked(3), "row")]
+)
+def test_a_pressure_alone_that_is_not_finite_is_found(strategy, order):
+    fixed = Wall(0.0, "dirichlet")
+    sides = {"left": Inlet(2.0, "dirichlet"), "right": Outlet(), "top": fixed, "bottom": fixed}
+    one = cavity((3, 3), dt=0.01, density=5e306, sides=sides, strategy=strategy, order=order)
+    with pytest.raises(md.NonFiniteField, match="p = inf at row 1, column 1") as caught:
+        one.run(5)
+    assert np.isfinite(one.u).all()
+    assert np.isfinite(one.v).all()
+    assert caught.value.step == 2
+
+
 def test_the_stream_function_gives_the_velocities():
     one = cavity((41, 41))
     one.run(300)

@@ -61,29 +61,27 @@ def test_1000_steps_are_those_of_the_reference(name):
 
 
 def kinds() -> Iterator:
-    """Strategies of the CPU with the bits of the reference, in all their layouts and some orders."""
+    """Strategies of the CPU with the bits of the reference, in all layouts, some orders and all sides."""
     for name in EXACT:
         one = STRATEGIES[name]
         for layout in one.layouts:
             for order in ["row", *(CURVES if one.any_order else [])]:
-                case = name, layout, order
-                yield case if (name, layout) != ("threads", "structs") else nightly(*case)
+                for sides in SIDES if one.any_sides else ["driven"]:
+                    case = name, layout, order, sides
+                    yield case if (name, layout) != ("threads", "structs") else nightly(*case)
 
 
-@pytest.mark.parametrize("sides", SIDES)
-@pytest.mark.parametrize(("name", "layout", "order"), list(kinds()))
+@pytest.mark.parametrize(("name", "layout", "order", "sides"), list(kinds()))
 def test_all_sides_in_all_layouts_and_orders(name, layout, order, sides):
-    if not STRATEGIES[name].any_sides and sides != "driven":
-        pytest.skip("for the lid-driven cavity only")
-    found = ended(60, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=name, layout=layout, order=order)
-    assert_same_bits(found, reference(sides, (19, 23), 60, sweeps=7))
+    found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=name, layout=layout, order=order)
+    assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
 
 
 @pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize("depth", [1, 2, 5, 7, 50])
 def test_a_pass_of_any_depth(depth, sides):
-    found = ended(60, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=Blocked(depth))
-    assert_same_bits(found, reference(sides, (19, 23), 60, sweeps=7))
+    found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=Blocked(depth))
+    assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (3, 7), (6, 3), (4, 40)])
@@ -108,8 +106,8 @@ def test_float32_is_near_float64():
 @pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize("strategy", ["threads", Blocked(3)])
 def test_two_parts(strategy, sides):
-    found = ended(60, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=strategy)
-    assert_same_bits(found, reference(sides, (19, 23), 60, sweeps=7))
+    found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=strategy)
+    assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
 
 
 @pytest.mark.split
