@@ -9,6 +9,7 @@ import numpy as np
 
 from md.cavity.scheme import Scheme
 from md.cavity.sides import NAMES
+from md.cavity.vector_rows import sweep_row
 from sfc.compile import inlined, kernel
 
 
@@ -127,8 +128,7 @@ def sweep_rows(first, last, p, q, b, quarter, edges):
     """Compute rows first .. last - 1 of q, the pressure p after one sweep, with both ends of each row."""
     nx = p.shape[1]
     for r in range(max(1, first), last):
-        for c in range(1, nx - 1):
-            q[r, c] = (p[r, c - 1] + p[r, c + 1] + p[r - 1, c] + p[r + 1, c] - b[r, c]) * quarter
+        sweep_row(p, (r - 1, r, r + 1, r), q, b, r, quarter)
         q[r, nx - 1] = q[r, nx - 2] if edges.copies_right else edges.right[r]
         q[r, 0] = q[r, 1] if edges.copies_left else edges.left[r]
 

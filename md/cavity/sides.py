@@ -255,7 +255,7 @@ def from_plain(plain: Mapping[str, Mapping[str, object]]) -> Sides:
     kinds = {kind.kind: kind for kind in (Wall, Inlet, Outlet)}
     sides = {}
     for name, given in plain.items():
-        parameters = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+        parameters = dict(given)
         sides[name] = kinds[str(parameters.pop("kind"))](**parameters)  # type: ignore[arg-type]  # checked there
     return Sides(**sides)
 

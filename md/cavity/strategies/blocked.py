@@ -20,6 +20,7 @@ from md.cavity.row_kernels import (
     tentative_rows,
 )
 from md.cavity.scheme import Scheme
+from md.cavity.vector_rows import sweep_row
 from sfc.compile import inlined, kernel
 
 CACHE = 2**20  # bytes of a core's cache that the pressure and its right-hand side may take
@@ -158,7 +159,7 @@ def sweep_block(block, count, rows, at, b, quarter, edges):
         edges: conditions for the pressure.
     """
     first, last, ring = block
-    ny = len(b)
+    ny, nx = b.shape
     end = ny if last == ny - 1 else last
     for front in range(max(1, first - count + 1) + 1, end + count):
         for s in range(1, count + 1):
@@ -175,22 +176,11 @@ def sweep_block(block, count, rows, at, b, quarter, edges):
                 if r == ny - 1:
                     set_row(rows, out, below, edges.copies_top, edges.top)
                 else:
-                    sweep_row(rows, south, centre, north, out, b, r, quarter, edges)
+                    sweep_row(rows, (south, centre, north, out), rows, b, r, quarter)
+                    rows[out, nx - 1] = rows[out, nx - 2] if edges.copies_right else edges.right[r]
+                    rows[out, 0] = rows[out, 1] if edges.copies_left else edges.left[r]
                 if r == 1:
                     set_row(rows, bottom, out, edges.copies_bottom, edges.bottom)
-
-
-@inlined
-def sweep_row(rows, south, centre, north, out, b, r, quarter, edges):
-    """Compute row r of the pressure after a sweep; the other numbers are of rows in `rows`."""
-    nx = rows.shape[1]
-    south, centre, north = np.uintp(south), np.uintp(centre), np.uintp(north)
-    out, r = np.uintp(out), np.uintp(r)
-    for c in range(1, nx - 1):
-        around = rows[centre, c - 1] + rows[centre, c + 1] + rows[south, c] + rows[north, c]
-        rows[out, c] = (around - b[r, c]) * quarter
-    rows[out, nx - 1] = rows[out, nx - 2] if edges.copies_right else edges.right[r]
-    rows[out, 0] = rows[out, 1] if edges.copies_left else edges.left[r]
 
 
 @inlined

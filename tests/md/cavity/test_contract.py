@@ -90,6 +90,15 @@ def test_the_smallest_grids(strategy, shape):
     assert_same_bits(ended(20, shape=shape, strategy=strategy), reference("driven", shape, 20))
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("strategy", ["serial", Blocked(2)])
+def test_rows_of_any_length(strategy, precision):
+    for nx in range(3, 36):  # up to two whole vectors in float32
+        options = {"precision": precision, "sweeps": 3}
+        found = ended(4, shape=(4, nx), strategy=strategy, **options)
+        assert_same_bits(found, reference("driven", (4, nx), 4, **options))
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_float32(name):
     found = ended(200, strategy=name, precision="float32")
