@@ -16,6 +16,7 @@ CHOICES = {
     "serial along a curve": {"strategy": "serial", "order": "hilbert", "layout": "structs"},
     "a curve of one's own": {"strategy": "threads", "order": sfc.curve("peano", 2)},
     "a depth": {"strategy": Blocked(3)},
+    "a time step": {"dt": 0.003},
     "sides": {
         "sides": {"left": Inlet((0.0, 0.5, 1.0, 1.5, 1.0, 0.5, 0.0)), "right": Outlet(0.25)},
         "sweeps": 3,
