@@ -24,6 +24,7 @@ from md.cavity.vector_rows import sweep_row
 from sfc.compile import inlined, kernel
 
 CACHE = 2**20  # bytes of a core's cache that the pressure and its right-hand side may take
+HALO = 8  # rows of a block for each sweep of a pass: a block computes an eighth of its rows twice at most
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ class Blocked(Strategy):
         ny, nx = scheme.shape
         if self.depth is None and 3 * ny * nx * scheme.dtype.itemsize <= CACHE:
             return CompiledSolver(scheme, layout, order, parts=1)
-        row = nx * scheme.dtype.itemsize
-        fitting = max(1, CACHE // (4 * row))  # of each sweep three rows, and one of the right-hand side
-        return BlockedSolver(scheme, min(self.depth or fitting, scheme.sweeps), backend.workers)
+        parts = max(1, min(backend.workers, ny - 2))
+        return BlockedSolver(scheme, min(self.depth or _depth(scheme, parts), scheme.sweeps), parts)
 
 
 class BlockedSolver(Solver):
@@ -68,13 +68,13 @@ class BlockedSolver(Solver):
     Args:
         scheme: the discretised problem.
         depth: most sweeps of a pass.
-        parts: blocks of rows, at most one for each thread.
+        parts: blocks of rows, at most one for each thread, with a row or more each.
     """
 
     def __init__(self, scheme: Scheme, depth: int, parts: int):
         super().__init__(scheme)
         ny, nx = scheme.shape
-        self._depth, self._parts = depth, max(1, min(parts, ny - 2))
+        self._depth, self._parts = depth, parts
         self._velocities = np.zeros((4, ny, nx), scheme.dtype)
         self._source = np.zeros((ny, nx), scheme.dtype)
         # Both pressures, and the ring of each block, are rows of one array.
@@ -105,6 +105,17 @@ class BlockedSolver(Solver):
         if abs(taken) * -(-sweeps // self._depth) % 2:
             self._at = ny - self._at
         return taken
+
+
+def _depth(scheme: Scheme, parts: int) -> int:
+    """Return the sweeps of a pass: as few passes as the cache of a core and the halos of the blocks allow."""
+    (ny, nx), sweeps = scheme.shape, scheme.sweeps
+    # Of each sweep three rows, and one of the right-hand side.
+    most = CACHE // (4 * nx * scheme.dtype.itemsize)
+    if parts > 1:
+        most = min(most, (ny - 2) // parts // HALO)
+    passes = -(-sweeps // max(1, most))
+    return -(-sweeps // passes)
 
 
 @kernel(parallel=True)

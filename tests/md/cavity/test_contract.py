@@ -9,7 +9,10 @@ import pytest
 import md
 import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
+from md.cavity.scheme import Scheme
+from md.cavity.sides import driven
 from md.cavity.strategies import Blocked
+from md.cavity.strategies.blocked import _depth
 from tests.tiers import nightly
 
 PROFILE = tuple(np.sin(np.linspace(0, np.pi, 19)))
@@ -82,6 +85,24 @@ def test_all_sides_in_all_layouts_and_orders(name, layout, order, sides):
 def test_a_pass_of_any_depth(depth, sides):
     found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=Blocked(depth))
     assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("shape", "sweeps", "precision", "parts", "depth"),
+    [
+        ((1000, 1000), 50, "float64", 1, 25),  # 32 would fit: two passes of 25 instead of 32 and 18
+        ((1000, 1000), 50, "float32", 1, 50),
+        ((1000, 1000), 50, "float64", 2, 25),
+        ((1000, 1000), 50, "float64", 16, 7),  # blocks of 62 rows
+        ((4096, 4096), 50, "float64", 1, 8),
+        ((4, 200_000), 50, "float64", 1, 1),
+        ((1000, 1000), 3, "float64", 1, 3),
+    ],
+)
+def test_the_depth_of_a_pass_follows_from_cache_and_blocks(shape, sweeps, precision, parts, depth):
+    scheme = Scheme(shape, 0.1, 0.1, 1.0, 0.01, sweeps, driven(1.0), precision)
+    assert _depth(scheme, parts) == depth
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (3, 7), (6, 3), (4, 40)])
