@@ -9,10 +9,11 @@ import pytest
 import md
 import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
+from md.cavity.compiled import CompiledSolver
 from md.cavity.scheme import Scheme
 from md.cavity.sides import driven
 from md.cavity.strategies import Blocked
-from md.cavity.strategies.blocked import _depth
+from md.cavity.strategies.blocked import BlockedSolver, _depth
 from tests.tiers import nightly
 
 PROFILE = tuple(np.sin(np.linspace(0, np.pi, 19)))
@@ -85,6 +86,17 @@ def test_all_sides_in_all_layouts_and_orders(name, layout, order, sides):
 def test_a_pass_of_any_depth(depth, sides):
     found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=Blocked(depth))
     assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
+
+
+def test_a_grid_that_does_not_fit_into_the_cache_is_swept_in_passes(monkeypatch):
+    def solver():
+        return md.Cavity((41, 41), viscosity=0.1, strategy="blocked", backend="cpu")._solver
+
+    assert isinstance(solver(), CompiledSolver)
+    monkeypatch.setattr("md.cavity.strategies.blocked.CACHE", 3 * 41 * 41 * 8 - 1)
+    assert isinstance(solver(), BlockedSolver)
+    assert solver()._depth == 25  # 30 would fit
+    assert_same_bits(ended(64, strategy="blocked"), reference(steps=64))
 
 
 @pytest.mark.quick
