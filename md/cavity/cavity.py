@@ -15,7 +15,7 @@ from md.backend.base import Backend
 from md.cavity.base import Order, Strategy
 from md.cavity.checkpoint import SavedCavity
 from md.cavity.config import Problem, chosen
-from md.cavity.memory import sweep_accesses
+from md.cavity.memory import needed_bytes, sweep_accesses
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Side, Sides
 from md.errors import CheckpointError, NonFiniteField, UnstableTimeStep
@@ -58,8 +58,8 @@ class Cavity:
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: a value that is not allowed, sides that contradict each other, or a strategy that does
-            not support a choice.
+        ValueError: a value that is not allowed, sides that contradict each other, a strategy that does not
+            support a choice, or fields that do not fit in memory.
         BackendUnavailableError: a device that is not there.
 
     Warns:
@@ -104,6 +104,9 @@ class Cavity:
         self.strategy, self.layout, self.order, self.backend = chosen(
             strategy, self._problem, layout, order, backend
         )
+        needed = needed_bytes(self.scheme.shape, self.scheme.dtype, self.layout, self.order)
+        remedy = "take a smaller shape, precision='float32', layout='arrays' or order='row'"
+        checks.room(f"fields of shape {self.scheme.shape}", needed, remedy, self.backend.free_memory)
         bound = self.scheme.bound
         if self.scheme.dt > bound:
             warnings.warn(

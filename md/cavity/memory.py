@@ -75,6 +75,20 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: str) -> Fields:
     return Fields(*(np.zeros(shape, dtype) for _ in FIELDS))
 
 
+def needed_bytes(shape: tuple[int, int], dtype: np.dtype, layout: str, order: Order) -> int:
+    """Return the bytes that the fields need, and the tables of neighbours unless the points lie row by row.
+
+    Args:
+        shape: (ny, nx).
+        dtype: of the numbers.
+        layout: "arrays" or "structs".
+        order: a name of `sfc.orderings(2)`, or a curve.
+    """
+    point = cell_dtype(dtype).itemsize if layout == "structs" else len(FIELDS) * dtype.itemsize
+    tables = 0 if isinstance(order, str) and order == "row" else 4 * (1 + len(Stencil._fields))
+    return shape[0] * shape[1] * (point + tables)
+
+
 def places(order: Order, shape: tuple[int, int]) -> np.ndarray:
     """Return the place in memory of each point: (ny, nx) int32, a permutation of 0 .. ny nx - 1.
 

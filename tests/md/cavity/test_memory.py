@@ -62,3 +62,22 @@ def test_curves_hit_more_often_in_a_small_cache():
         return sfc.cache.block(cavity.accesses(), capacity=64).ratio
 
     assert hits("hilbert") > 1.3 * hits("row") > 10 * hits("random")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("options", "point"),
+    [
+        ({}, 56),
+        ({"precision": "float32"}, 28),
+        ({"strategy": "serial", "layout": "structs"}, 184),
+        ({"strategy": "serial", "order": "hilbert"}, 56 + 24),
+    ],
+)
+def test_fields_that_there_is_no_memory_for_are_refused(options, point, monkeypatch):
+    monkeypatch.setattr(md.backend.Cpu, "free_memory", lambda _: 800 * 900 * point)
+    md.Cavity((800, 900), viscosity=0.1, backend="cpu", **options)
+    monkeypatch.setattr(md.backend.Cpu, "free_memory", lambda _: 800 * 900 * point - 1)
+    message = r"fields of shape \(800, 900\): .* are needed; .*smaller shape"
+    with pytest.raises(ValueError, match=message):
+        md.Cavity((800, 900), viscosity=0.1, backend="cpu", **options)
