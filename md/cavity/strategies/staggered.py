@@ -107,10 +107,11 @@ class StaggeredSolver(Solver):
         On a wall u and v are those of the wall, and p is the mean of the cells beside the wall.
         """
         u, v = (self.u_faces[1:] + self.u_faces[:-1]) / 2, (self.v_faces[:, 1:] + self.v_faces[:, :-1]) / 2
-        if self.started:  # the exact speeds; at the corners those of left and right, as on the other grid
+        v[[0, -1]] = 0
+        if self.started:  # exact speeds; corners are those of left and right, as on the collocated grid
             u[0], u[-1] = self._bottom, self._top
             v[:, 0], v[:, -1] = self._left, self._right
-        u[:, [0, -1]], v[[0, -1]] = 0, 0
+        u[:, [0, -1]] = 0
         p = np.pad(self._unit * self.differences[1:-1, 1:-1], 1, mode="edge")
         return u, v, (p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]) / 4
 
