@@ -76,8 +76,8 @@ def extremes(cavity: Cavity) -> dict[str, float]:
         best = candidates[np.argmin(sign * spline(candidates))]
         found[name], found[f"{name}_{where}"] = float(spline(best)), float(best)
     psi = cavity.stream_function()
-    row, column = np.unravel_index(psi[1:-1, 1:-1].argmin(), (psi.shape[0] - 2, psi.shape[1] - 2))
-    row, column = int(row) + 1, int(column) + 1
+    inside = psi[1:-1, 1:-1]
+    row, column = (int(k) + 1 for k in np.unravel_index(inside.argmin(), inside.shape))
     value = psi[row, column]
     for name, low, high, place, count in (
         ("psi_y", psi[row - 1, column], psi[row + 1, column], row, len(y)),
