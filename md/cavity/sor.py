@@ -168,6 +168,8 @@ def jacobi_radius(shape: tuple[int, int], sides: PressureSides) -> float:
     diagonal[:, -1] -= sides.right == "neumann"
     diagonal[0] -= sides.bottom == "neumann"
     diagonal[-1] -= sides.top == "neumann"
+    if not diagonal.any():  # a single point between closed sides has no equation
+        return 0.0
     solver = DirectPoisson(shape, sides)
     # An uneven start: the lowest mode may be odd about either centre line.
     x = np.arange(1.0, shape[0] + 1)[:, None] ** 2 + 0.7 * np.arange(1.0, shape[1] + 1) ** 2
@@ -175,10 +177,7 @@ def jacobi_radius(shape: tuple[int, int], sides: PressureSides) -> float:
     for _ in range(POWER_STEPS):
         if sides.singular:
             x = x - (diagonal * x).sum() / diagonal.sum()
-        norm = math.sqrt((diagonal * x * x).sum())
-        if norm == 0:  # a single point, or no equation
-            return 0.0
-        x = x / norm
+        x = x / math.sqrt((diagonal * x * x).sum())
         solved = -solver.solve(diagonal * x)
         lowest = 1 / float((x * diagonal * solved).sum())
         x = solved

@@ -69,7 +69,6 @@ class StaggeredSolver(Solver):
             columns 0 and nx are beyond the walls.
         differences: (ny + 1, nx + 1), dt / (density h) times the pressure, which is what velocities change by
             across a face. The pressure of the cells is inside; the rim is not used.
-        started: whether a step was taken; before it the walls are at rest.
     """
 
     def __init__(self, scheme: Scheme):
@@ -78,7 +77,6 @@ class StaggeredSolver(Solver):
         dtype = scheme.dtype
         self.u_faces, self.v_faces = np.zeros((ny + 1, nx), dtype), np.zeros((ny, nx + 1), dtype)
         self.differences = np.zeros((ny + 1, nx + 1), dtype)
-        self.started = False
         closed = PressureSides("neumann", "neumann", "neumann", "neumann")
         self._poisson = SOLVERS[scheme.pressure]((ny - 1, nx - 1), closed, dtype)
         self._new_u, self._new_v = self.u_faces.copy(), self.v_faces.copy()
@@ -98,7 +96,6 @@ class StaggeredSolver(Solver):
         self.u_faces[1:-1], self.v_faces[:, 1:-1] = (u[1:] + u[:-1]) / 2, (v[:, 1:] + v[:, :-1]) / 2
         self.u_faces[:, [0, -1]], self.v_faces[[0, -1]] = 0, 0
         self.differences[1:-1, 1:-1] = (p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]) / (4 * self._unit)
-        self.started = True
         self._move_walls(self.u_faces, self.v_faces)
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -107,31 +104,25 @@ class StaggeredSolver(Solver):
         On a wall u and v are those of the wall, and p is the mean of the cells beside the wall.
         """
         u, v = (self.u_faces[1:] + self.u_faces[:-1]) / 2, (self.v_faces[:, 1:] + self.v_faces[:, :-1]) / 2
-        v[[0, -1]] = 0
-        if self.started:  # exact speeds; corners are those of left and right, as on the collocated grid
-            u[0], u[-1] = self._bottom, self._top
-            v[:, 0], v[:, -1] = self._left, self._right
         u[:, [0, -1]] = 0
         p = np.pad(self._unit * self.differences[1:-1, 1:-1], 1, mode="edge")
         return u, v, (p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]) / 4
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Return copies of the face velocities and pressure differences, and whether a step was taken."""
+        """Return copies of the face velocities and the pressure differences."""
         return {
             "u_faces": self.u_faces.copy(),
             "v_faces": self.v_faces.copy(),
             "differences": self.differences.copy(),
-            "started": np.array(self.started),
         }
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore what `state_dict` returned; see `Solver.load_state`."""
         self.u_faces[...], self.v_faces[...] = state["u_faces"], state["v_faces"]
-        self.differences[...], self.started = state["differences"], bool(state["started"])
+        self.differences[...] = state["differences"]
 
     def advance(self, steps: int) -> int:
         """Take steps, until a field is not finite; see `Solver.advance`."""
-        self.started = True
         inside = self.differences[1:-1, 1:-1]
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(1, steps + 1):

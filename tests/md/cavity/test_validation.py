@@ -8,6 +8,7 @@ import pytest
 
 import md
 from md.cavity.validation.centre_lines import centre_lines, deviation, extremes
+from md.cavity.validation.convergence import extrapolated, observed_order
 from md.cavity.validation.references import BOTELLA_PEYRET, GHIA, HELD_TO, MARCHI, Reference
 from md.cavity.validation.steady import NotSteady, error_table, errors_of, settle, steady_cavity
 
@@ -124,6 +125,19 @@ def test_the_scheme_of_the_source_is_far_from_the_truth():
     rows = {grid: next(error_table(grid, [100], [33]))[1] for grid in ("collocated", "staggered")}
     assert 0.15 < rows["collocated"][0].relative < 0.35
     assert max(abs(row.relative) for row in rows["staggered"]) < 0.03
+
+
+@pytest.mark.parametrize(("order", "sign"), [(1.0, 1), (2.0, -1), (3.5, 1)])
+def test_order_and_limit_are_those_of_a_power(order, sign):
+    coarse, middle, fine = (7.0 + sign * 0.3 * h**order for h in (0.4, 0.2, 0.1))
+    assert observed_order(coarse, middle, fine) == pytest.approx(order)
+    assert extrapolated(middle, fine, order) == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0, 1.5), (1.0, 2.0, 4.0), (1.0, 1.0, 1.0)])
+def test_values_without_a_limit_have_no_order(values):
+    with pytest.raises(ValueError, match=r"do not approach a limit.*finer grids"):
+        observed_order(*values)
 
 
 def test_settle_runs_until_nothing_changes():
