@@ -14,6 +14,8 @@ staggered grid (unknowns: the cells), so the solution is that to which the sweep
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from scipy import fft
 from md import checks
 from md.cavity.scheme import Scheme
 
+LARGEST_MATRIX = 512  # unknowns of an axis up to which a product with its basis is faster than an FFT
 KINDS = ("neumann", "dirichlet")
 Ends = tuple[str, str]
 
@@ -93,11 +96,14 @@ def transform(values: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
     if ends == ("dirichlet", "dirichlet"):
         return fft.dst(values, 1, axis=axis, norm="ortho")
     rows = np.moveaxis(values, axis, -1)
+    n = rows.shape[-1]
+    if n <= LARGEST_MATRIX:
+        return np.moveaxis(rows @ mixed_basis(n, ends, rows.dtype), -1, axis)
     if ends == ("dirichlet", "neumann"):
         rows = rows[..., ::-1]
     # Odd about the Dirichlet end: an even sequence of 2 n + 1 values, which has odd cosines only.
     odd = np.concatenate([rows, np.zeros_like(rows[..., :1]), -rows[..., ::-1]], axis=-1)
-    return np.moveaxis(fft.dct(odd, 2, axis=-1, norm="ortho")[..., 1::2], -1, axis)
+    return np.moveaxis(fft.dct(odd, 2, axis=-1, norm="ortho")[..., 1::2] / math.sqrt(2), -1, axis)
 
 
 def inverse(coefficients: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
@@ -108,10 +114,31 @@ def inverse(coefficients: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
         return fft.idst(coefficients, 1, axis=axis, norm="ortho")
     rows = np.moveaxis(coefficients, axis, -1)
     n = rows.shape[-1]
+    if n <= LARGEST_MATRIX:
+        return np.moveaxis(rows @ mixed_basis(n, ends, rows.dtype).T, -1, axis)
     odd = np.zeros((*rows.shape[:-1], 2 * n + 1), rows.dtype)
-    odd[..., 1::2] = rows
+    odd[..., 1::2] = rows * math.sqrt(2)
     values = fft.idct(odd, 2, axis=-1, norm="ortho")[..., :n]
     return np.moveaxis(values[..., ::-1] if ends == ("dirichlet", "neumann") else values, -1, axis)
+
+
+@lru_cache(maxsize=8)
+def mixed_basis(n: int, ends: Ends, dtype: np.dtype) -> np.ndarray:
+    """Return the eigenvectors of the second difference of n unknowns with one Neumann and one Dirichlet end.
+
+    Args:
+        n: number of unknowns.
+        ends: conditions at the low and the high end.
+        dtype: of the result.
+
+    Returns:
+        (n, n), an eigenvector of length 1 a column, in the order of `eigenvalues`.
+    """
+    j, k = np.arange(n)[:, None], np.arange(n)
+    # An integer modulo the period keeps the cosine exact to rounding for every n.
+    angle = (2 * j + 1) * (2 * k + 1) % (4 * (2 * n + 1)) * (np.pi / (2 * (2 * n + 1)))
+    basis = np.cos(angle) * (2 / math.sqrt(2 * n + 1))
+    return np.ascontiguousarray(basis[::-1] if ends == ("dirichlet", "neumann") else basis, dtype)
 
 
 class DirectPoisson:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import md
+from md.cavity import poisson
 from md.cavity.poisson import KINDS, DirectPoisson, PressureSides, eigenvalues, inverse, transform
 from md.cavity.sor import CHECK_EVERY, NotConverged, Sor, jacobi_radius
 
@@ -70,8 +71,10 @@ def test_many_sweeps_of_the_source_come_to_the_direct_solution():
     assert np.abs(swept - direct).max() < 1e-13 * np.abs(direct).max()
 
 
+@pytest.mark.parametrize("largest", [0, 512], ids=["fft", "matrix"])
 @pytest.mark.parametrize("ends", list(product(KINDS, repeat=2)))
-def test_the_second_difference_is_diagonal_in_each_basis(ends):
+def test_the_second_difference_is_diagonal_in_each_basis(ends, largest, monkeypatch):
+    monkeypatch.setattr(poisson, "LARGEST_MATRIX", largest)
     n = 7
     matrix = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
     matrix[0, 0] -= ends[0] == "neumann"
@@ -84,6 +87,7 @@ def test_the_second_difference_is_diagonal_in_each_basis(ends):
         assert np.allclose(inverse(coefficients, axis, ends), x, atol=1e-14)
         scale = np.expand_dims(eigenvalues(n, ends), 1 - axis)
         assert np.allclose(transform(applied, axis, ends), scale * coefficients, atol=1e-13)
+        assert np.allclose((coefficients**2).sum(axis), (x**2).sum(axis), atol=1e-13)
 
 
 def test_closed_sides_leave_out_the_mean_of_both():
