@@ -18,7 +18,7 @@ from md.cavity.config import Problem, chosen
 from md.cavity.memory import needed_bytes, sweep_accesses
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Side, Sides
-from md.errors import CheckpointError, NonFiniteField, UnstableTimeStep
+from md.errors import CheckpointError, NonFiniteField, PressureNotConverged, UnstableTimeStep
 from sfc.cache import AccessStream
 
 WORK = 2**28  # updates of points between two looks for Ctrl-C
@@ -155,11 +155,16 @@ class Cavity:
             TypeError: steps that are no integer.
             ValueError: a negative number of steps.
             NonFiniteField: a velocity or the pressure has become NaN or infinite; the fields are kept.
+            PressureNotConverged: with pressure="sor"; the velocities are those before the step.
         """
         left = checks.integer("steps", steps, 0)
         most = max(1, WORK // (self.scheme.shape[0] * self.scheme.shape[1] * (self.scheme.sweeps + 1)))
         while left:
-            taken = self._solver.advance(min(left, most))
+            try:
+                taken = self._solver.advance(min(left, most))
+            except PressureNotConverged as fault:
+                self.step += (fault.step or 1) - 1
+                raise fault.at(self.step + 1) from None
             self.step += abs(taken)
             left -= abs(taken)
             if taken < 0:

@@ -23,7 +23,7 @@ def pressure_solver(scheme: Scheme) -> Callable[[np.ndarray, np.ndarray], None] 
     Returns:
         Function of the right-hand side times h^2, (ny - 2, nx - 2), and of the (ny, nx) pressure, which it
         changes in place, boundary included; None if the scheme takes Jacobi sweeps. It raises
-        `md.cavity.sor.NotConverged`.
+        `md.errors.PressureNotConverged`.
     """
     if scheme.pressure not in SOLVERS:
         return None

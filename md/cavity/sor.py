@@ -10,31 +10,12 @@ from numpy.typing import DTypeLike
 
 from md import checks
 from md.cavity.poisson import DirectPoisson, PressureSides, with_boundary_values
+from md.errors import PressureNotConverged
 from sfc.compile import kernel
 
 TOLERANCE = 1e-8
 CHECK_EVERY = 8  # sweeps between two looks at the residual
 POWER_STEPS = 30  # inverse iterations for the lowest mode
-
-
-class NotConverged(RuntimeError):  # noqa: N818 - named, as the faults of `md.errors`, for what happened
-    """Error of an iteration of the pressure that did not reach its tolerance.
-
-    Attributes:
-        residual: largest residual left, in units of the largest right-hand side.
-        tolerance: largest residual allowed, in the same units.
-        sweeps: sweeps made.
-    """
-
-    def __init__(self, residual: float, tolerance: float, sweeps: int):
-        super().__init__(
-            f"pressure: residual {residual:.3g} of the largest right-hand side after {sweeps} sweeps; "
-            f"allowed: {tolerance:.3g}; take a larger tolerance or more sweeps, or pressure='converged'"
-        )
-        self.residual, self.tolerance, self.sweeps = residual, tolerance, sweeps
-
-    def __reduce__(self) -> tuple[type, tuple[float, float, int]]:
-        return type(self), (self.residual, self.tolerance, self.sweeps)
 
 
 class Sor:
@@ -100,7 +81,7 @@ class Sor:
             Sweeps made.
 
         Raises:
-            NotConverged: the residual is above the tolerance after `most_sweeps`.
+            PressureNotConverged: the residual is above the tolerance after `most_sweeps`.
         """
         b = with_boundary_values(source, p, self.sides)
         inner = p[1:-1, 1:-1]
@@ -121,7 +102,7 @@ class Sor:
                 inner -= inner.mean()
             if residual <= max(self.tolerance * largest, unit * float(np.abs(inner).max())):
                 return made
-        raise NotConverged(residual / largest if largest else residual, self.tolerance, made)
+        raise PressureNotConverged(residual / largest if largest else residual, self.tolerance, made)
 
 
 def optimal_relaxation(jacobi: float) -> float:

@@ -16,6 +16,7 @@ from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import apply
 from md.cavity.pressure import pressure_solver
 from md.cavity.scheme import Coefficients, Scheme
+from md.errors import PressureNotConverged
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class NumpySolver(Solver):
         """Take steps, until a field is not finite; see `Solver.advance`."""
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(1, steps + 1):
-                self._step()
+                try:
+                    self._step()
+                except PressureNotConverged as fault:
+                    raise fault.at(k) from None
                 if not all(np.isfinite(field).all() for field in (self._u, self._v, self._p)):
                     return -k
         return steps

@@ -21,6 +21,7 @@ from md.cavity.poisson import PressureSides
 from md.cavity.pressure import SOLVERS
 from md.cavity.scheme import Scheme
 from md.cavity.sides import NAMES, Wall, driven
+from md.errors import PressureNotConverged
 from sfc.compile import kernel
 
 
@@ -129,7 +130,10 @@ class StaggeredSolver(Solver):
                 u, v = self._new_u, self._new_v
                 predict(self.u_faces, self.v_faces, u, v, self._diffusion, self._advection)
                 diverge(u, v, self._source)
-                self._poisson.solve_inside(self._source, self.differences)
+                try:
+                    self._poisson.solve_inside(self._source, self.differences)
+                except PressureNotConverged as fault:
+                    raise fault.at(k) from None
                 correct(u, v, inside)
                 self._move_walls(u, v)
                 self._new_u, self._new_v, self.u_faces, self.v_faces = self.u_faces, self.v_faces, u, v

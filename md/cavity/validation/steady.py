@@ -11,31 +11,12 @@ from md import checks
 from md.cavity.cavity import Cavity
 from md.cavity.validation.centre_lines import Deviation, deviation, extremes
 from md.cavity.validation.references import GHIA, HELD_TO
+from md.errors import NotSteady
 
 SETTLED = 1e-6
 LONGEST = 400.0
 REYNOLDS = (100, 400, 1000)
 SIZES = (65, 129, 257)
-
-
-class NotSteady(RuntimeError):  # noqa: N818 - named, as the faults of `md.errors`, for what happened
-    """Error of a cavity that still changes at the end of the time allowed.
-
-    Attributes:
-        change: largest change of a velocity in a unit of time.
-        allowed: change allowed.
-        time: when it was measured.
-    """
-
-    def __init__(self, change: float, allowed: float, time: float):
-        super().__init__(
-            f"time {time:.4g}: velocities still change by {change:.3g} in a unit of time; allowed: "
-            f"{allowed:.3g}; give more time, a larger tolerance, or a lower Reynolds number"
-        )
-        self.change, self.allowed, self.time = change, allowed, time
-
-    def __reduce__(self) -> tuple[type, tuple[float, float, float]]:
-        return type(self), (self.change, self.allowed, self.time)
 
 
 class Error(NamedTuple):

@@ -9,7 +9,8 @@ import pytest
 import md
 from md.cavity import poisson
 from md.cavity.poisson import KINDS, DirectPoisson, PressureSides, eigenvalues, inverse, transform
-from md.cavity.sor import CHECK_EVERY, NotConverged, Sor, jacobi_radius
+from md.cavity.sor import CHECK_EVERY, Sor, jacobi_radius
+from md.errors import PressureNotConverged
 
 SOURCE = PressureSides("neumann", "neumann", "neumann", "dirichlet")
 CLOSED = PressureSides("neumann", "neumann", "neumann", "neumann")
@@ -152,7 +153,7 @@ def test_the_optimal_factor_needs_the_fewest_sweeps(case):
 
 def test_over_relaxation_that_does_not_converge_is_an_error_with_numbers():
     source = problem(SOURCE, (30, 30))
-    with pytest.raises(NotConverged, match=r"residual .* after 9 sweeps; allowed: 1e-08") as caught:
+    with pytest.raises(PressureNotConverged, match=r"residual .* after 9 sweeps; allowed: 1e-08") as caught:
         Sor((30, 30), SOURCE, most_sweeps=9).solve_inside(source, np.zeros((32, 32)))
     assert caught.value.sweeps == 9
     assert caught.value.residual > caught.value.tolerance == 1e-8
@@ -198,3 +199,29 @@ def test_a_step_of_a_cavity_solves_the_pressure(pressure, tolerance, sides):
         one, other = getattr(swept, name), getattr(solved, name)
         assert np.abs(one - other).max() <= tolerance * np.abs(swept.u).max()
     assert np.abs(swept.u[4]).max() > 1e-3
+
+
+@pytest.mark.parametrize("grid", ["collocated", "staggered"])
+def test_a_pressure_that_does_not_converge_ends_a_run_at_its_step(grid, monkeypatch):
+    """The cavity stays at the step before."""
+    strategy = "numpy" if grid == "collocated" else grid
+    options = {"viscosity": 0.1, "pressure": "sor", "strategy": strategy, "grid": grid, "backend": "cpu"}
+    cavity, expected = md.Cavity((9, 9), **options), md.Cavity((9, 9), **options)
+    expected.run(7)
+    solve, calls = Sor.solve_inside, []
+
+    def fail_at_the_eighth(self, source, p):
+        calls.append(1)
+        if len(calls) == 8:
+            raise PressureNotConverged(0.5, 1e-8, 99)
+        return solve(self, source, p)
+
+    monkeypatch.setattr(Sor, "solve_inside", fail_at_the_eighth)
+    cavity.run(3)
+    with pytest.raises(
+        PressureNotConverged, match=r"step 8: pressure: residual 0.5 .* after 99 sweeps"
+    ) as caught:
+        cavity.run(20)
+    assert cavity.step == 7
+    assert caught.value.step == 8
+    assert np.array_equal(cavity.u, expected.u)

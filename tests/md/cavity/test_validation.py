@@ -10,7 +10,8 @@ import md
 from md.cavity.validation.centre_lines import centre_lines, deviation, extremes
 from md.cavity.validation.convergence import extrapolated, observed_order
 from md.cavity.validation.references import BOTELLA_PEYRET, GHIA, HELD_TO, MARCHI, Reference
-from md.cavity.validation.steady import NotSteady, error_table, errors_of, settle, steady_cavity
+from md.cavity.validation.steady import error_table, errors_of, settle, steady_cavity
+from md.errors import NotSteady
 
 TABLES = [*GHIA.values(), *BOTELLA_PEYRET.values()]
 
