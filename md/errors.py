@@ -210,7 +210,7 @@ class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults a
         super().__init__(
             f"{'' if step is None else f'step {step}: '}pressure: residual {residual:.3g} of the largest "
             f"right-hand side after {sweeps} sweeps; allowed: {tolerance:.3g}; take pressure='converged', or "
-            "more sweeps or a larger tolerance of md.cavity.sor.Sor"
+            "more sweeps or a larger tolerance of md.cavity.pressure.sor.Sor"
         )
         self.residual, self.tolerance, self.sweeps, self.step = residual, tolerance, sweeps, step
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from md.backend.base import Backend
 from md.cavity.base import Order, Solver, Strategy
-from md.cavity.poisson import PressureSides
-from md.cavity.pressure import SOLVERS
+from md.cavity.pressure import SOLVERS, PressureSides
 from md.cavity.scheme import Scheme
 from md.cavity.sides import NAMES, Wall, driven
 from md.errors import PressureNotConverged
@@ -90,9 +89,9 @@ class StaggeredSolver(Solver):
         self._left, self._right = (_speeds(conditions[name].v, dtype) for name in ("left", "right"))
 
     def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
-        """Set the fields from values at the points: means of neighbouring ones, whose divergence is not 0.
+        """Set the fields from values at the points: means of neighbouring points.
 
-        The next step makes the divergence 0.
+        Their divergence is not 0; the next step makes it so.
         """
         self.u_faces[1:-1], self.v_faces[:, 1:-1] = (u[1:] + u[:-1]) / 2, (v[:, 1:] + v[:, :-1]) / 2
         self.u_faces[:, [0, -1]], self.v_faces[[0, -1]] = 0, 0

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import md
-from md.cavity import poisson
-from md.cavity.poisson import KINDS, DirectPoisson, PressureSides, eigenvalues, inverse, transform
-from md.cavity.sor import CHECK_EVERY, Sor, jacobi_radius
+from md.cavity.pressure import poisson
+from md.cavity.pressure.poisson import KINDS, DirectPoisson, PressureSides, eigenvalues, inverse, transform
+from md.cavity.pressure.sor import CHECK_EVERY, Sor, jacobi_radius
 from md.errors import PressureNotConverged
 
 SOURCE = PressureSides("neumann", "neumann", "neumann", "dirichlet")

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from md.cavity.boundary import apply
-from md.cavity.poisson import DirectPoisson, PressureSides
+from md.cavity.pressure.poisson import DirectPoisson, PressureSides
+from md.cavity.pressure.sor import Sor
 from md.cavity.scheme import Scheme
-from md.cavity.sor import Sor
+
+__all__ = ["SOLVERS", "DirectPoisson", "PressureSides", "Sor", "pressure_solver"]
 
 SOLVERS: dict[str, type[DirectPoisson] | type[Sor]] = {"converged": DirectPoisson, "sor": Sor}
 

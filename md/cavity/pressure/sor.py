@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from md import checks
-from md.cavity.poisson import DirectPoisson, PressureSides, with_boundary_values
+from md.cavity.pressure.poisson import DirectPoisson, PressureSides, with_boundary_values
 from md.errors import PressureNotConverged
 from sfc.compile import kernel
 
