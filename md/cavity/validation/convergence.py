@@ -1,4 +1,4 @@
-"""Order of convergence, and extrapolation to zero spacing, from grids whose spacing is halved each time."""
+"""Order of convergence, and extrapolation to zero spacing, from grids with the spacing halved each time."""
 
 from __future__ import annotations
 
