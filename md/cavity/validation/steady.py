@@ -81,6 +81,10 @@ def steady_cavity(
 ) -> Cavity:
     """Run a lid-driven cavity of side 1 from rest to its steady state, with the converged pressure.
 
+    On the collocated grid the Laplacian of the pressure is not the divergence of its gradient: the first
+    reaches to the next points, the second to those after them. A steady state there has a divergence that is
+    not 0, and depends on dt. On the staggered grid it does not.
+
     Args:
         grid: "staggered", or "collocated" for the source's scheme, with p = 0 along the lid.
         reynolds: Reynolds number, above 0.

@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import md
 from md.cavity.pressure import poisson
@@ -60,6 +62,22 @@ def test_the_direct_solution_is_the_fixed_point_of_the_sweeps(sides, values):
     assert np.abs(p[1:-1, 1:-1]).max() > 1e-4
     change = sweep(p, source, sides, values) - p
     assert np.abs(change).max() < 1e-14 * max(1, np.abs(p).max())
+
+
+@given(
+    rows=st.integers(1, 12), columns=st.integers(1, 12), kinds=st.tuples(*[st.sampled_from(KINDS)] * 4),
+    value=st.floats(-5, 5), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_the_direct_solution_is_a_fixed_point_for_any_shape(rows, columns, kinds, value, seed):
+    sides, source = PressureSides(*kinds), np.random.default_rng(seed).normal(size=(rows, columns))
+    if sides.singular:
+        source -= source.mean()
+    p = np.zeros((rows + 2, columns + 2))
+    boundary_step(p, sides, value)
+    DirectPoisson((rows, columns), sides).solve_inside(source, p)
+    boundary_step(p, sides, value)
+    change = sweep(p, source, sides, value) - p
+    assert np.abs(change).max() < 1e-13 * (1 + np.abs(p).max())
 
 
 def test_many_sweeps_of_the_source_come_to_the_direct_solution():

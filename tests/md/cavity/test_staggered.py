@@ -203,3 +203,15 @@ def test_sides_that_it_cannot_have_are_refused(sides, found):
 def test_sweeps_are_refused_by_name():
     with pytest.raises(ValueError, match=r"'staggered' does not support pressure='jacobi'.*converged, sor"):
         cavity(pressure="jacobi", strategy="staggered")
+
+
+def test_a_checkpoint_resumes_to_the_last_bit(tmp_path):
+    run = cavity()
+    run.run(20)
+    run.save(tmp_path / "staggered.npz")
+    loaded = md.Cavity.load(tmp_path / "staggered.npz")
+    for one in (run, loaded):
+        one.run(20)
+    assert loaded.step == 40
+    for name in "uvp":
+        assert np.array_equal(getattr(loaded, name), getattr(run, name))

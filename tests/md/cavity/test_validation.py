@@ -1,6 +1,7 @@
 """Published solutions of the cavity, and the comparison with them."""
 
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,17 +38,11 @@ def test_tables_of_different_sources_agree():
     assert abs(MARCHI[100].extremes["u_min"] - GHIA[100].extremes["u_min"]) < 0.004
 
 
-@pytest.mark.parametrize("table", GHIA.values(), ids=lambda one: str(one.reynolds))
-def test_only_doubtful_values_leave_the_run_of_a_table(table):
-    """A value that is off by a typing error has a neighbour on the wrong side."""
-    turns = np.diff(np.sign(np.diff(table.v)))
-    count = np.count_nonzero(turns)
-    assert count == 2
-    kinks = np.abs(np.diff(np.diff(table.v) / np.diff(table.x)))
-    worst = table.x[1 + int(kinks[:-2].argmax())]
-    assert (table.doubtful != ()) == (table.reynolds == 400)
-    if table.doubtful:
-        assert worst in (0.8594, *table.doubtful)
+def test_the_doubtful_value_is_far_from_what_the_others_are_near():
+    cavity, table = steady_cavity("staggered", 400, 33, tolerance=1e-3), GHIA[400]
+    assert table.doubtful == (0.9063,)
+    assert deviation(cavity, table).v_largest < 0.04
+    assert deviation(cavity, replace(table, doubtful=())).v_largest > 0.1
 
 
 def test_where_ghia_is_off_by_more_than_two_per_cent_another_reference_holds():
@@ -142,15 +137,15 @@ def test_values_without_a_limit_have_no_order(values):
 
 
 def test_settle_runs_until_nothing_changes():
-    cavity = md.Cavity((9, 9), viscosity=0.1, strategy="numpy", pressure="converged", backend="cpu")
-    with pytest.raises(NotSteady, match=r"time 1: .* allowed: 1e-09; give more time") as caught:
-        settle(cavity, 1e-9, longest=0.5)
+    cavity = md.Cavity((9, 9), viscosity=0.02, strategy="numpy", pressure="converged", backend="cpu")
+    with pytest.raises(NotSteady, match=r"time 0.992: .* allowed: 1e-05; give more time") as caught:
+        settle(cavity, 1e-5, longest=0.5)
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), vars(copy)) == (str(caught.value), vars(caught.value))
-    assert settle(cavity, 1e-9) <= 1e-9
+    assert 1e-6 < settle(cavity, 1e-5) <= 1e-5
     before = cavity.u
     cavity.run(round(1 / cavity.scheme.dt))
-    assert np.abs(cavity.u - before).max() <= 1e-9
+    assert np.abs(cavity.u - before).max() <= 1e-5
 
 
 def test_arguments_out_of_range_are_refused():
