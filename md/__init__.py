@@ -6,20 +6,23 @@ takes steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its 
 The map of the rooms is `md/README.md`.
 """
 
-from md import backend, boundaries, integrate, laws, observe, reorder, scenes, search
+from md import backend, boundaries, cavity, integrate, laws, observe, reorder, scenes, search
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca, read_airfoil
+from md.cavity import Cavity
 from md.errors import (
     BackendUnavailableError,
     CheckpointError,
     EnergyExploded,
     FrozenPrecision,
     ListOverflow,
+    NonFiniteField,
     NonFiniteState,
     NotYetReordered,
     OverlappingStart,
     ParticleEscaped,
     SimulationFault,
+    UnstableTimeStep,
 )
 from md.io.checkpoint import PACKAGE, Checkpoint
 from md.io.trajectory import Trajectory
@@ -34,6 +37,7 @@ __all__ = [
     "Airfoil",
     "BackendUnavailableError",
     "Box",
+    "Cavity",
     "Checkpoint",
     "CheckpointError",
     "Decayed",
@@ -44,6 +48,7 @@ __all__ = [
     "ListOverflow",
     "Moved",
     "Never",
+    "NonFiniteField",
     "NonFiniteState",
     "NotYetReordered",
     "Observer",
@@ -56,10 +61,12 @@ __all__ = [
     "SimulationFault",
     "State",
     "Trajectory",
+    "UnstableTimeStep",
     "Walls",
     "Wing",
     "backend",
     "boundaries",
+    "cavity",
     "integrate",
     "laws",
     "naca",

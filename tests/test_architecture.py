@@ -19,9 +19,9 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.device", "sfc.locality", "sfc.testing"),
     ("=sfc",),  # the package itself, for what stands above it
     ("md.errors", "md.checks"),
-    ("md.registry",),
+    ("md.registry", "md.io.atomic_write", "md.io.archive"),
     ("md.backend",),
-    ("md.particles", "md.laws"),
+    ("md.particles", "md.laws", "md.cavity"),
     ("md.search", "md.io"),
     ("md.boundaries", "md.reorder"),
     ("md.integrate",),
@@ -34,7 +34,15 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
     ("experiments.*",),  # each command is a room of its own
 ]
-REGISTRIES = ("md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "sfc.curves")
+REGISTRIES = (
+    "md.search",
+    "md.laws",
+    "md.integrate",
+    "md.reorder",
+    "md.boundaries",
+    "md.cavity.strategies",
+    "sfc.curves",
+)
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},
     "md.search.tensor": {"md.search.coherent"},

@@ -8,17 +8,13 @@ integrator stores it (that of `velocity_verlet` is half a step behind); a file o
 number of each boundary. A file holds neither the structure of a search nor its plan: saving resets the search
 (`Search.reset`), so that the saved run and the loaded run continue in the same way.
 
-The arrays are not compressed, so that they take no more memory than the file has bytes. An entry that no
-checkpoint has raises an error with its name.
+The arrays are not compressed, and an entry that no checkpoint has raises an error with its name
+(`md.io.archive`).
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from md.checks import host_memory, integer, memory
+from md.checks import integer
 from md.checks import path as as_path
 from md.errors import CheckpointError
+from md.io.archive import read_arrays, require, unknown_entry
 from md.io.atomic_write import write_atomically
 from md.particles.box import Box
 from md.particles.state import State
@@ -47,12 +44,7 @@ BUILT_IN = {  # names of the integrators, reorders, triggers and boundaries whos
     "velocity_verlet", "position_verlet", "adaptive_euler", "steepest_descent", "flight", "reorder", "never",
     "every", "moved", "decayed", "wing", "inflow", "airfoil",
 }  # fmt: skip
-COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and as particles
-MOST_CONFIG = 2**26  # bytes of the config, at four a character
-BROKEN = (  # errors that zipfile and numpy raise for a damaged file
-    ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
-    TypeError, AttributeError, SyntaxError, tokenize.TokenError,
-)  # fmt: skip
+WRITER = "Simulation.save"
 MOST_STEPS = 2**62  # more than any run takes
 CHOICES = (  # arguments of a simulation that a file holds
     "law", "search", "integrator", "dt", "reorder", "walls", "gravity", "surroundings", "backend",
@@ -160,17 +152,17 @@ class SavedRun(NamedTuple):
         known = ", ".join(CHOICES)
         for name in sorted(choices.keys() - set(CHOICES)):
             raise CheckpointError(f"{path}: unknown choice {name!r:.100}; allowed: {known}; it is damaged")
-        _require(path, "law", None, "law" in choices, "one of the registry, by name")
+        require(path, "law", None, "law" in choices, "one of the registry, by name")
         good = type(step) is int and 0 <= step < MOST_STEPS
-        _require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
+        require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
         good = energy is None or (type(energy) in (int, float) and 0 <= energy < np.inf)
-        _require(path, "start_energy", energy, good, "null, or a number of at least 0")
+        require(path, "start_energy", energy, good, "null, or a number of at least 0")
         for name in FLAGS:
             flag = choices.get(name, False)
-            _require(path, name, flag, type(flag) is bool, "true or false")
+            require(path, name, flag, type(flag) is bool, "true or false")
         for name in ("pos", "vel", "radius") if "radius" in arrays else ("pos", "vel"):
             kind = arrays[name].dtype
-            _require(
+            require(
                 path,
                 f"dtype of {name}",
                 kind,
@@ -217,74 +209,14 @@ def _number(plain: dict[str, Any]) -> Any:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a file of this format, read without pickle."""
-    with open(path, "rb") as raw:
-        if not zipfile.is_zipfile(raw):
-            raise CheckpointError(
-                f"{path} is cut short, or never was a checkpoint: it does not end as one; take the one before"
-            )
-        size = os.fstat(raw.fileno()).st_size
-        try:
-            with zipfile.ZipFile(raw) as file:
-                _check_sizes(path, file.infolist(), size)
-            raw.seek(0)
-            with np.load(raw, allow_pickle=False) as file:
-                sized = _version(path, file) == LATER and "radius" in file.files
-                names = {"config", "pos", "vel", "id", *(("radius",) if sized else ())} | {
-                    name for name in file.files if name.startswith(tuple(f"{part}_" for part in STATES))
-                }
-                for name in file.files:
-                    if name not in names and name not in ("format", "version"):
-                        raise _unknown_entry(path, name)
-                arrays = {name: file[name] for name in names}
-                for name, array in arrays.items():
-                    _require(path, name, array, isinstance(array, np.ndarray), "an array")
-                return arrays
-        except CheckpointError:
-            raise
-        except MemoryError as error:
-            raise CheckpointError(
-                f"{path} has {size} bytes, and there is no memory for its arrays: {error}; allowed: what "
-                "there is memory for; load it on a larger machine, or take the one before if it is damaged"
-            ) from error
-        except BROKEN as error:
-            raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
+    """Return the arrays of a file of this format."""
 
+    def expected(file: Any) -> set[str]:
+        sized = _version(path, file) == LATER and "radius" in file.files
+        named = {name for name in file.files if name.startswith(tuple(f"{part}_" for part in STATES))}
+        return named | {"config", "pos", "vel", "id", *(("radius",) if sized else ())}
 
-def _check_sizes(path: Path, entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Check the memory that the entries of a file need, before any is read.
-
-    Args:
-        path: of the file, for messages.
-        entries: all entries.
-        size: of the file, in bytes.
-
-    Raises:
-        CheckpointError: an entry is compressed, or the entries need more memory than allowed.
-    """
-    needed, allowed = sum(entry.file_size for entry in entries), "what Simulation.save wrote"
-    for entry in entries:
-        if entry.compress_type != zipfile.ZIP_STORED:
-            raise CheckpointError(
-                f"{path}: entry {entry.filename!r:.100} is compressed, {entry.compress_size} bytes for "
-                f"{entry.file_size}; allowed: {allowed}, which is not; take the one before, or write the "
-                "arrays again with numpy.savez if the file can be trusted"
-            )
-    if needed > size:
-        raise CheckpointError(
-            f"{path} has {size} bytes, and its entries ask for {needed}; allowed: {allowed}, where they take "
-            "no more than the file; it is damaged, take the one before"
-        )
-    try:
-        memory(f"arrays of {path}", COPIES * needed, host_memory(), "load it on a larger machine")
-    except ValueError as error:
-        raise CheckpointError(str(error)) from error
-    for entry in entries:
-        if entry.filename == "config.npy" and entry.file_size > MOST_CONFIG:
-            raise CheckpointError(
-                f"{path}: its config has {entry.file_size} bytes; allowed: up to {MOST_CONFIG}; the file is "
-                "damaged, take the one before"
-            )
+    return read_arrays(path, WRITER, expected)
 
 
 def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
@@ -303,7 +235,7 @@ def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mappin
         allowed = {f"{part}_{name}" for name in names}
         for name in arrays:
             if name.startswith(f"{part}_") and name not in allowed:
-                raise _unknown_entry(path, name)
+                raise unknown_entry(path, WRITER, name)
 
 
 def _is_built_in(plain: Any) -> bool:
@@ -315,13 +247,6 @@ def _is_built_in(plain: Any) -> bool:
     return all(map(_is_built_in, plain)) if isinstance(plain, list) else True
 
 
-def _unknown_entry(path: Path, name: str) -> CheckpointError:
-    return CheckpointError(
-        f"{path} holds {name!r:.100}, which no checkpoint has; allowed: a file that Simulation.save wrote; "
-        "take the one before"
-    )
-
-
 def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     if "format" not in file or str(file["format"]) != FORMAT:
         raise CheckpointError(
@@ -330,7 +255,7 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
         )
     version = file["version"]
     good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
-    _require(path, "version", version, good, "an integer")
+    require(path, "version", version, good, "an integer")
     if version not in (VERSION, LATER):
         writer = _writer(file, "0.1.0" if version < VERSION else "of a later version")
         raise CheckpointError(
@@ -347,8 +272,3 @@ def _writer(file: Mapping[str, np.ndarray], default: str) -> str:
         return f"{json.loads(str(file['config']))['package']:.20}"
     except (KeyError, TypeError, ValueError, RecursionError):
         return default
-
-
-def _require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:
-    if not good:
-        raise CheckpointError(f"{path}: {name} = {found!r:.100}; allowed: {allowed}; the file is damaged")

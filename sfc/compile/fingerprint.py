@@ -181,6 +181,9 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
     ):
         found.append(value)
         return "function"
+    if isinstance(defined := getattr(value, "_defn", None), FunctionType):  # an intrinsic of Numba
+        found.append(defined)
+        return "intrinsic"
     if isinstance(value, Enum):
         return f"{_name(type(value))}.{value.name} = {value.value!r}"
     if isinstance(value, PLAIN):

@@ -118,6 +118,15 @@ def symmetric_forces() -> list[np.ndarray]:
     return [md.Simulation(start, LAW, search="reflexive", backend="cpu", dt=1e-4).forces()]
 
 
+def cavity(strategy, order: str = "row"):
+    def work():
+        run = md.Cavity((19, 23), viscosity=0.02, sweeps=7, strategy=strategy, order=order, backend="cpu")
+        run.run(12)
+        return [run.u, run.v, run.p]
+
+    return work
+
+
 WORKS = {
     **{name: with_search(name) for name in SEARCHES},
     **{name: with_integrator(name) for name in INTEGRATORS},
@@ -131,8 +140,15 @@ WORKS = {
     "a wing, every particle": round_a_wing("linked"),
     "a wing, through the tree": round_a_wing(Lbvh(rebuild_every=5)),
     "observables": observed,
+    "cavity, rows": cavity("threads"),
+    "cavity, tables": cavity("threads", "hilbert"),
+    "cavity, several sweeps a pass": cavity(md.cavity.strategies.Blocked(3)),
 }
-OF_EACH_PATTERN = ("linked", "wrapping laws")  # over particles, ranges of cells, parts of a sum
+OF_EACH_PATTERN = (  # over particles, ranges of cells, parts of a sum, blocks of rows
+    "linked",
+    "wrapping laws",
+    "cavity, several sweeps a pass",
+)
 
 
 @pytest.mark.parametrize("work", tiers.by_default(WORKS, lambda work: work in OF_EACH_PATTERN))

@@ -68,7 +68,7 @@ class TestMemory:
         assert asked == []
 
     def test_a_config_of_many_bytes_is_not_unpacked(self, path, asked, monkeypatch):
-        monkeypatch.setattr(md.io.checkpoint, "MOST_CONFIG", 1000)
+        monkeypatch.setattr(md.io.archive, "MOST_CONFIG", 1000)
         refused(path, "its config has", "bytes; allowed: up to 1000")
         assert asked == []
 
@@ -102,7 +102,7 @@ class TestMemory:
             raise MemoryError("Unable to allocate 8 TiB")
 
     def test_arrays_that_there_is_no_memory_for_are_not_unpacked(self, path, asked, monkeypatch):
-        monkeypatch.setattr(md.io.checkpoint, "host_memory", lambda: 5000)
+        monkeypatch.setattr(md.io.archive, "host_memory", lambda: 5000)
         refused(path, "bytes", "allowed: up to 5,000", "are free; load it on a larger machine")
         assert asked == []
 

@@ -175,6 +175,22 @@ def test_what_is_compiled_in_place_of_a_function_counts():
     assert found[0] == fingerprint([stub_of(choosers[0])])
 
 
+def test_what_an_intrinsic_builds_counts():
+    def adding(constant, argument=0):
+        @extending.intrinsic
+        def added(context, x):
+            def build(context, builder, signature, arguments):
+                return builder.add(arguments[argument], arguments[0].type(constant))
+
+            return x(x), build
+
+        return lambda x: added(x)
+
+    found = [fingerprint([adding(*given)]) for given in ((1,), (2,), (1, 1))]
+    assert len(set(found)) == 3
+    assert found[0] == fingerprint([adding(1)])
+
+
 def test_whether_a_function_is_inlined_counts():
     def calling(marked):
         return lambda x: marked(x)
@@ -331,11 +347,6 @@ def without_a_value():
     return function
 
 
-@extending.intrinsic
-def shifted(context, x):
-    return x(x), lambda context, builder, signature, arguments: arguments[0]
-
-
 HOLDS_ITSELF = []
 HOLDS_ITSELF.append(HOLDS_ITSELF)
 
@@ -343,7 +354,6 @@ HOLDS_ITSELF.append(HOLDS_ITSELF)
 @pytest.mark.parametrize(
     "value",
     [
-        shifted,
         vectorize(lambda x: x),
         np.array([object()]),
         object(),

@@ -1,0 +1,99 @@
+"""Base classes of the strategies: the configuration, and the solver that holds the fields.
+
+Contract. A strategy is two classes in one file: the configuration (`Strategy`), a frozen dataclass with a
+`name` and attributes for what it supports, and the `Solver` that its `build` makes. `md.Cavity` refuses by
+name what a strategy does not support, before `build`. All solvers take the steps of `md.cavity.scheme`. The
+strategy "numpy" is the reference: the others on the CPU give its bits, or state a `tolerance`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from md.backend.base import Backend
+from md.cavity.scheme import Scheme
+from sfc import Curve
+
+Order = str | Curve
+
+
+class Strategy(ABC):
+    """Configuration of a strategy.
+
+    Attributes:
+        name: as in `md.Cavity(strategy=name)`.
+        backends: names of the backends on which it runs.
+        layouts: memory layouts: "arrays" (an array a field), "structs" (an array of records).
+        any_order: whether points can be stored along any `sfc.ordering`; else row by row only.
+        any_sides: whether it takes all sides; else those of `md.cavity.sides.driven` only.
+        pressures: how it solves the equation of the pressure: "jacobi", "converged", "sor".
+        grids: "collocated", "staggered".
+        tolerance: largest difference from the reference after 1000 steps of 41 x 41 points in float64, in
+            units of the largest value of each field; 0 for the bits of the reference.
+    """
+
+    name: ClassVar[str]
+    backends: ClassVar[tuple[str, ...]] = ("cpu",)
+    layouts: ClassVar[tuple[str, ...]] = ("arrays",)
+    any_order: ClassVar[bool] = False
+    any_sides: ClassVar[bool] = True
+    pressures: ClassVar[tuple[str, ...]] = ("jacobi",)
+    grids: ClassVar[tuple[str, ...]] = ("collocated",)
+    tolerance: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
+        """Make the solver, with all fields 0.
+
+        Args:
+            scheme: the discretised problem.
+            layout: one of `layouts`.
+            order: in which points are stored: a name of `sfc.orderings(2)`, or a curve.
+            backend: one of `backends`.
+        """
+
+
+class Solver(ABC):
+    """Fields of a cavity in memory, and the steps that change them.
+
+    Args:
+        scheme: the discretised problem.
+    """
+
+    def __init__(self, scheme: Scheme):
+        self.scheme = scheme
+
+    @abstractmethod
+    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+        """Set the fields: (ny, nx) arrays of the precision of the scheme, copied."""
+
+    @abstractmethod
+    def advance(self, steps: int) -> int:
+        """Take steps.
+
+        Args:
+            steps: at least 1.
+
+        Returns:
+            The number of steps taken, 1 to `steps`; or -k if a field is not finite after k of these steps.
+            On the CPU k is exact; a device may look less often.
+
+        Raises:
+            PressureNotConverged: an iteration of the pressure; `step - 1` of these steps were taken.
+        """
+
+    @abstractmethod
+    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return u, v and p: new (ny, nx) arrays on the host, in the precision of the scheme."""
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return all arrays that a solver needs to resume to the last bit; the fields, if nothing else."""
+        return dict(zip("uvp", self.fields(), strict=True))
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore what `state_dict` of a solver of this class returned, for a scheme of the same shape."""
+        self.load(state["u"], state["v"], state["p"])

@@ -1,0 +1,274 @@
+"""Class `Cavity`: fluid in a box with sides that move, let fluid in or let fluid out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from md import checks
+from md.backend.base import Backend
+from md.cavity.base import Order, Strategy
+from md.cavity.checkpoint import SavedCavity
+from md.cavity.config import Problem, chosen
+from md.cavity.memory import needed_bytes, sweep_accesses
+from md.cavity.scheme import Scheme
+from md.cavity.sides import Side, Sides
+from md.errors import CheckpointError, NonFiniteField, PressureNotConverged, UnstableTimeStep
+from sfc.cache import AccessStream
+
+WORK = 2**28  # updates of points between two looks for Ctrl-C
+
+
+class Cavity:
+    """Incompressible fluid in two dimensions: the lid-driven cavity, and others of four sides.
+
+    Each step takes a tentative velocity from central differences, sweeps over the pressure, and corrects the
+    velocity by the gradient of the pressure (`md.cavity.scheme`). The fluid starts at rest.
+
+    Args:
+        shape: (ny, nx), points along y and x, boundary included, each at least 3.
+        viscosity: kinematic viscosity nu, above 0.
+        dt: time step; None for 0.8 min(h^2 / (4 nu), 2 nu / lid^2), h the distance of neighbouring points.
+        density: above 0.
+        lid: speed of the top along +x; 1 if `sides` are given.
+        size: width of the cavity; points are equally far apart along x and y.
+        sweeps: Jacobi sweeps of a step, at least 1; they continue from the last pressure.
+        strategy: how a step is computed: "auto", a name of `md.cavity.STRATEGIES`, or a strategy.
+        order: in which the points are stored: a name of `sfc.orderings(2)`, or a curve.
+        pressure: "jacobi" for `sweeps`, "converged" for the solution, or "sor".
+        grid: "collocated", or "staggered" for velocities on the faces of cells.
+        sides: conditions at the sides, `md.cavity.Sides` or a dict by name ("bottom", "top", "left",
+            "right") of `Wall`, `Inlet` and `Outlet`, where those not given are walls at rest; None for the
+            lid-driven cavity: the top moves with p = 0, the others are at rest with zero gradient of p.
+        layout: "arrays" for an array a field, "structs" for an array of records.
+        precision: "float64" or "float32".
+        backend: "auto", "cpu", "cuda", or a `md.backend.Backend`.
+
+    Attributes:
+        scheme: all numbers of the discretised problem.
+        strategy: the strategy at work.
+        layout, order: as given.
+        backend: the backend at work.
+        step: steps taken.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a value that is not allowed, sides that contradict each other, a strategy that does not
+            support a choice, or fields that do not fit in memory.
+        BackendUnavailableError: a device that is not there.
+
+    Warns:
+        UnstableTimeStep: dt is above the bound of stability.
+
+    Source of the default scheme: Vickers, fluid_simulation; Chorin (1968).
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int] = (41, 41),
+        *,
+        viscosity: float,
+        dt: float | None = None,
+        density: float = 1.0,
+        lid: float = 1.0,
+        size: float = 1.0,
+        sweeps: int = 50,
+        strategy: str | Strategy = "auto",
+        order: Order = "row",
+        pressure: str = "jacobi",
+        grid: str = "collocated",
+        sides: Sides | Mapping[str, Side] | None = None,
+        layout: str = "arrays",
+        precision: str = "float64",
+        backend: str | Backend = "auto",
+    ):
+        self._problem = Problem(
+            shape,
+            viscosity,
+            dt,
+            density,
+            lid,
+            size,
+            sweeps,
+            pressure,
+            grid,
+            sides,
+            precision,
+        ).checked()
+        self.scheme: Scheme = self._problem.scheme()
+        self.strategy, self.layout, self.order, self.backend = chosen(
+            strategy, self._problem, layout, order, backend
+        )
+        needed = needed_bytes(self.scheme.shape, self.scheme.dtype, self.layout, self.order)
+        remedy = "take a smaller shape, precision='float32', layout='arrays' or order='row'"
+        checks.room(f"fields of shape {self.scheme.shape}", needed, remedy, self.backend.free_memory)
+        bound = self.scheme.bound
+        if self.scheme.dt > bound:
+            warnings.warn(
+                f"dt = {self.scheme.dt:.6g} is above the bound of stability; allowed: up to {bound:.6g}, "
+                "min(h^2 / (4 viscosity), 2 viscosity / speed^2); dt=None takes 0.8 of it",
+                UnstableTimeStep,
+                stacklevel=2,
+            )
+        self.step = 0
+        self._solver = self.strategy.build(self.scheme, self.layout, self.order, self.backend)
+
+    def __repr__(self) -> str:
+        ny, nx = self.scheme.shape
+        return (
+            f"<Cavity of {ny} x {nx} points, viscosity {self.scheme.viscosity:g}, strategy "
+            f"{self.strategy.name!r}, step {self.step}>"
+        )
+
+    @property
+    def u(self) -> np.ndarray:
+        """Velocity along +x: a new (ny, nx) array."""
+        return self._solver.fields()[0]
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocity along +y: a new (ny, nx) array."""
+        return self._solver.fields()[1]
+
+    @property
+    def p(self) -> np.ndarray:
+        """Pressure: a new (ny, nx) array."""
+        return self._solver.fields()[2]
+
+    @property
+    def time(self) -> float:
+        """Time simulated so far: steps times dt."""
+        return self.step * self.scheme.dt
+
+    def run(self, steps: int) -> None:
+        """Take steps.
+
+        Args:
+            steps: at least 0.
+
+        Raises:
+            TypeError: steps that are no integer.
+            ValueError: a negative number of steps.
+            NonFiniteField: a velocity or the pressure has become NaN or infinite; the fields are kept.
+            PressureNotConverged: with pressure="sor"; the velocities are those before the step.
+        """
+        left = checks.integer("steps", steps, 0)
+        most = max(1, WORK // (self.scheme.shape[0] * self.scheme.shape[1] * (self.scheme.sweeps + 1)))
+        while left:
+            try:
+                taken = self._solver.advance(min(left, most))
+            except PressureNotConverged as fault:
+                self.step += (fault.step or 1) - 1
+                raise fault.at(self.step + 1) from None
+            self.step += abs(taken)
+            left -= abs(taken)
+            if taken < 0:
+                raise self._fault()
+
+    def save(self, path: str | Path) -> None:
+        """Save all that a run needs to resume, to the last bit (`md.cavity.checkpoint`).
+
+        Args:
+            path: of the file, usually `.npz`. An existing file is replaced once the new one is complete.
+
+        Raises:
+            TypeError: a path of another class.
+            OSError: the file cannot be written; an existing file is not changed.
+        """
+        arguments = asdict(self._problem) | {
+            "sides": self._problem.sides,
+            "dt": self.scheme.dt,
+            "strategy": self.strategy,
+            "order": self.order,
+            "layout": self.layout,
+            "backend": self.backend.name,
+        }
+        state = {
+            name: array for name, array in self._solver.state_dict().items() if name not in ("u", "v", "p")
+        }
+        SavedCavity(arguments, self.step, self._solver.fields(), state, self.strategy.name).write(path)
+
+    @classmethod
+    def load(cls, path: str | Path, **instead: Any) -> Self:
+        """Load a cavity from a checkpoint, at the step of its save.
+
+        It resumes to the last bit, also with another strategy of the CPU, layout or order.
+
+        Args:
+            path: of the file; reading it runs no code.
+            instead: `strategy`, `layout`, `order` and `backend` of the constructor, in place of those of the
+                file.
+
+        Raises:
+            OSError: the file is missing or cannot be read.
+            CheckpointError: the file holds no cavity, or none that can be made here.
+            TypeError: another argument of the constructor, or one of another class than it takes.
+            ValueError: an unknown name among the arguments.
+            BackendUnavailableError: CUDA is not available here; not with backend="cpu".
+        """
+        for name in instead:
+            checks.word("argument of load", name, ("strategy", "layout", "order", "backend"))
+        saved = SavedCavity.read(path)
+        try:
+            cavity = cls(**saved.arguments | instead)
+            cavity._restore(saved)
+        except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+            if instead and not isinstance(error, MemoryError):
+                raise
+            raise CheckpointError(f"{path} makes no cavity: {error}") from error
+        return cavity
+
+    def stream_function(self) -> np.ndarray:
+        """Compute the stream function psi, with u = dpsi/dy and v = -dpsi/dx, by the trapezoidal rule.
+
+        Returns:
+            (ny, nx) float64, 0 at the lower left corner.
+        """
+        u, v, _ = (field.astype(np.float64) for field in self._solver.fields())
+        psi = np.zeros_like(u)
+        half = self.scheme.h / 2
+        psi[0, 1:] = -half * np.cumsum(v[0, 1:] + v[0, :-1])
+        psi[1:] = psi[0] + half * np.cumsum(u[1:] + u[:-1], axis=0)
+        return psi
+
+    def accesses(self) -> AccessStream:
+        """Return the places in memory that a sweep reads, point by point in its order; for `sfc.cache`.
+
+        A place is a number in the array of the pressure. The readers are the points inside, the reads their
+        neighbours along -x, +x, -y and +y. A strategy with several sweeps a pass reads the same places in
+        another order.
+        """
+        return sweep_accesses(self.order, self.scheme.shape)
+
+    def _restore(self, saved: SavedCavity) -> None:
+        """Set fields and step.
+
+        Raises:
+            ValueError: the strategy keeps other arrays than the file has.
+        """
+        state = dict(zip(("u", "v", "p"), saved.fields, strict=True)) | saved.state
+        if saved.state and saved.strategy == self.strategy.name:
+            for name, array in self._solver.state_dict().items():
+                found = state.get(name)
+                if found is None or (found.shape, found.dtype) != (array.shape, array.dtype):
+                    raise checks.refuse_value(f"state_{name}", found, f"{array.dtype} of {array.shape}")
+            self._solver.load_state(state)
+        else:
+            self._solver.load(*saved.fields)
+        self.step = saved.step
+
+    def _fault(self) -> NonFiniteField:
+        """Return the fault of the first point, row by row, with a value that is not finite."""
+        found = dict(zip("uvp", self._solver.fields(), strict=True))
+        bad = np.stack([~np.isfinite(field) for field in found.values()])
+        row, column = np.unravel_index(bad.any(axis=0).argmax(), self.scheme.shape)
+        name = "uvp"[int(bad[:, row, column].argmax())]
+        return NonFiniteField(
+            self.step, (int(row), int(column)), name, float(found[name][row, column]), self.scheme.dt,
+            self.scheme.bound,
+        )  # fmt: skip

@@ -1,0 +1,72 @@
+"""Solver with compiled kernels on the CPU, for both layouts and any order of the points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from md.cavity import row_kernels, table_kernels
+from md.cavity.base import Order, Solver
+from md.cavity.boundary import BoundaryTable, boundary_table
+from md.cavity.memory import places, stencil, zeros
+from md.cavity.scheme import Scheme
+
+
+class CompiledSolver(Solver):
+    """Fields in memory, advanced by a compiled kernel: over rows, or with the neighbours in tables.
+
+    Args:
+        scheme: the discretised problem.
+        layout: "arrays" or "structs".
+        order: "row", or any other order of the points.
+        parts: parts into which the rows are cut, at most one for each thread; 1 for one thread.
+    """
+
+    def __init__(self, scheme: Scheme, layout: str, order: Order, parts: int):
+        super().__init__(scheme)
+        by_row = isinstance(order, str) and order == "row"
+        self._place = None if by_row else places(order, scheme.shape).ravel()
+        shape = scheme.shape if self._place is None else (self._place.size,)
+        self._fields = zeros(shape, scheme.dtype, layout)
+        kernel: Any = row_kernels.advance if by_row else table_kernels.advance
+        self._kernel = kernel if parts > 1 else kernel.alone
+        self._tables = self._make_tables(parts)
+
+    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+        """Set the fields; see `Solver.load`."""
+        for field, values in zip(self._fields, (u, v, p), strict=False):
+            if self._place is None:
+                field[...] = values
+            else:
+                field[self._place] = values.ravel()
+
+    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return copies of u, v and p, row by row."""
+        if self._place is None:
+            u, v, p = (np.ascontiguousarray(field).copy() for field in self._fields[:3])
+        else:
+            u, v, p = (field[self._place].reshape(self.scheme.shape) for field in self._fields[:3])
+        return u, v, p
+
+    def advance(self, steps: int) -> int:
+        """Take steps, until a field is not finite; see `Solver.advance`."""
+        sweeps = self.scheme.sweeps
+        taken: int = self._kernel(steps, sweeps, self._fields, self.scheme.coefficients, *self._tables)
+        if abs(taken) * sweeps % 2:
+            fields = self._fields
+            self._fields = fields._replace(p=fields.p_next, p_next=fields.p)
+        return taken
+
+    def _make_tables(self, parts: int) -> tuple[Any, ...]:
+        """Return what the kernel takes beside the fields."""
+        if self._place is None:
+            return parts, *(row_kernels.edges(self.scheme, name) for name in "uvp")
+        place = self._place
+
+        def in_memory(table: BoundaryTable) -> BoundaryTable:
+            sources = np.where(table.sources < 0, -1, place[table.sources]).astype(np.int32)
+            return table._replace(points=place[table.points], sources=sources)
+
+        tables = (in_memory(boundary_table(self.scheme, name)) for name in "uvp")
+        return stencil(place.reshape(self.scheme.shape)), *tables

@@ -1,0 +1,191 @@
+"""Choices of a cavity: checks of the arguments, the strategy that "auto" takes, what does not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from md import backend as backends
+from md import checks
+from md.backend.base import Backend
+from md.cavity.base import Order, Strategy
+from md.cavity.scheme import SAFETY, Scheme, largest_dt, spacing
+from md.cavity.sides import Side, Sides, checked_sides, driven
+from md.cavity.strategies import STRATEGIES
+from sfc import ordering
+
+GRIDS = ("collocated", "staggered")
+PRESSURES = ("jacobi", "converged", "sor")
+LAYOUTS = ("arrays", "structs")
+PRECISIONS = ("float64", "float32")
+AUTO = ("persistent", "cuda", "blocked", "threads", "numpy", "staggered")  # the first that supports all
+MOST_POINTS = 2**31 - 1  # neighbour tables are of 32-bit numbers
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Arguments of `md.Cavity` that define the problem; checked by `checked`.
+
+    Args:
+        shape, viscosity, dt, density, lid, size, sweeps, pressure, grid, sides, precision: as there.
+    """
+
+    shape: tuple[int, int]
+    viscosity: float
+    dt: float | None
+    density: float
+    lid: float
+    size: float
+    sweeps: int
+    pressure: str
+    grid: str
+    sides: Sides | Mapping[str, Side] | None
+    precision: str
+
+    def checked(self) -> Problem:
+        """Return the problem with plain values of all arguments.
+
+        Raises:
+            TypeError: an argument of another class.
+            ValueError: a value that is not allowed, or sides that contradict each other or the lid.
+        """
+        ny, nx = checks.integers("shape", self.shape, 3, count=2, unit="points", remedy="(ny, nx)")
+        if ny * nx > MOST_POINTS:
+            raise checks.refuse_value("shape", (ny, nx), f"up to {MOST_POINTS} points in all")
+        lid = checks.number("lid", self.lid, unit="speed along +x")
+        sides = None if self.sides is None else checked_sides(self.sides, (ny, nx))
+        if sides is not None and lid != 1.0:
+            raise ValueError(
+                f"lid = {lid} beside sides; allowed: one of them; give the speed of the top as "
+                f"sides={{'top': md.cavity.Wall({lid}, 'dirichlet'), ...}}"
+            )
+        return replace(
+            self,
+            shape=(ny, nx),
+            viscosity=checks.number("viscosity", self.viscosity, above=0.0),
+            dt=None if self.dt is None else checks.number("dt", self.dt, above=0.0),
+            density=checks.number("density", self.density, above=0.0),
+            lid=lid,
+            size=checks.number("size", self.size, above=0.0, unit="width"),
+            sweeps=checks.integer("sweeps", self.sweeps, 1),
+            pressure=checks.word("pressure", self.pressure, PRESSURES),
+            grid=checks.word("grid", self.grid, GRIDS),
+            sides=sides,
+            precision=checks.word("precision", self.precision, PRECISIONS),
+        )
+
+    def scheme(self) -> Scheme:
+        """Return the discretised problem; the default time step is `SAFETY` times the bound."""
+        sides = driven(self.lid) if self.sides is None else checked_sides(self.sides, self.shape)
+        h = spacing(self.shape, self.size)
+        dt = SAFETY * largest_dt(h, self.viscosity, sides.fastest) if self.dt is None else self.dt
+        return Scheme(
+            self.shape, h, self.viscosity, self.density, dt, self.sweeps, sides, self.precision,
+            self.pressure, self.grid,
+        )  # fmt: skip
+
+
+class Choice(NamedTuple):
+    """Choices of how a problem is computed.
+
+    Attributes:
+        strategy: class or object of a strategy.
+        problem: the problem, checked.
+        layout: one of `LAYOUTS`.
+        order: order of the points in memory.
+        backend: name of the backend.
+    """
+
+    strategy: Strategy | type[Strategy]
+    problem: Problem
+    layout: str
+    order: Order
+    backend: str
+
+
+UNSUPPORTED: tuple[tuple[Callable[[Choice], bool], Callable[[Choice], str]], ...] = (
+    (  # rows of (whether the strategy lacks it, what is allowed)
+        lambda c: c.problem.grid not in c.strategy.grids,
+        lambda c: f"grid={c.problem.grid!r}; allowed: {', '.join(c.strategy.grids)}",
+    ),
+    (
+        lambda c: c.problem.pressure not in c.strategy.pressures,
+        lambda c: f"pressure={c.problem.pressure!r}; allowed: {', '.join(c.strategy.pressures)}",
+    ),
+    (
+        lambda c: c.layout not in c.strategy.layouts,
+        lambda c: f"layout={c.layout!r}; allowed: {', '.join(c.strategy.layouts)}",
+    ),
+    (
+        lambda c: c.order != "row" and not c.strategy.any_order,
+        lambda c: f"order={checks.shown(c.order)}; allowed: row",
+    ),
+    (
+        lambda c: c.problem.sides is not None and not c.strategy.any_sides,
+        lambda c: "sides; allowed: sides=None, a lid with p = 0 and walls at rest",
+    ),
+    (
+        lambda c: c.backend not in c.strategy.backends,
+        lambda c: f"backend={c.backend!r}; allowed: {', '.join(c.strategy.backends)}",
+    ),
+)
+
+
+def chosen(
+    strategy: object, problem: Problem, layout: object, order: object, backend: object
+) -> tuple[Strategy, str, Order, Backend]:
+    """Check how a problem is to be computed; choose the strategy and the backend that are "auto".
+
+    Args:
+        strategy: "auto", a name of `STRATEGIES`, or a strategy.
+        problem: the problem, checked.
+        layout: as in `md.Cavity`.
+        order: as in `md.Cavity`.
+        backend: as in `md.Cavity`.
+
+    Returns:
+        Strategy, layout, order and backend.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: an unknown name, an order that does not fill the shape, or a choice that the strategy
+            does not support.
+        BackendUnavailableError: a device that is not there.
+    """
+    layout = checks.word("layout", layout, LAYOUTS)
+    ordering(order, problem.shape[::-1])  # type: ignore[arg-type]  # checked there
+    kept: Order = order  # type: ignore[assignment]  # a name or a curve
+    given = backends.checked(backend)  # type: ignore[arg-type]  # checked there
+    known = "auto", *STRATEGIES
+    found: Strategy | type[Strategy] | None = None
+    if isinstance(strategy, Strategy):
+        found = strategy
+    elif checks.word("strategy", strategy, known, "or a md.cavity.Strategy") != "auto":
+        found = STRATEGIES[str(strategy)]
+    if found is not None and given == "auto" and len(found.backends) == 1:
+        given = found.backends[0]
+    made = backends.get(given)
+    choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made.name)
+    if found is None and given == "auto" and _first(choice) is None:
+        made = backends.get("cpu")
+        choice = choice._replace(backend=made.name)
+    if found is None:
+        choice = choice._replace(strategy=_first(choice) or choice.strategy)
+    if lacking := _lacking(choice):
+        others = [name for name, one in STRATEGIES.items() if not _lacking(choice._replace(strategy=one))]
+        remedy = f"take strategy={others[0]!r}" if others else "no strategy supports all these choices"
+        raise ValueError(f"strategy {choice.strategy.name!r} does not support {lacking}; {remedy}")
+    taken = choice.strategy
+    return taken() if isinstance(taken, type) else taken, layout, kept, made
+
+
+def _lacking(choice: Choice) -> str:
+    """Return the first choice that the strategy does not support, and what is allowed; empty if none."""
+    return next((allowed(choice) for lacks, allowed in UNSUPPORTED if lacks(choice)), "")
+
+
+def _first(choice: Choice) -> type[Strategy] | None:
+    """Return the first strategy of `AUTO` that supports the other choices; None if there is none."""
+    known = [STRATEGIES[name] for name in AUTO if name in STRATEGIES]
+    return next((one for one in known if not _lacking(choice._replace(strategy=one))), None)

@@ -1,0 +1,25 @@
+"""Strategies of the cavity. A new one is its own file (pair) and one line here, or is added by `register`."""
+
+from md.cavity.base import Strategy
+from md.cavity.strategies.blocked import Blocked
+from md.cavity.strategies.reference import Numpy
+from md.cavity.strategies.serial import Serial
+from md.cavity.strategies.staggered import Staggered
+from md.cavity.strategies.threads import Threads
+from md.registry import Registry, require_name
+
+__all__ = ["STRATEGIES", "Blocked", "Numpy", "Serial", "Staggered", "Threads", "register"]
+
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    Strategy,
+    check=require_name,
+    built_in={
+        "numpy": Numpy,
+        "serial": Serial,
+        "threads": Threads,
+        "blocked": Blocked,
+        "staggered": Staggered,
+    },
+)
+register = STRATEGIES.register
