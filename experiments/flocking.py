@@ -29,7 +29,6 @@ from typing import Any, ClassVar, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
@@ -398,36 +397,6 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return found[~found["name"].map(is_again)]
 
 
-def _dots(
-    panel: plt.Axes, rows: pd.DataFrame, names: list[str], look: dict, value: str, scale: float = 1.0
-) -> None:
-    """Draw a row of each name, with a mark and an interval for each state of the flock."""
-    ends = statistics.bounds(rows, value) * scale
-    for place, state in enumerate(look["hue_order"]):
-        own = rows[rows["state"] == state]
-        at = ends.loc[own.index]
-        aside = 0.5 * (place / max(1, len(look["hue_order"]) - 1) - 0.5) if len(look["hue_order"]) > 1 else 0
-        panel.errorbar(
-            at["centre"], [names.index(name) + aside for name in own["name"]], xerr=figures.error_bars(at),
-            color=look["palette"][state], marker=look["markers"][state], linestyle="", markersize=4,
-            capsize=2, elinewidth=0.9, label=state,
-        )  # fmt: skip
-    panel.set(ylim=(len(names) - 0.5, -0.5))
-    panel.set_yticks(range(len(names)), names)
-    panel.grid(axis="y", color="0.92", linewidth=0.6)
-
-
-def _log_axis(panel: plt.Axes, rows: pd.DataFrame, value: str, scale: float, label: str) -> None:
-    """Make the horizontal axis logarithmic, over all centres, with plain numbers."""
-    figures.whole_centres_on_log(panel, rows, value, scale, horizontal=True)
-    low, high = panel.get_xlim()
-    subs = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
-    panel.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    panel.xaxis.set_major_formatter("{x:g}")
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_xlabel(label)
-
-
 def _names(rows: pd.DataFrame) -> list[str]:
     """List the searches in memory orders, those of one search together."""
     found = list(rows["name"].unique())
@@ -468,8 +437,8 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         figure, panels = _panels(rows, names)
         for panel, part in panels:
             each = 1e6 / part["n"].iloc[0]
-            _dots(panel, part, names, look, "time_ms", each)
-            _log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
+            figures.dots_by_name(panel, part, names, look, "time_ms", each)
+            figures.plain_log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         own = table[table["precision"] == precision]
         title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_structures(own), *over_target(own)])
@@ -505,7 +474,7 @@ def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], ou
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
-            _dots(panel, part, names, look, "gain")
+            figures.dots_by_name(panel, part, names, look, "gain")
             figures.noise_band(panel, part, horizontal=True)
             figures.gain_axis(panel, part, horizontal=True)
             panel.set(xlabel=label)
@@ -544,8 +513,8 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
-            _dots(panel, part, names, look, "misses")
-            _log_axis(panel, part, "misses", 1, "predicted misses, share of all reads")
+            figures.dots_by_name(panel, part, names, look, "misses")
+            figures.plain_log_axis(panel, part, "misses", 1, "predicted misses, share of all reads")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
         runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"

@@ -1,4 +1,4 @@
-"""Parts that figures share: panels, lines with intervals, bands of ranges, legends outside, axes of sizes."""
+"""Parts that figures share: panels, lines with intervals, rows of dots, bands of ranges, legends, axes."""
 
 from __future__ import annotations
 
@@ -291,3 +291,52 @@ def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> 
     if np.isfinite(floor):
         span = panel.axvspan if horizontal else panel.axhspan
         span(1 / floor, floor, color="0.92", zorder=0, label=None)
+
+
+def dots_by_name(
+    panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, value: str, scale: float = 1.0
+) -> None:
+    """Draw a row of dots for each name, the first at the top.
+
+    Args:
+        panel: where.
+        rows: of `statistics.over_runs` or `statistics.gains`, with columns `name` and `state`.
+        names: of the rows of dots.
+        look: of the states, as `style.lines_in_turn` returns it.
+        value: column along the horizontal axis.
+        scale: factor of the values.
+    """
+    ends = statistics.bounds(rows, value) * scale
+    for place, state in enumerate(look["hue_order"]):
+        own = rows[rows["state"] == state]
+        at = ends.loc[own.index]
+        aside = 0.5 * (place / max(1, len(look["hue_order"]) - 1) - 0.5) if len(look["hue_order"]) > 1 else 0
+        panel.errorbar(
+            at["centre"], [names.index(name) + aside for name in own["name"]], xerr=error_bars(at),
+            color=look["palette"][state], marker=look["markers"][state], linestyle="", markersize=4,
+            capsize=2, elinewidth=0.9, label=state,
+        )  # fmt: skip
+    panel.set(ylim=(len(names) - 0.5, -0.5))
+    panel.set_yticks(range(len(names)), names)
+    panel.grid(axis="y", color="0.92", linewidth=0.6)
+
+
+def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, label: str) -> None:
+    """Make the horizontal axis logarithmic, over all centres, with plain numbers.
+
+    Args:
+        panel: where.
+        rows: of `statistics.over_runs` or `statistics.gains`.
+        value: column along the axis.
+        scale: factor of the values.
+        label: of the axis.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator  # here, as in style
+
+    whole_centres_on_log(panel, rows, value, scale, horizontal=True)
+    low, high = panel.get_xlim()
+    subs = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
+    panel.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel(label)

@@ -171,6 +171,30 @@ class Cavity:
             if taken < 0:
                 raise self._fault()
 
+    def set_fields(
+        self, *, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
+        """Set fields, as the start of a run; those that are not given are kept, and so is the step.
+
+        Boundary values are those of the sides after the next step.
+
+        Args:
+            u: (ny, nx) velocities along +x.
+            v: (ny, nx) velocities along +y.
+            p: (ny, nx) pressures.
+
+        Raises:
+            TypeError: values that form no array of numbers.
+            ValueError: another shape, or values that are not finite.
+        """
+        new = []
+        for name, values, kept in zip("uvp", (u, v, p), self._solver.fields(), strict=True):
+            if values is not None:
+                values = checks.array(name, values, "fiu", "numbers", self.scheme.shape, finite=True)
+                kept = values.astype(self.scheme.dtype)
+            new.append(kept)
+        self._solver.load(*new)
+
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.cavity.checkpoint`).
 

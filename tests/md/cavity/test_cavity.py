@@ -309,3 +309,41 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert -0.1 < psi < -0.05
     assert -0.3 < slowest < -0.1
     assert md.Cavity.load("channel.npz").step == 500
+
+
+class TestFieldsThatAreSet:
+    def test_are_taken_and_others_are_kept(self):
+        one = cavity(shape=(4, 5), precision="float32")
+        one.run(2)
+        step, before = one.step, one.p
+        u = np.arange(20.0).reshape(4, 5)
+        one.set_fields(u=u, v=-u.astype(np.int64))
+        assert np.array_equal(one.u, u)
+        assert np.array_equal(one.v, -u)
+        assert one.u.dtype == np.float32
+        assert np.array_equal(one.p, before)
+        assert one.step == step
+
+    def test_are_those_of_the_next_step(self):
+        one, other = cavity(), cavity(strategy="serial", order="hilbert")
+        one.run(7)
+        other.set_fields(u=one.u, v=one.v, p=one.p)
+        one.run(3)
+        other.run(3)
+        assert np.array_equal(one.u, other.u)
+        assert np.array_equal(one.p, other.p)
+
+    @pytest.mark.parametrize(
+        ("values", "error"),
+        [
+            (np.zeros((5, 4)), ValueError),
+            (np.full((4, 5), np.nan), ValueError),
+            (np.zeros((4, 5), bool), ValueError),
+            ("fast", TypeError),
+        ],
+    )
+    def test_of_another_shape_or_kind_are_refused(self, values, error):
+        one = cavity(shape=(4, 5))
+        with pytest.raises(error, match="v"):
+            one.set_fields(v=values)
+        assert not one.v.any()

@@ -1,0 +1,302 @@
+"""How fast is a step of the lid-driven cavity, by every strategy, in every layout and memory order?
+
+A step of [cavity] sweeps 50 times over a grid, so that it is bound by memory, or by the caches. Strategies
+are measured with an array for each field (arrays) and with an array of the source's records (structs), with
+the points stored row by row or along an ordering. Each sample starts from the same smooth fields, takes a
+step that is not timed and then timed ones, and ends with a check: all fields are finite and equal to those of
+the strategy `numpy`, to the last bit on the CPU.
+
+Claims F1, F2 and F3 of [cavity] are judged at 41 and 1000 points a side. Beside the times are the bytes that
+a step moves if each sweep passes once over memory, as a bandwidth, the bandwidth of a copy, and the predicted
+hits of the reads of a sweep. `serial` on arrays is measured twice: the difference of the two is noise.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import md
+import sfc
+from experiments.analysis.baselines import again, is_again
+from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, verdict
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.measurement.correctness import check_error
+from experiments.measurement.memory_bandwidth import copy_bandwidth
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.prediction.cache_models import MODELS, check_models, predicted
+from md.cavity import STRATEGIES, Cavity
+
+LAYOUTS = ("arrays", "structs")
+PRECISIONS = ("float64", "float32")
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}  # of a device, in units of the largest value of each field
+PASSES_OF_A_SWEEP = 3  # over memory: pressure and right-hand side are read, a pressure is written
+PASSES_OF_A_STEP = 12  # besides: tentative velocity 4, right-hand side 3, correction 5
+PASSES = "GB_per_s"
+POINT_BYTES = 56  # least bytes of a point in memory
+
+
+@dataclass(frozen=True)
+class Config(TimedSettings):
+    """Sweep of cavities. All strategies of a case, in all layouts and orders, are in memory at once."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("strategy", "layout", "order")
+
+    n: Axis[int] = (41, 1000)
+    """Points a side, boundary included. Claims are judged at 41 and 1000."""
+    precision: Axis[str] = ("float64",)
+    """float64, float32."""
+    strategy: tuple[str, ...] = ("numpy", "serial", "threads", "blocked")
+    """Any strategy of `md.cavity`; those of CUDA need a device."""
+    layout: tuple[str, ...] = LAYOUTS
+    """arrays, structs; a strategy is measured in those that it supports."""
+    order: tuple[str, ...] = (ROW,)
+    """Orders of the points in memory: any 2D ordering of `sfc` that fills the grid, for the strategies that
+    take them."""
+    viscosity: float = 0.1
+    """Kinematic viscosity; the time step is the largest stable one times 0.8."""
+    sweeps: int = 50
+    """Sweeps over the pressure in a step."""
+    updates: int = 4_000_000
+    """Points times steps of a sample: the larger the grid, the fewer steps, at least one."""
+    predicted_up_to: int = 300
+    """Points a side up to which the hits of a sweep are predicted."""
+    model: str = "lru"
+    """Model of the cache of the prediction: block, lru, set_associative."""
+    cache: int = 1024
+    """Capacity of that cache in points; of set_associative a multiple of 128."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({
+            "precision": PRECISIONS, "strategy": tuple(STRATEGIES), "layout": LAYOUTS,
+            "order": sfc.orderings(2), "model": MODELS,
+        })  # fmt: skip
+        check_models((self.model,), (self.cache,))
+        self.check_least({"n": 3, "sweeps": 1, "updates": 1, "predicted_up_to": 0})
+        self.check("viscosity", above=0)
+        ways = len(self.strategy) * len(self.layout) * len(self.order)
+        for n in values(self.n):
+            self.check_memory(f"--n {n}, {ways} at once", float(n) ** 2 * ways, "points", POINT_BYTES)
+        on_device = [name for name in self.strategy if "cpu" not in STRATEGIES[name].backends]
+        if on_device and self.backend == "cpu":
+            raise ValueError(f"--strategy {' '.join(on_device)} beside --backend cpu; allowed: auto, cuda")
+        if ROW not in self.order:
+            raise ValueError(f"--order {' '.join(self.order)}; allowed: {ROW}, and others beside it")
+
+
+QUICK = {"n": (41, 65), "updates": 40_000, "rounds": 3, "runs": 1}
+
+
+def _ways(case: Config) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, strategy, layout and order of each way of computing that is supported."""
+    for name in case.strategy:
+        kind = STRATEGIES[name]
+        layouts = [layout for layout in case.layout if layout in kind.layouts]
+        for layout in layouts:
+            for order in case.order if kind.any_order else [ROW]:
+                words = [name] + [layout] * (len(kind.layouts) > 1) + [order] * (order != ROW)
+                yield ", ".join(words), name, layout, order
+
+
+def _smooth(n: int) -> dict[str, np.ndarray]:
+    """Return fields of a vortex without zeros inside: a step on them costs what it costs later in a run."""
+    x = np.linspace(0, 1, n)
+    bump, slope = np.sin(np.pi * x) ** 2, np.pi * np.sin(2 * np.pi * x)
+    return {
+        "u": 0.1 * np.outer(slope, bump),
+        "v": -0.1 * np.outer(bump, slope),
+        "p": 0.01 * np.outer(np.cos(np.pi * x / 2), 2 + np.cos(np.pi * x)),
+    }
+
+
+def _cavity(case: Config, strategy: str, layout: str = "arrays", order: str = ROW) -> Cavity:
+    on_device = case.backend != "cpu" and "cpu" not in STRATEGIES[strategy].backends
+    cavity = Cavity(
+        (case.n, case.n), viscosity=case.viscosity, sweeps=case.sweeps, strategy=strategy, layout=layout,
+        order=order, precision=case.precision, backend="cuda" if on_device else "auto",
+    )  # fmt: skip
+    cavity.set_fields(**_smooth(case.n))
+    return cavity
+
+
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """Yield the rounds from `begin` on: the mean time of a sample's steps."""
+    place = md.backend.get(case.backend)
+    steps = max(1, case.updates // case.n**2)
+
+    @lru_cache
+    def expected() -> dict[str, np.ndarray]:
+        reference = _cavity(case, "numpy")
+        reference.run(1 + steps)
+        return _fields(reference)
+
+    copied = {name: copy_bandwidth(md.backend.get(name)) for name in {"cpu", place.name}}
+    entries = []
+    for name, strategy, layout, order in _ways(case):
+        for one in (name, again(name)) if name == TWICE else (name,):
+            cavity = _cavity(case, strategy, layout, order)
+            columns = {
+                "name": one, "strategy": strategy, "layout": layout, "order": order, "steps": steps,
+                "copy_GB_per_s": copied[cavity.backend.name], **_predicted(case, cavity),
+            }  # fmt: skip
+            entries.append(_entry(case, cavity, columns, steps, expected))
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+def _entry(
+    case: Config, cavity: Cavity, columns: dict[str, Any], steps: int, expected: Callable[[], dict]
+) -> Entry:
+    """Return a way of computing, ready to be sampled."""
+    start = _smooth(case.n)
+
+    def sample() -> Iterator[dict]:
+        cavity.set_fields(**start)
+        cavity.run(1)  # loads the caches again after other cases
+        with cavity.backend.stopwatch() as elapsed:
+            cavity.run(steps)
+        _check(columns["name"], case, cavity, expected())
+        ms = elapsed[0] / steps
+        passes = PASSES_OF_A_SWEEP * case.sweeps + PASSES_OF_A_STEP
+        moved = passes * case.n**2 * cavity.scheme.dtype.itemsize
+        yield {"time_ms": ms, "sample_ms": elapsed[0], PASSES: moved / ms / 1e6}
+
+    single = columns["strategy"] in ("numpy", "serial")
+    return Entry(columns, sample, threads=1 if single else None, on_device=cavity.backend.name == "cuda")
+
+
+def _fields(cavity: Cavity) -> dict[str, np.ndarray]:
+    return {"u": cavity.u, "v": cavity.v, "p": cavity.p}
+
+
+def _check(name: str, case: Config, cavity: Cavity, expected: dict[str, np.ndarray]) -> None:
+    """Compare all fields with the reference.
+
+    Raises:
+        WrongResultError: they differ by more than the tolerance, or are not finite.
+    """
+    allowed = TOLERANCE[case.precision] if cavity.strategy.tolerance else 0.0
+    for field, values in _fields(cavity).items():
+        wanted = expected[field]
+        error = float(np.abs(values - wanted).max() / np.abs(wanted).max())
+        check_error(f"{field} of {name} differs from that of numpy", error, allowed, " of its largest value")
+
+
+def _predicted(case: Config, cavity: Cavity) -> dict[str, Any]:
+    """Return the columns of the reads of a sweep, and of their hits in a cache."""
+    if case.n > case.predicted_up_to:
+        return {}
+    rows = predicted(cavity.accesses(), (case.model,), (case.cache,))
+    return {name: row[name] for row in rows for name in ("model", "cache_particles", "hit_ratio")}
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw times, the claims and the gains of memory orders; write summary and verdict."""
+    found, orders = judged(table), order_gains(table)
+    save_table(summary(table), out, "summary")
+    save_table(found, out, "claims")
+    for line in verdict(found, table):
+        print(line)
+    _draw_times(table, out)
+    _draw_claims(found, out)
+    if not orders.empty and "gain" in str(list(orders.columns)):
+        save_table(orders, out, "orders")
+        _draw_orders(orders, table, out)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Average over runs each way of computing: its time, and the bandwidths beside it."""
+    by = [*CAVITY, "name"]
+    found = statistics.over_runs(table, by, "time_ms")
+    columns = [name for name in (PASSES, "copy_GB_per_s", "hit_ratio") if name in table]
+    means = table.groupby(by, sort=False)[columns].mean().reset_index()
+    found = found.merge(means.assign(share_of_copy=means[PASSES] / means["copy_GB_per_s"]), on=by)
+    return found[~found["name"].map(is_again)]
+
+
+def _states(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `state`, the precision of a cavity, for legends."""
+    return rows.assign(state=rows["precision"])
+
+
+def _panels(rows: pd.DataFrame, names: list[str]) -> tuple[plt.Figure, list]:
+    """Make a figure with a panel for each size, and select its rows."""
+    parts = list(rows.groupby("n"))
+    titles = [f"{n} x {n} points" for n, _ in parts]
+    lines = sum(1 + name.count("\n") for name in names)
+    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.6 + 0.3 * lines, margin=3.6, sharey=True)
+    return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
+
+
+def _draw_times(table: pd.DataFrame, out: Path) -> None:
+    """Draw the time of a step of every strategy in every layout and order."""
+    known = _states(table[~table["name"].map(is_again)])
+    found = statistics.over_runs(known, [*CAVITY, "name", "state"], "time_ms")
+    names = list(found["name"].unique())
+    look = style.lines_in_turn(list(found["state"].unique()), "state")
+    figure, panels = _panels(found, names)
+    for panel, part in panels:
+        figures.dots_by_name(panel, part, names, look, "time_ms", 1e3)
+        figures.plain_log_axis(panel, part, "time_ms", 1e3, "time of a step (us)")
+    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
+    best = summary(table).sort_values("share_of_copy").groupby("n").last()
+    lines = [
+        f"{n} x {n}: {row['name']} moves {row[PASSES]:.3g} GB/s in passes of single sweeps; a copy "
+        f"{row['copy_GB_per_s']:.3g} GB/s"
+        for n, row in best.iterrows()
+    ]
+    figures.titled(figure, "\n".join([statistics.caption(found), *lines]), out, "times")
+
+
+def _draw_claims(found: pd.DataFrame, out: Path) -> None:
+    """Draw the gains of the claims, with those that the source measured as crosses."""
+    if found.empty or "gain" not in " ".join(found.columns):
+        return
+    over = _states(found.assign(name=found["claim"] + ": " + found["name"] + "\nover " + found["over"]))
+    names = list(over["name"].unique())
+    look = style.lines_in_turn(list(over["state"].unique()), "state")
+    figure, panels = _panels(over, names)
+    for panel, part in panels:
+        figures.dots_by_name(panel, part, names, look, "gain")
+        source = part[part["source_gain"].notna()].drop_duplicates("name")
+        at = [names.index(name) for name in source["name"]]
+        panel.scatter(source["source_gain"], at, marker="x", color="0.4", label="[cavity]", zorder=3)
+        figures.noise_band(panel, part, horizontal=True)
+        figures.gain_axis(panel, part, list(source["source_gain"]), horizontal=True)
+        panel.set(xlabel="gain of a step")
+    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
+    noise = f"; grey: noise ({TWICE} measured twice)" if over["noise_floor"].notna().any() else ""
+    figures.titled(figure, statistics.caption(over) + noise, out, "claims")
+
+
+def _draw_orders(orders: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
+    """Draw the gain of each memory order over rows; predicted hits are in the title."""
+    shown = _states(orders)
+    names = list(shown["name"].unique())
+    look = style.lines_in_turn(list(shown["state"].unique()), "state")
+    figure, panels = _panels(shown, names)
+    for panel, part in panels:
+        figures.dots_by_name(panel, part, names, look, "gain")
+        figures.noise_band(panel, part, horizontal=True)
+        figures.gain_axis(panel, part, horizontal=True)
+        panel.set(xlabel="gain of a step over rows")
+    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
+    title = statistics.caption(shown)
+    if "hit_ratio" in table and table["hit_ratio"].notna().any():
+        known = table[table["hit_ratio"].notna()]
+        hits = known.groupby(["n", "order"], sort=False)["hit_ratio"].first()
+        model, cache = known["model"].iloc[0], known["cache_particles"].iloc[0]
+        title += f"\npredicted hits of a sweep ({model}, {cache:.0f} points):"
+        for n, rows in hits.reset_index().groupby("n", sort=False):
+            pairs = zip(rows["order"], rows["hit_ratio"], strict=True)
+            title += f"\n{n} x {n}: " + ", ".join(f"{order} {value:.3f}" for order, value in pairs)
+    figures.titled(figure, title, out, "orders")
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)

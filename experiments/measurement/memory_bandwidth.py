@@ -1,0 +1,39 @@
+"""Bandwidth of the memory of a backend, by a copy that does not fit its caches."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+
+BYTES = {"cpu": 2**28, "cuda": 2**31}  # of each of the two arrays
+SAMPLES = 7
+
+
+def copy_bandwidth(backend: Backend) -> float:
+    """Measure the bytes read and written by a copy, in GB/s: the best of a few copies.
+
+    On the CPU each of Numba's threads copies a part. An old line that a write loads first is not counted.
+
+    Args:
+        backend: whose memory.
+    """
+    count = BYTES[backend.name] // 8
+    source = backend.upload(np.ones(count))
+    target = backend.empty(count, np.float64)
+    parts = numba.get_num_threads() if backend.name == "cpu" else 1
+    ends = np.linspace(0, count, parts + 1).astype(int)
+
+    def copy(part: int) -> None:
+        target[ends[part] : ends[part + 1]] = source[ends[part] : ends[part + 1]]
+
+    times = []
+    with ThreadPoolExecutor(parts) as pool:
+        for _ in range(SAMPLES):
+            with backend.stopwatch() as elapsed:
+                list(pool.map(copy, range(parts)))
+            times.append(elapsed[0])
+    return 2 * 8 * count / min(times) / 1e6

@@ -1,0 +1,69 @@
+"""Claims of [cavity] in words, and gains of memory orders over rows."""
+
+import pandas as pd
+import pytest
+
+from experiments.analysis import cavity_claims
+from experiments.analysis.baselines import again
+
+
+def table(times: dict, runs: int = 3, n: int = 41) -> pd.DataFrame:
+    """Make a table of times: a round of every run."""
+    rows = []
+    for run in range(runs):
+        for name, ms in times.items():
+            layout = "structs" if "structs" in name else "arrays"
+            order = "hilbert" if "hilbert" in name else "row"
+            row = {"n": n, "precision": "float64", "run": run, "round": 0, "name": name}
+            row |= {"strategy": name.split(", ")[0], "layout": layout, "order": order}
+            rows.append(row | {"time_ms": ms * (1 + 0.01 * run)})
+    return pd.DataFrame(rows)
+
+
+SMALL = {"numpy": 10.0, "serial, structs": 2.0, "serial, arrays": 1.0, "threads, structs": 4.0}
+LARGE = {"serial, structs": 2.0, "threads, structs": 4.0}
+
+
+def test_each_claim_is_judged_at_its_sizes_beside_the_gain_of_the_source():
+    both = pd.concat([table(SMALL), table(LARGE, n=1000)])
+    assert cavity_claims.verdict(cavity_claims.judged(both), both) == [
+        "F1, serial, structs faster than numpy, 41 points a side, float64: confirmed; gain 5 (5 to 5); "
+        "[cavity]: 2.5",
+        "F1, threads, structs slower than serial, structs, 41 points a side, float64: confirmed; gain 0.5 "
+        "(0.5 to 0.5)",
+        "F2, threads, structs faster than serial, structs, 1000 points a side, float64: refuted; gain 0.5 "
+        "(0.5 to 0.5); [cavity]: 1.09",
+        "F3, serial, arrays faster than serial, structs, 41 points a side, float64: confirmed; gain 2 "
+        "(2 to 2)",
+    ]
+
+
+def test_a_claim_is_not_judged_at_another_size():
+    other = table(LARGE, n=65)
+    assert cavity_claims.verdict(cavity_claims.judged(other), other) == [
+        "F1, threads, structs slower than serial, structs: not measured at 41 points a side",
+        "F2, threads, structs faster than serial, structs: not measured at 1000 points a side",
+    ]
+
+
+def test_no_difference_and_one_run():
+    same = table({"numpy": 2.0, "serial, structs": 2.0})
+    (line,) = cavity_claims.verdict(cavity_claims.judged(same), same)
+    assert ": no difference; gain 1 (1 to 1)" in line
+    single = table(SMALL, runs=1)
+    lines = cavity_claims.verdict(cavity_claims.judged(single), single)
+    assert all("no verdict from one run (take --runs 3 or more); gain" in one for one in lines[:2])
+
+
+def test_orders_are_compared_with_rows_of_the_same_strategy_and_layout():
+    times = SMALL | {"serial, structs, hilbert": 8.0, "serial, arrays, hilbert": 3.0}
+    both = table(times | {again("serial, arrays"): 1.1})
+    found = cavity_claims.order_gains(both).set_index("name")
+    assert found["over"].to_dict() == {
+        "serial, structs, hilbert": "serial, structs",
+        "serial, arrays, hilbert": "serial, arrays",
+    }
+    assert found.loc["serial, structs, hilbert", "gain"] == pytest.approx(1 / 4)
+    assert found.loc["serial, arrays, hilbert", "gain"] == pytest.approx(1 / 3)
+    assert found["noise_floor"].tolist() == pytest.approx([1.1, 1.1])
+    assert cavity_claims.order_gains(table(SMALL)).empty

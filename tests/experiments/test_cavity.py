@@ -1,0 +1,157 @@
+"""experiments.cavity: every strategy, layout and order from the same fields; the claims of [cavity]."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import md
+from experiments import cavity
+from experiments.analysis.baselines import again
+from experiments.measurement import memory_bandwidth
+from experiments.measurement.correctness import WrongResultError
+from experiments.processes.separate_run import all_rows
+from tests.experiments.runs import run
+
+NAMES = ["numpy", "serial, arrays", again("serial, arrays"), "serial, arrays, hilbert"]
+NAMES += ["serial, structs", "serial, structs, hilbert", "blocked"]
+FLAGS = (
+    "--quick --n 9 41 --strategy numpy serial blocked --order row hilbert --rounds 2 --updates 4000".split()
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_copies():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(memory_bandwidth.BYTES, "cpu", 2**20)
+        yield
+
+
+def case(**options) -> cavity.Config:
+    own = {"strategy": ("numpy", "serial"), "layout": ("arrays",), "predicted_up_to": 0, "updates": 81}
+    return cavity.Config(backend="cpu", n=9, precision="float64", rounds=1, **own | options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return run(cavity, tmp_path_factory.mktemp("cavity"), *FLAGS)
+
+
+def test_every_round_has_each_strategy_in_each_layout_and_order(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    for _, rows in table.groupby(["n", "round"]):
+        assert sorted(rows["name"]) == sorted(NAMES)
+    assert table.groupby("n")["steps"].unique().map(list).to_dict() == {9: [49], 41: [2]}
+    np.testing.assert_allclose(table["sample_ms"], table["steps"] * table["time_ms"])
+
+
+def test_bandwidth_is_of_the_bytes_of_single_sweeps(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    moved = 8 * (3 * 50 + 12) * table["n"] ** 2
+    np.testing.assert_allclose(table["GB_per_s"], moved / table["time_ms"] / 1e6)
+    assert table["copy_GB_per_s"].gt(0).all()
+    summary = pd.read_csv(folder / "summary.csv")
+    assert again("serial, arrays") not in set(summary["name"])
+    np.testing.assert_allclose(summary["share_of_copy"], summary["GB_per_s"] / summary["copy_GB_per_s"])
+
+
+def test_hits_are_predicted_for_each_order(folder):
+    hits = pd.read_parquet(folder / "table.parquet").groupby(["n", "order"])["hit_ratio"]
+    assert hits.nunique().eq(1).all()
+    assert 0.5 < hits.first()[41, "row"] < 1
+    assert hits.first()[41, "row"] != hits.first()[41, "hilbert"]
+
+
+def test_claims_are_judged_at_their_sizes_and_drawn(folder):
+    found = pd.read_csv(folder / "claims.csv")
+    assert set(found["n"]) == {41}
+    assert found["claim"].tolist() == ["F1", "F3"]
+    table = (
+        pd.read_parquet(folder / "table.parquet").set_index(["n", "name", "round"])["time_ms"].sort_index()
+    )
+    ratio = (table[41, "numpy"] / table[41, "serial, structs"]).median()
+    assert found["gain_median_of_rounds"].iloc[0] == pytest.approx(ratio)
+    orders = pd.read_csv(folder / "orders.csv")
+    assert set(orders["name"]) == {"serial, arrays, hilbert", "serial, structs, hilbert"}
+    assert set(orders["over"]) == {"serial, arrays", "serial, structs"}
+    assert {path.stem for path in folder.glob("*.png")} == {"times", "claims", "orders"}
+    assert json.loads((folder / "provenance.json").read_text())["status"] == "complete"
+
+
+def test_without_other_orders_there_is_no_figure_of_orders(tmp_path):
+    flags = "--quick --n 9 --strategy numpy serial --layout arrays --rounds 1 --updates 81".split()
+    folder = run(cavity, tmp_path, *flags)
+    assert {path.stem for path in folder.glob("*.png")} == {"times"}
+
+
+def test_all_samples_start_from_fields_without_zeros_and_advance_as_far(monkeypatch):
+    seen, advance = [], md.Cavity.run
+
+    def noted(one, steps):
+        fields = one.u, one.v, one.p
+        advance(one, steps)
+        seen.append((one.strategy.name, steps, fields))
+
+    monkeypatch.setattr(md.Cavity, "run", noted)
+    all_rows(cavity.measure(case(updates=300)))
+    warm = [fields for _, steps, fields in seen if steps == 1]
+    assert len(warm) >= 2 * 3  # three ways, and a round that is not timed
+    for fields in warm:
+        for field, start in zip(fields, cavity._smooth(9).values(), strict=True):
+            assert np.array_equal(field, start)
+            assert np.abs(start[1:-1, 1:-1]).max() > 0
+    assert {steps for _, steps, _ in seen} == {1, 3, 4}  # warm-up, sample, reference
+
+
+def test_fields_are_of_a_vortex_whose_velocity_is_nowhere_divergent_and_ends_at_the_sides():
+    fields = cavity._smooth(65)
+    u, v = fields["u"], fields["v"]
+    divergence = (u[1:-1, 2:] - u[1:-1, :-2] + v[2:, 1:-1] - v[:-2, 1:-1]) * 32
+    assert np.abs(divergence).max() < 1e-12
+    for field in (u, v):
+        assert np.abs(field[[0, -1]]).max() < 1e-15
+        assert np.abs(field[:, [0, -1]]).max() < 1e-15
+
+
+@pytest.mark.parametrize("value", [1.0 + 1e-15, np.nan])
+def test_a_strategy_with_other_fields_is_not_recorded(monkeypatch, value):
+    right = md.Cavity.v.fget
+
+    def wrong(one):
+        return right(one) * (value if one.strategy.name == "serial" else 1)
+
+    monkeypatch.setattr(md.Cavity, "v", property(wrong))
+    with pytest.raises(WrongResultError, match=r"v of serial, arrays.* differs from that of numpy"):
+        all_rows(cavity.measure(case()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": ("hilbert",)}, "--order hilbert; allowed: row, and others beside it"),
+        ({"order": ("row", "spiral")}, "unknown order 'spiral'"),
+        ({"strategy": ("fast",)}, "unknown strategy 'fast'"),
+        ({"viscosity": 0.0}, "--viscosity = 0.0; allowed: a finite number above 0"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        case(**options)
+
+
+def test_a_copy_moves_twice_the_bytes_of_an_array(monkeypatch):
+    place = md.backend.get("cpu")
+    monkeypatch.setattr("numba.get_num_threads", lambda: 3)
+    copied, times = [], iter([3.0, 2.0, *[5.0] * 5])
+
+    class Watch:
+        def __enter__(self):
+            return [next(times)]
+
+        def __exit__(self, *error):
+            copied.append(1)
+
+    monkeypatch.setattr(type(place), "stopwatch", lambda self: Watch())
+    assert memory_bandwidth.copy_bandwidth(place) == 2 * 2**20 / 2.0 / 1e6
+    assert len(copied) == memory_bandwidth.SAMPLES
