@@ -181,9 +181,9 @@ def _check(name: str, case: Config, cavity: Cavity, expected: dict[str, np.ndarr
         WrongResultError: they differ by more than the tolerance, or are not finite.
     """
     allowed = TOLERANCE[case.precision] if cavity.strategy.tolerance else 0.0
-    for field, values in _fields(cavity).items():
+    for field, found in _fields(cavity).items():
         wanted = expected[field]
-        error = float(np.abs(values - wanted).max() / np.abs(wanted).max())
+        error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
         check_error(f"{field} of {name} differs from that of numpy", error, allowed, " of its largest value")
 
 
