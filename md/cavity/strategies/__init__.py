@@ -2,12 +2,13 @@
 
 from md.cavity.base import Strategy
 from md.cavity.strategies.blocked import Blocked
+from md.cavity.strategies.persistent import Persistent
 from md.cavity.strategies.reference import Numpy
 from md.cavity.strategies.serial import Serial
 from md.cavity.strategies.threads import Threads
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Blocked", "Numpy", "Serial", "Threads", "register"]
+__all__ = ["STRATEGIES", "Blocked", "Numpy", "Persistent", "Serial", "Threads", "register"]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -18,6 +19,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         "serial": Serial,
         "threads": Threads,
         "blocked": Blocked,
+        "persistent": Persistent,
     },
 )
 register = STRATEGIES.register

@@ -1,0 +1,229 @@
+"""Strategy "persistent": many steps in one CUDA launch, with the pressure on the chip.
+
+Each block keeps a region of the pressure in registers and its velocities in shared memory. Regions overlap by
+a halo; blocks exchange copies of it after as many sweeps as the halo allows (temporal blocking with
+overlapped tiles; Holewinski, Pouchet and Sadayappan, 2012). A small cavity is the region of one block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from md.backend.base import Backend
+from md.cavity.base import Order, Solver, Strategy
+from md.cavity.boundary import require_boundary_values
+from md.cavity.scheme import Scheme
+from md.errors import BackendUnavailableError
+
+LANES = 32
+HALO = 8  # layers of points of other blocks around those that a block owns
+BUFFERS = 2  # of each exchanged array, used in turns
+NEVER = 2**31 - 1  # a step that is not reached
+
+
+class Tile(NamedTuple):
+    """Region of a block: `columns` of a lane, `rows` of a warp, `warps` of a block."""
+
+    columns: int
+    rows: int
+    warps: int
+
+    @property
+    def width(self) -> int:
+        """Points along x."""
+        return LANES * self.columns
+
+    @property
+    def height(self) -> int:
+        """Points along y."""
+        return self.rows * self.warps
+
+
+class Plan(NamedTuple):
+    """Tile of a block, and the blocks along x and y."""
+
+    tile: Tile
+    along_x: int
+    along_y: int
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return self.along_x * self.along_y
+
+
+SINGLE = (Tile(2, 10, 4), Tile(2, 8, 8))  # for a cavity in one block; fewer warps where it has fewer rows
+TILES = (Tile(2, 5, 8), Tile(4, 5, 8), Tile(4, 11, 8))  # the first with which the blocks are not too many
+
+
+def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
+    """Choose the tile for a cavity.
+
+    Args:
+        shape: (ny, nx), boundary included.
+        most_blocks: blocks that can be on the device at once.
+
+    Returns:
+        The plan; None if the cavity does not fit.
+    """
+    inner_y, inner_x = shape[0] - 2, shape[1] - 2
+    for tile in SINGLE:
+        if inner_x <= tile.width and inner_y <= tile.height:
+            return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
+    for tile in TILES:
+        along_x, along_y = tiles_along(inner_x, tile.width, tile.columns), tiles_along(inner_y, tile.height, 1)
+        if along_y == 1:
+            tile = tile._replace(warps=-(-inner_y // tile.rows))
+        plan = Plan(tile, along_x, along_y)
+        if plan.blocks <= most_blocks:
+            return plan
+    return None
+
+
+def tiles_along(inner: int, extent: int, unit: int) -> int:
+    """Return how many tiles cover an axis.
+
+    Args:
+        inner: points inside the boundary.
+        extent: points of a tile; neighbouring tiles overlap by at least two halos.
+        unit: points by multiples of which tiles are apart.
+    """
+    if inner <= extent:
+        return 1
+    return 1 + -(-(-(-(inner - extent) // unit)) // ((extent - 2 * HALO) // unit))
+
+
+def exchanges_of(sweeps: int, is_alone: bool) -> int:
+    """Return how often blocks exchange the pressure in a step; see `persistent.cu`."""
+    if is_alone:
+        return 0
+    exchanges, layers = 1, HALO - 1
+    while sweeps >= layers:
+        sweeps -= layers
+        exchanges, layers = exchanges + 1, HALO
+    return exchanges
+
+
+def constants_of(plan: Plan, shape: tuple[int, int], sweeps: int) -> dict[str, int]:
+    """Return the constants for which the kernel is compiled."""
+    tile, is_alone = plan.tile, plan.blocks == 1
+    return {
+        "INNER_X": shape[1] - 2, "INNER_Y": shape[0] - 2, "SWEEPS": sweeps, "GRID_X": plan.along_x,
+        "GRID_Y": plan.along_y, "COLUMNS": tile.columns, "ROWS": tile.rows, "WARPS": tile.warps,
+        "HALO": HALO, "EXCHANGES": exchanges_of(sweeps, is_alone), "RESIDENT_THREADS": LANES * tile.warps,
+    }  # fmt: skip
+
+
+def shared_bytes(tile: Tile, itemsize: int) -> int:
+    """Return the bytes of shared memory of a block: velocities, and rows at the edges of warps."""
+    velocities = (tile.height + 2) * (tile.width + 4) + 4
+    edges = (2 * tile.warps + 1) * tile.width
+    return itemsize * (2 * velocities + 2 * edges)
+
+
+class Fields(NamedTuple):
+    """Arrays of the kernel, and the speed of the lid.
+
+    Attributes:
+        u, v, p: (ny, nx).
+        pressure, source, velocity_u, velocity_v: (2, inner points along y, pitch) numbers that blocks
+            exchange; empty for one block.
+        lid: speed of the top.
+    """
+
+    u: Any
+    v: Any
+    p: Any
+    pressure: Any
+    source: Any
+    velocity_u: Any
+    velocity_v: Any
+    lid: np.floating
+
+
+@dataclass(frozen=True)
+class Persistent(Strategy):
+    """Configuration of the CUDA strategy that keeps the pressure on the chip; for the default sides.
+
+    Float64 equals the reference to 1e-12 of the largest value after 1000 steps of 41 x 41.
+    """
+
+    name = "persistent"
+    backends = ("cuda",)
+    any_sides = False
+
+    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
+        """Make the solver, with all fields 0.
+
+        Raises:
+            ValueError: a shape that needs more blocks than the device holds at once.
+        """
+        return PersistentSolver(scheme, backend)
+
+
+class PersistentSolver(Solver):
+    """Fields in device memory between launches of `persistent.cu`."""
+
+    def __init__(self, scheme: Scheme, backend: Backend):
+        super().__init__(scheme)
+        plan = plan_for(scheme.shape, backend.multiprocessors)
+        if plan is None:
+            raise ValueError(
+                f"shape = {scheme.shape}: more points than strategy 'persistent' can keep on a device of "
+                f"{backend.multiprocessors} multiprocessors; take strategy='cuda'"
+            )
+        self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
+        constants = constants_of(plan, scheme.shape, scheme.sweeps)
+        self._kernels = backend.kernels(__name__, constants=constants)
+        self._bytes = shared_bytes(plan.tile, scheme.dtype.itemsize)
+        self._fields = make_fields(scheme, plan, backend)
+        self._done = 0
+
+    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+        """Set the fields; see `Solver.load`.
+
+        Raises:
+            ValueError: a pressure without its boundary values.
+        """
+        require_boundary_values(p, self.scheme)
+        u_, v_, p_ = (self._backend.upload(field.astype(self.scheme.dtype)) for field in (u, v, p))
+        self._fields = self._fields._replace(u=u_, v=v_, p=p_)
+
+    def advance(self, steps: int) -> int:
+        """Take steps in one launch; see `Solver.advance`.
+
+        Raises:
+            BackendUnavailableError: blocks waited too long for each other.
+        """
+        status = self._backend.upload(np.array([NEVER, 0], np.int32))
+        threads = LANES * self._plan.tile.warps * self._plan.blocks
+        self._kernels.advance(
+            threads, self._bytes, steps, self._done % 2**28, self._fields, self._factors, status
+        )
+        fault, gave_up = (int(word) for word in self._backend.download(status))
+        self._done += steps
+        if gave_up:
+            raise BackendUnavailableError(
+                "strategy 'persistent': blocks waited too long for each other, as when another program uses "
+                "the device; the fields are lost; take strategy='cuda'"
+            )
+        return steps if fault == NEVER else -fault
+
+    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return copies of u, v and p on the host."""
+        u, v, p = (self._backend.download(field) for field in self._fields[:3])
+        return u, v, p
+
+
+def make_fields(scheme: Scheme, plan: Plan, backend: Backend) -> Fields:
+    """Allocate the arrays of the kernel, all 0."""
+    pitch = -(-(scheme.shape[1] - 2) // 4) * 4
+    exchanged = (BUFFERS, scheme.shape[0] - 2, pitch) if plan.blocks > 1 else (0,)
+    fields = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
+    buffers = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
+    top = scheme.conditions["top"].u
+    assert top is not None
+    return Fields(*fields, *buffers, scheme.dtype.type(top[1]))
