@@ -86,6 +86,12 @@ inline double __longlong_as_double(long long bits) {
     return value;
 }
 
+template <class T> T atomicCAS(T* word, T expected, T value) {
+    T old = *word;
+    if (old == expected) *word = value;
+    return old;
+}
+
 static void (*kernel_of_grid)();
 inline void run_fiber(int fiber) {
     enter(fiber);

@@ -1,0 +1,25 @@
+"""The kernels of strategies "cuda" and "tiled" on the host, against the reference."""
+
+import pytest
+
+import md
+from tests.emulated_cuda import EmulatedCuda
+from tests.md.cavity.on_host import assert_as_reference
+
+CHANNEL = md.cavity.Sides(
+    left=md.cavity.Inlet(0.5), right=md.cavity.Outlet(0.25), top=md.cavity.Wall(1.0), bottom=md.cavity.Wall(-0.5)
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.mark.parametrize("strategy", ["cuda", "tiled"])
+@pytest.mark.parametrize(
+    ("shape", "sides", "sweeps", "precision"),
+    [((37, 45), None, 6, "float64"), ((41, 37), CHANNEL, 5, "float64"), ((3, 4), CHANNEL, 1, "float32")],
+)
+def test_the_kernels_give_the_fields_of_the_reference(device, strategy, shape, sides, sweeps, precision):
+    assert_as_reference(shape, strategy, device, (1, 2), sides=sides, sweeps=sweeps, precision=precision)
