@@ -23,6 +23,18 @@ ON_HOST = {  # headers with instructions of the device, and what stands for thei
 template <class T, class W, int N> void load_words(const T* from, W (&to)[N]) { memcpy(to, from, sizeof to); }
 template <class T, class W, int N> void store_words(T* to, const W (&from)[N]) { memcpy(to, from, sizeof from); }
 __device__ """,
+    "double_cores.cuh": """
+struct Pair {
+    double a, b;
+};
+inline void add_product(double (&sum)[2], double a, double b) {
+    int lane = threadIdx.x % 32;
+    auto all = of_all_lanes(Pair{a, b});
+    for (int i = 0; i < 2; ++i) {
+        for (int k = 0; k < 4; ++k) sum[i] += all[lane / 4 * 4 + k].a * all[(2 * (lane % 4) + i) * 4 + k].b;
+    }
+}
+#line""",
 }
 LAUNCH = """
 static void** values;
@@ -114,7 +126,7 @@ class EmulatedCuda(Cpu):
         types = [parameter.type for parameter in parameters(text)[name]]
         arguments = ", ".join(f"*({kind}*)values[{k}]" for k, kind in enumerate(types))
         for header, replacement in ON_HOST.items():
-            pattern = rf'(#line 1 "[^"]*{header}").*?__device__ (?=__forceinline__ \w+ \w+\([^)]*\) {{ return)'
+            pattern = rf'(#line 1 "[^"]*{header}").*?(?:#line|__device__ (?=__forceinline__ unsigned word_of))'
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
         code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'

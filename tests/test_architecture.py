@@ -46,6 +46,8 @@ REGISTRIES = (
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},
     "md.search.tensor": {"md.search.coherent"},
+    "md.cavity.strategies.tiled": {"md.cavity.strategies.cuda"},
+    "md.cavity.strategies.spectral": {"md.cavity.strategies.reference"},
 }
 SFC_MAY_KNOW = {"numpy", "numba", "llvmlite", "platformdirs"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}

@@ -6,11 +6,12 @@ from md.cavity.strategies.cuda import Cuda
 from md.cavity.strategies.persistent import Persistent
 from md.cavity.strategies.reference import Numpy
 from md.cavity.strategies.serial import Serial
+from md.cavity.strategies.spectral import Spectral
 from md.cavity.strategies.threads import Threads
 from md.cavity.strategies.tiled import Tiled
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Blocked", "Cuda", "Numpy", "Persistent", "Serial", "Threads", "Tiled", "register"]
+__all__ = ["STRATEGIES", "Blocked", "Cuda", "Numpy", "Persistent", "Serial", "Spectral", "Threads", "Tiled", "register"]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -24,6 +25,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         "cuda": Cuda,
         "tiled": Tiled,
         "persistent": Persistent,
+        "spectral": Spectral,
     },
 )
 register = STRATEGIES.register
