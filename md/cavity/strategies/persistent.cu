@@ -8,7 +8,9 @@
 #include "persistent.cuh"
 
 #define LAST (ROWS - 1)
+#ifndef EARLY
 #define EARLY (LAST / 3)  // inner rows of a sweep that are done before the wait for the neighbouring warps
+#endif
 
 struct Shared {
     number *u, *v;   // (HEIGHT + 2, STRIDE): region and one point around it; column c at 4 + c
@@ -70,7 +72,7 @@ struct Pressure {
 #pragma unroll
         for (int k = 0; k < COLUMNS; ++k) {
             p[r][k] = (number)0.25 * (lower[k] + upper[k]) + b[r][k];
-            if (PADDED && at.row + r >= INNER_Y) p[r][k] = 0;
+            if (r >= INNER_Y - (HEIGHT - ROWS) && at.row + r >= INNER_Y) p[r][k] = 0;  // first: known when compiled
         }
     }
     __device__ __forceinline__ void store_edges() {
@@ -355,7 +357,7 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int don
 #pragma unroll 1
         while (true) {
             int sweeps = min(left, layers);
-#pragma unroll 1
+#pragma unroll 2  // so that no numbers are moved from register to register
             for (int k = 0; k < sweeps; ++k) pressure.sweep();
             left -= sweeps, layers -= sweeps;
             if (alone || (left == 0 && layers > 0)) break;
