@@ -21,9 +21,9 @@ from md.cavity.boundary import apply, require_boundary_values
 from md.cavity.scheme import Scheme
 from md.cavity.strategies.reference import NumpySolver
 
-LARGEST = 66  # points a side of a cavity whose matrices fit in the shared memory of a block
+LARGEST = 58  # points a side of a cavity whose matrices fit in the shared memory of a block
 BLOCK = 8  # rows and columns of the tiles of a product
-GROUPS = 3  # warps that share the tiles of a row of tiles
+GROUPS = 2  # warps that have the same part of a basis
 LANES = 32
 NEVER = 2**31 - 1  # a step that is not reached
 
@@ -166,11 +166,8 @@ class DeviceSolver(Solver):
         matrices = (*modes, self._operator.basis_x, self._operator.basis_y)
         lid = scheme.dtype.type(top[1])
         self._fields = Fields(*zeros, *(backend.upload(padded(matrix)) for matrix in matrices), lid)
-        rows, columns = (-(-size // BLOCK) for size in (ny, nx))
-        self._threads = LANES * rows * min(GROUPS, columns)
-        constants = {
-            "INNER_X": nx, "INNER_Y": ny, "GROUPS": min(GROUPS, columns), "RESIDENT_THREADS": self._threads,
-        }  # fmt: skip
+        constants = constants_of(nx, ny)
+        self._threads = constants["RESIDENT_THREADS"]
         self._kernels = backend.kernels(__name__, constants=constants)
         self._bytes = shared_bytes(scheme)
 
@@ -214,9 +211,21 @@ def padded(matrix: np.ndarray) -> np.ndarray:
     return np.pad(matrix, [(0, -size % BLOCK) for size in matrix.shape])
 
 
+def constants_of(nx: int, ny: int) -> dict[str, int]:
+    """Return the constants for which the kernel is compiled, for nx by ny points inside the boundary."""
+    threads = LANES * GROUPS * -(-max(nx, ny) // BLOCK)
+    points = points_of_a_thread(nx, ny, threads)
+    return {"INNER_X": nx, "INNER_Y": ny, "GROUPS": GROUPS, "RESIDENT_THREADS": threads, "POINTS": points}
+
+
+def points_of_a_thread(nx: int, ny: int, threads: int) -> int:
+    """Return the smallest number of points of a column so that `threads` such parts cover nx by ny points."""
+    return next(points for points in range(1, ny + 1) if nx * -(-ny // points) <= threads)
+
+
 def shared_bytes(scheme: Scheme) -> int:
-    """Return the bytes of shared memory of the kernel: two bases, two matrices, two velocities."""
+    """Return the bytes of shared memory of the kernel: two bases, two matrices, four velocities."""
     ny, nx = scheme.shape
     wide, high = (-(-(size - 2) // BLOCK) * BLOCK for size in (nx, ny))
     doubles = wide * (wide + 4) + high * (high + 4) + 2 * high * (wide + 4)
-    return 8 * doubles + 2 * nx * ny * scheme.dtype.itemsize
+    return 8 * doubles + 4 * nx * ny * scheme.dtype.itemsize
