@@ -11,7 +11,18 @@ from md.cavity.strategies.threads import Threads
 from md.cavity.strategies.tiled import Tiled
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Blocked", "Cuda", "Numpy", "Persistent", "Serial", "Spectral", "Threads", "Tiled", "register"]
+__all__ = [
+    "STRATEGIES",
+    "Blocked",
+    "Cuda",
+    "Numpy",
+    "Persistent",
+    "Serial",
+    "Spectral",
+    "Threads",
+    "Tiled",
+    "register",
+]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",

@@ -74,7 +74,10 @@ def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
         if inner_x <= tile.width and inner_y <= tile.height:
             return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
     for tile in TILES:
-        along_x, along_y = tiles_along(inner_x, tile.width, tile.columns), tiles_along(inner_y, tile.height, 1)
+        along_x, along_y = (
+            tiles_along(inner_x, tile.width, tile.columns),
+            tiles_along(inner_y, tile.height, 1),
+        )
         if along_y == 1:
             tile = tile._replace(warps=-(-inner_y // tile.rows))
         plan = Plan(tile, along_x, along_y)
@@ -93,7 +96,8 @@ def tiles_along(inner: int, extent: int, unit: int) -> int:
     """
     if inner <= extent:
         return 1
-    return 1 + -(-(-(-(inner - extent) // unit)) // ((extent - 2 * HALO) // unit))
+    apart = -(-(inner - extent) // unit)  # of the first and the last tile, in units
+    return 1 + -(-apart // ((extent - 2 * HALO) // unit))
 
 
 def exchanges_of(sweeps: int, is_alone: bool) -> int:
@@ -148,10 +152,11 @@ class Fields(NamedTuple):
 class Persistent(Strategy):
     """Configuration of the CUDA strategy that keeps the pressure on the chip; for the default sides.
 
-    Float64 equals the reference to 1e-12 of the largest value after 1000 steps of 41 x 41.
+    In float32 it differs from the reference by at most 2e-4 of the largest value after 1000 steps of 41 x 41.
     """
 
     name = "persistent"
+    tolerance = 1e-12
     backends = ("cuda",)
     any_sides = False
 
@@ -222,8 +227,8 @@ def make_fields(scheme: Scheme, plan: Plan, backend: Backend) -> Fields:
     """Allocate the arrays of the kernel, all 0."""
     pitch = -(-(scheme.shape[1] - 2) // 4) * 4
     exchanged = (BUFFERS, scheme.shape[0] - 2, pitch) if plan.blocks > 1 else (0,)
-    fields = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
-    buffers = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
+    u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
+    pressure, source, velocity_u, velocity_v = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
     top = scheme.conditions["top"].u
     assert top is not None
-    return Fields(*fields, *buffers, scheme.dtype.type(top[1]))
+    return Fields(u, v, p, pressure, source, velocity_u, velocity_v, scheme.dtype.type(top[1]))

@@ -72,10 +72,11 @@ def operator_of(shape: tuple[int, int], sweeps: int) -> Operator:
 class Spectral(Strategy):
     """Configuration of the strategy that takes all sweeps as one operator; for the default sides.
 
-    Equals the reference to 1e-12 of the largest value after 1000 steps of 41 x 41 (float64).
+    In float32 it differs from the reference by at most 2e-4 of the largest value after 1000 steps of 41 x 41.
     """
 
     name = "spectral"
+    tolerance = 1e-12
     backends = ("cpu", "cuda")
     any_sides = False
 
@@ -158,14 +159,13 @@ class DeviceSolver(Solver):
             )
         ny, nx = scheme.shape[0] - 2, scheme.shape[1] - 2
         self._backend, self._factors = backend, scheme.coefficients
-        self._operator = operator_of(scheme.shape, scheme.sweeps)
+        self._operator = one = operator_of(scheme.shape, scheme.sweeps)
         top = scheme.conditions["top"].u
         assert top is not None
-        zeros = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
-        modes = (np.zeros((ny, nx)), self._operator.decay, self._operator.gain)
-        matrices = (*modes, self._operator.basis_x, self._operator.basis_y)
-        lid = scheme.dtype.type(top[1])
-        self._fields = Fields(*zeros, *(backend.upload(padded(matrix)) for matrix in matrices), lid)
+        u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
+        matrices = (np.zeros((ny, nx)), one.decay, one.gain, one.basis_x, one.basis_y)
+        modes, decay, gain, basis_x, basis_y = (backend.upload(padded(matrix)) for matrix in matrices)
+        self._fields = Fields(u, v, p, modes, decay, gain, basis_x, basis_y, scheme.dtype.type(top[1]))
         constants = constants_of(nx, ny)
         self._threads = constants["RESIDENT_THREADS"]
         self._kernels = backend.kernels(__name__, constants=constants)

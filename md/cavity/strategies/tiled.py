@@ -20,10 +20,11 @@ THREADS = 256  # of a block
 class Tiled(Strategy):
     """Configuration of the CUDA strategy with tiles in shared memory: a block loads each point once a sweep.
 
-    Float64 equals the reference to 1e-12 of the largest value after 1000 steps of 41 x 41.
+    In float32 it differs from the reference by at most 2e-4 of the largest value after 1000 steps of 41 x 41.
     """
 
     name = "tiled"
+    tolerance = 1e-12
     backends = ("cuda",)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> TiledSolver:
@@ -32,7 +33,7 @@ class Tiled(Strategy):
 
 
 class TiledSolver(CudaSolver):
-    """Fields in device memory, whose sweeps read tiles; see `CudaSolver`."""
+    """Fields in device memory, with sweeps that read tiles; see `CudaSolver`."""
 
     def __init__(self, scheme: Scheme, backend: Backend):
         super().__init__(scheme, backend)

@@ -3,11 +3,14 @@
 import pytest
 
 import md
-from tests.emulated_cuda import EmulatedCuda
-from tests.md.cavity.on_host import assert_as_reference
+from tests.md.cavity.beside_reference import assert_as_reference
+from tests.md.cavity.emulated_cuda import EmulatedCuda
 
 CHANNEL = md.cavity.Sides(
-    left=md.cavity.Inlet(0.5), right=md.cavity.Outlet(0.25), top=md.cavity.Wall(1.0), bottom=md.cavity.Wall(-0.5)
+    left=md.cavity.Inlet(0.5),
+    right=md.cavity.Outlet(0.25),
+    top=md.cavity.Wall(1.0),
+    bottom=md.cavity.Wall(-0.5),
 )
 
 

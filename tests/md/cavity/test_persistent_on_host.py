@@ -4,8 +4,8 @@ import pytest
 
 from md.cavity.strategies import persistent
 from md.cavity.strategies.persistent import Plan, Tile, tiles_along
-from tests.emulated_cuda import EmulatedCuda
-from tests.md.cavity.on_host import assert_as_reference
+from tests.md.cavity.beside_reference import assert_as_reference
+from tests.md.cavity.emulated_cuda import EmulatedCuda
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
 from md.backend.cuda_source import file_of, parameters
 
-HEADER = Path(__file__).with_name("grid_on_host.h")
+HEADER = Path(__file__).parents[2] / "grid_on_host.h"
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
-template <class T, class W, int N> void load_words(const T* from, W (&to)[N]) { memcpy(to, from, sizeof to); }
-template <class T, class W, int N> void store_words(T* to, const W (&from)[N]) { memcpy(to, from, sizeof from); }
+template <class From, class To> void load_words(From* from, To& to) { memcpy(&to, from, sizeof to); }
+template <class To, class From> void store_words(To* to, From& from) { memcpy(to, &from, sizeof from); }
 __device__ """,
     "double_cores.cuh": """
 struct Pair {
@@ -126,7 +126,9 @@ class EmulatedCuda(Cpu):
         types = [parameter.type for parameter in parameters(text)[name]]
         arguments = ", ".join(f"*({kind}*)values[{k}]" for k, kind in enumerate(types))
         for header, replacement in ON_HOST.items():
-            pattern = rf'(#line 1 "[^"]*{header}").*?(?:#line|__device__ (?=__forceinline__ unsigned word_of))'
+            pattern = (
+                rf'(#line 1 "[^"]*{header}").*?(?:#line|__device__ (?=__forceinline__ unsigned word_of))'
+            )
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
         code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
