@@ -21,8 +21,6 @@ from md.cavity.sides import Side, Sides
 from md.errors import CheckpointError, NonFiniteField, UnstableTimeStep
 from sfc.cache import AccessStream
 
-WORK = 2**28  # updates of points between two looks for Ctrl-C
-
 
 class Cavity:
     """Incompressible fluid in two dimensions: the lid-driven cavity, and others of four sides.
@@ -157,7 +155,10 @@ class Cavity:
             NonFiniteField: a velocity or the pressure has become NaN or infinite; the fields are kept.
         """
         left = checks.integer("steps", steps, 0)
-        most = max(1, WORK // (self.scheme.shape[0] * self.scheme.shape[1] * (self.scheme.sweeps + 1)))
+        ny, nx = self.scheme.shape
+        most = max(
+            1, self.strategy.work // (ny * nx * (self.scheme.sweeps + 1))
+        )  # between two looks for Ctrl-C
         while left:
             taken = self._solver.advance(min(left, most))
             self.step += abs(taken)

@@ -26,6 +26,7 @@ class Cuda(Strategy):
 
     name = "cuda"
     tolerance = 1e-12
+    work = 2**31
     backends = ("cuda",)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> CudaSolver:

@@ -13,7 +13,9 @@
 #define STRIDE (WIDTH + 4)                     // of a row of velocities in shared memory, which starts at column -4
 #define EAST ((INNER_X - 1) % COLUMNS)         // column of a lane that is the last one inside
 #define PADDED (HEIGHT > INNER_Y)              // whether rows of the region lie above the last one inside
+#ifndef MOST_POLLS
 #define MOST_POLLS (1 << 21)                   // of one exchange, before it is given up
+#endif
 
 typedef decltype(word_of(number())) Word;
 struct alignas(COLUMNS * sizeof(number) > 16 ? 16 : COLUMNS * sizeof(number)) Part {

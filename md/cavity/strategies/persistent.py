@@ -157,6 +157,7 @@ class Persistent(Strategy):
 
     name = "persistent"
     tolerance = 1e-12
+    work = 2**34
     backends = ("cuda",)
     any_sides = False
 

@@ -77,6 +77,7 @@ class Spectral(Strategy):
 
     name = "spectral"
     tolerance = 1e-12
+    work = 2**34
     backends = ("cpu", "cuda")
     any_sides = False
 

@@ -25,6 +25,7 @@ class Tiled(Strategy):
 
     name = "tiled"
     tolerance = 1e-12
+    work = 2**31
     backends = ("cuda",)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> TiledSolver:

@@ -57,8 +57,8 @@ class HostArray:
 class Kernel:
     """A compiled kernel, as cupy's `RawKernel` is called."""
 
-    def __init__(self, library: ctypes.CDLL):
-        self._library = library
+    def __init__(self, library: ctypes.CDLL, at_once: int | None):
+        self._library, self._at_once = library, at_once
 
     def __call__(self, grid: tuple, block: tuple, values: tuple, shared_mem: int = 0, **_: Any) -> None:
         self._launch(grid[0], 1, block[0], values, shared_mem)
@@ -68,7 +68,7 @@ class Kernel:
     ) -> None:
         """Run all blocks at once."""
         assert enable_cooperative_groups
-        self._launch(grid[0], grid[0], block[0], values, shared_mem)
+        self._launch(grid[0], self._at_once or grid[0], block[0], values, shared_mem)
 
     def _launch(self, blocks: int, at_once: int, threads: int, values: tuple, shared: int) -> None:
         kept = [np.ascontiguousarray(value) for value in values]
@@ -87,6 +87,7 @@ class EmulatedCuda(Cpu):
     name = "cuda"
     default_layout = "aos4"
     multiprocessors = 1
+    at_once: int | None = None  # blocks of a resident kernel; None for all
 
     def __init__(self, folder: Path, multiprocessors: int = 132):
         super().__init__("aos4")
@@ -126,9 +127,8 @@ class EmulatedCuda(Cpu):
         types = [parameter.type for parameter in parameters(text)[name]]
         arguments = ", ".join(f"*({kind}*)values[{k}]" for k, kind in enumerate(types))
         for header, replacement in ON_HOST.items():
-            pattern = (
-                rf'(#line 1 "[^"]*{header}").*?(?:#line|__device__ (?=__forceinline__ unsigned word_of))'
-            )
+            end = "#line|__device__ (?=__forceinline__ unsigned word_of)"
+            pattern = rf'(#line 1 "[^"]*{header}").*?(?:{end})'
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
         code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
@@ -136,6 +136,6 @@ class EmulatedCuda(Cpu):
         library = path.with_suffix(".so")
         if not library.exists():
             path.write_text(code)
-            flags = ["-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
+            flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
             subprocess.run([compiler, *flags, "-o", library, path], check=True)
-        return Kernel(ctypes.CDLL(str(library)))
+        return Kernel(ctypes.CDLL(str(library)), self.at_once)

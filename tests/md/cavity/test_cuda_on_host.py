@@ -22,7 +22,7 @@ def device(tmp_path_factory):
 @pytest.mark.parametrize("strategy", ["cuda", "tiled"])
 @pytest.mark.parametrize(
     ("shape", "sides", "sweeps", "precision"),
-    [((37, 45), None, 6, "float64"), ((41, 37), CHANNEL, 5, "float64"), ((3, 4), CHANNEL, 1, "float32")],
+    [((41, 37), CHANNEL, 5, "float64"), ((3, 4), None, 2, "float32")],
 )
 def test_the_kernels_give_the_fields_of_the_reference(device, strategy, shape, sides, sweeps, precision):
     assert_as_reference(shape, strategy, device, (1, 2), sides=sides, sweeps=sweeps, precision=precision)
