@@ -221,28 +221,32 @@ struct Exchange {
     const Place& at;
     int* failed;              // in global memory: an exchange was given up
     unsigned published, copied;  // rows, as bits, of which the lane's points go to others, or are copies
+    size_t place;                // of the lane's first point in the arrays
     int most = MOST_POLLS;
 
     __device__ __forceinline__ Exchange(const Place& at, int* failed) : at(at), failed(failed), published(0), copied(0) {
+        place = (size_t)at.row * PITCH + at.column;
         for (int r = 0; r < ROWS; ++r) published |= (unsigned)at.is_published(r) << r, copied |= (unsigned)at.is_copied(r) << r;
     }
     static __device__ __forceinline__ unsigned tag(unsigned turn) { return turn >> 1 & 1; }
-    static __device__ __forceinline__ number* buffer(number* arrays, unsigned turn) {
-        return arrays + (turn & 1) * ((size_t)INNER_Y * PITCH);
+    __device__ __forceinline__ number* buffer(number* arrays, unsigned turn) const {
+        return arrays + (turn & 1) * ((size_t)INNER_Y * PITCH) + place;
     }
     __device__ __forceinline__ void send(number* arrays, unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
+        number* to = buffer(arrays, turn);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            if (published >> r & 1) publish(buffer(arrays, turn) + at.exchanged(r), values[r], tag(turn));
+            if (published >> r & 1) publish(to + r * PITCH, values[r], tag(turn));
         }
     }
     __device__ __forceinline__ bool take(number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
-        bool ready = true;
+        const number* from = buffer(arrays, turn);
+        Word wrong = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            if (copied >> r & 1) ready &= receive(buffer(arrays, turn) + at.exchanged(r), values[r], tag(turn));
+            if (copied >> r & 1) wrong |= receive(from + r * PITCH, values[r], tag(turn));
         }
-        return ready;
+        return !(wrong & 1);
     }
     __device__ __forceinline__ void send(number* arrays, unsigned turn, const number* field, const Shared& shared) const {
         number values[COLUMNS];
@@ -250,19 +254,20 @@ struct Exchange {
         for (int r = 0; r < ROWS; ++r) {
             if (!(published >> r & 1)) continue;
             load_row(field + shared.velocity(at, r), values);
-            publish(buffer(arrays, turn) + at.exchanged(r), values, tag(turn));
+            publish(buffer(arrays, turn) + r * PITCH, values, tag(turn));
         }
     }
     __device__ __forceinline__ bool take(number* arrays, unsigned turn, number* field, const Shared& shared) const {
-        bool ready = true;
+        const number* from = buffer(arrays, turn);
+        Word wrong = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             if (!(copied >> r & 1)) continue;
             number values[COLUMNS];
-            ready &= receive(buffer(arrays, turn) + at.exchanged(r), values, tag(turn));
+            wrong |= receive(from + r * PITCH, values, tag(turn));
             store_row(field + shared.velocity(at, r), values);
         }
-        return ready;
+        return !(wrong & 1);
     }
     // Whether the lanes of the warp are to poll once more. After an exchange that took too long the others do not wait.
     __device__ __forceinline__ bool again(bool ready, int& polls) {
@@ -273,6 +278,21 @@ struct Exchange {
         return false;
     }
 };
+
+template <bool WITH_SOURCE>
+__device__ __forceinline__ void exchange_pressure(Pressure& pressure, Exchange& exchange, const Fields& fields,
+                                                  unsigned turn, unsigned round) {
+    exchange.send(fields.pressure, turn, pressure.p);
+    if (WITH_SOURCE) exchange.send(fields.source, round, pressure.b);
+    bool ready;
+    int polls = 0;
+    do {
+        ready = exchange.take(fields.pressure, turn, pressure.p);
+        if (WITH_SOURCE) ready &= exchange.take(fields.source, round, pressure.b);
+    } while (exchange.again(ready, polls));
+    __syncwarp();
+    pressure.store_edges();
+}
 
 // Calls `visit(place in shared memory, column, row)` for the points of the region and those around it, up to the boundary.
 template <class Visit>
@@ -361,16 +381,11 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int don
             for (int k = 0; k < sweeps; ++k) pressure.sweep();
             left -= sweeps, layers -= sweeps;
             if (alone || (left == 0 && layers > 0)) break;
-            exchange.send(fields.pressure, turn, pressure.p);
-            if (is_first) exchange.send(fields.source, round, pressure.b);
-            bool ready;
-            int polls = 0;
-            do {
-                ready = exchange.take(fields.pressure, turn, pressure.p);
-                if (is_first) ready &= exchange.take(fields.source, round, pressure.b);
-            } while (exchange.again(ready, polls));
-            __syncwarp();
-            pressure.store_edges();
+            if (is_first) {
+                exchange_pressure<true>(pressure, exchange, fields, turn, round);
+            } else {
+                exchange_pressure<false>(pressure, exchange, fields, turn, round);
+            }
             is_first = false, layers = HALO, ++turn;
         }
         if (!correct(pressure, factors)) atomicMin(status, step + 1);

@@ -89,7 +89,6 @@ struct Place {
         bool near_y = row + r >= max(y.begin - HALO, 0) && row + r < min(y.end + HALO, INNER_Y);
         return near_x && near_y && !(owns_row(r) && owns_column(0));
     }
-    __device__ __forceinline__ size_t exchanged(int r) const { return (size_t)(row + r) * PITCH + column; }
 };
 
 // The lowest bit of each exchanged number tells in which exchange it was written: each buffer is used in every second
@@ -102,8 +101,8 @@ __device__ __forceinline__ void publish(number* to, const number (&values)[COLUM
     store_words(to, words);
 }
 
-// Reads exchanged numbers; returns whether all of them were written in the exchange of the tag.
-__device__ __forceinline__ bool receive(const number* from, number (&values)[COLUMNS], unsigned tag) {
+// Reads exchanged numbers. The lowest bit of the result is 0 if all of them were written in the exchange of the tag.
+__device__ __forceinline__ Word receive(const number* from, number (&values)[COLUMNS], unsigned tag) {
     Word words[COLUMNS], wrong = 0;
     load_words(from, words);
 #pragma unroll
@@ -111,5 +110,5 @@ __device__ __forceinline__ bool receive(const number* from, number (&values)[COL
         values[k] = number_of(words[k]);
         wrong |= words[k] ^ tag;
     }
-    return !(wrong & 1);
+    return wrong;
 }

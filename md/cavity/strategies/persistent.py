@@ -152,7 +152,7 @@ class Fields(NamedTuple):
 class Persistent(Strategy):
     """Configuration of the CUDA strategy that keeps the pressure on the chip; for the default sides.
 
-    In float32 it differs from the reference by at most 2e-4 of the largest value after 1000 steps of 41 x 41.
+    In float32 it differs from the reference by at most 2e-6 of the largest value after 1000 steps of 41 x 41.
     """
 
     name = "persistent"

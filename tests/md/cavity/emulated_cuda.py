@@ -136,6 +136,6 @@ class EmulatedCuda(Cpu):
         library = path.with_suffix(".so")
         if not library.exists():
             path.write_text(code)
-            flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
+            flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
             subprocess.run([compiler, *flags, "-o", library, path], check=True)
         return Kernel(ctypes.CDLL(str(library)), self.at_once)
