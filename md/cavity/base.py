@@ -47,6 +47,19 @@ class Strategy(ABC):
     tolerance: ClassVar[float] = 0.0
     work: ClassVar[int] = 2**28
 
+    @classmethod
+    def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
+        """Describe the shapes that the strategy can compute on a backend, if `shape` is none of them.
+
+        Args:
+            shape: (ny, nx), boundary included.
+            backend: one of `backends`.
+
+        Returns:
+            The shapes that are allowed; empty if `shape` is, as for most strategies any is.
+        """
+        return ""
+
     @abstractmethod
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
         """Make the solver, with all fields 0.

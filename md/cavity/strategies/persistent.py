@@ -19,17 +19,24 @@ from md.cavity.scheme import Scheme
 from md.errors import BackendUnavailableError
 
 LANES = 32
-HALO = 8  # layers of points of other blocks around those that a block owns
 BUFFERS = 2  # of each exchanged array, used in turns
 NEVER = 2**31 - 1  # a step that is not reached
 
 
 class Tile(NamedTuple):
-    """Region of a block: `columns` of a lane, `rows` of a warp, `warps` of a block."""
+    """Region of a block.
+
+    Attributes:
+        columns: points of a lane along x.
+        rows: of a warp.
+        warps: of a block.
+        halo: layers of points of other blocks around those that a block owns; a multiple of `columns`.
+    """
 
     columns: int
     rows: int
     warps: int
+    halo: int = 8
 
     @property
     def width(self) -> int:
@@ -74,10 +81,8 @@ def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
         if inner_x <= tile.width and inner_y <= tile.height:
             return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
     for tile in TILES:
-        along_x, along_y = (
-            tiles_along(inner_x, tile.width, tile.columns),
-            tiles_along(inner_y, tile.height, 1),
-        )
+        along_x = tiles_along(inner_x, tile.width, tile.halo, tile.columns)
+        along_y = tiles_along(inner_y, tile.height, tile.halo)
         if along_y == 1:
             tile = tile._replace(warps=-(-inner_y // tile.rows))
         plan = Plan(tile, along_x, along_y)
@@ -86,38 +91,38 @@ def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
     return None
 
 
-def tiles_along(inner: int, extent: int, unit: int) -> int:
+def tiles_along(inner: int, extent: int, halo: int, unit: int = 1) -> int:
     """Return how many tiles cover an axis.
 
     Args:
         inner: points inside the boundary.
-        extent: points of a tile; neighbouring tiles overlap by at least two halos.
+        extent: points of a tile.
+        halo: layers of points around those that a tile owns; neighbouring tiles overlap by at least two.
         unit: points by multiples of which tiles are apart.
     """
     if inner <= extent:
         return 1
     apart = -(-(inner - extent) // unit)  # of the first and the last tile, in units
-    return 1 + -(-apart // ((extent - 2 * HALO) // unit))
+    return 1 + -(-apart // ((extent - 2 * halo) // unit))
 
 
-def exchanges_of(sweeps: int, is_alone: bool) -> int:
+def exchanges_of(sweeps: int, halo: int) -> int:
     """Return how often blocks exchange the pressure in a step; see `persistent.cu`."""
-    if is_alone:
-        return 0
-    exchanges, layers = 1, HALO - 1
+    exchanges, layers = 1, halo - 1
     while sweeps >= layers:
         sweeps -= layers
-        exchanges, layers = exchanges + 1, HALO
+        exchanges, layers = exchanges + 1, halo
     return exchanges
 
 
 def constants_of(plan: Plan, shape: tuple[int, int], sweeps: int) -> dict[str, int]:
     """Return the constants for which the kernel is compiled."""
-    tile, is_alone = plan.tile, plan.blocks == 1
+    tile = plan.tile
     return {
         "INNER_X": shape[1] - 2, "INNER_Y": shape[0] - 2, "SWEEPS": sweeps, "GRID_X": plan.along_x,
         "GRID_Y": plan.along_y, "COLUMNS": tile.columns, "ROWS": tile.rows, "WARPS": tile.warps,
-        "HALO": HALO, "EXCHANGES": exchanges_of(sweeps, is_alone), "RESIDENT_THREADS": LANES * tile.warps,
+        "HALO": tile.halo, "EXCHANGES": exchanges_of(sweeps, tile.halo),
+        "RESIDENT_THREADS": LANES * tile.warps,
     }  # fmt: skip
 
 
@@ -161,12 +166,17 @@ class Persistent(Strategy):
     backends = ("cuda",)
     any_sides = False
 
-    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
-        """Make the solver, with all fields 0.
+    @classmethod
+    def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
+        """Describe the shapes that fit on the device at once, if `shape` does not; see `Strategy`."""
+        if plan_for(shape, backend.multiprocessors) is not None:
+            return ""
+        tile = TILES[-1]
+        width, height = tile.width - 2 * tile.halo, tile.height - 2 * tile.halo
+        return f"up to {backend.multiprocessors} tiles of {height} x {width} points, one a multiprocessor"
 
-        Raises:
-            ValueError: a shape that needs more blocks than the device holds at once.
-        """
+    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
+        """Make the solver, with all fields 0."""
         return PersistentSolver(scheme, backend)
 
 
@@ -176,11 +186,7 @@ class PersistentSolver(Solver):
     def __init__(self, scheme: Scheme, backend: Backend):
         super().__init__(scheme)
         plan = plan_for(scheme.shape, backend.multiprocessors)
-        if plan is None:
-            raise ValueError(
-                f"shape = {scheme.shape}: more points than strategy 'persistent' can keep on a device of "
-                f"{backend.multiprocessors} multiprocessors; take strategy='cuda'"
-            )
+        assert plan is not None
         self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
         constants = constants_of(plan, scheme.shape, scheme.sweeps)
         self._kernels = backend.kernels(__name__, constants=constants)

@@ -37,7 +37,8 @@ struct Lane {
     int major, minor, block, group;  // block: 8 rows or columns of a basis; group: the first tile
     __device__ __forceinline__ Lane() {
         int warp = threadIdx.x / 32;
-        major = threadIdx.x % 32 / 4, minor = threadIdx.x % 4, block = warp / GROUPS, group = warp % GROUPS;
+        major = threadIdx.x % 32 / 4, minor = threadIdx.x % 4, block = warp / GROUPS;
+        group = (warp + block / 2) % GROUPS;  // so that warps with more tiles are spread
     }
 };
 

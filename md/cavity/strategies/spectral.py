@@ -81,12 +81,14 @@ class Spectral(Strategy):
     backends = ("cpu", "cuda")
     any_sides = False
 
-    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
-        """Make the solver, with all fields 0.
+    @classmethod
+    def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
+        """Describe the shapes that fit in one block of a device, if `shape` does not; see `Strategy`."""
+        fits = backend.name == "cpu" or max(shape) <= LARGEST
+        return "" if fits else f"at most {LARGEST} points a side on backend {backend.name!r}"
 
-        Raises:
-            ValueError: on CUDA, a cavity too large for one block.
-        """
+    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
+        """Make the solver, with all fields 0."""
         if backend.name == "cpu":
             return SpectralSolver(scheme)
         return DeviceSolver(scheme, backend)
@@ -153,11 +155,6 @@ class DeviceSolver(Solver):
 
     def __init__(self, scheme: Scheme, backend: Backend):
         super().__init__(scheme)
-        if max(scheme.shape) > LARGEST:
-            raise ValueError(
-                f"shape = {scheme.shape}: strategy 'spectral' on backend 'cuda' takes at most {LARGEST} "
-                "points a side; take strategy='persistent', or backend='cpu'"
-            )
         ny, nx = scheme.shape[0] - 2, scheme.shape[1] - 2
         self._backend, self._factors = backend, scheme.coefficients
         self._operator = one = operator_of(scheme.shape, scheme.sweeps)

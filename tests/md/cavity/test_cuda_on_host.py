@@ -26,3 +26,17 @@ def device(tmp_path_factory):
 )
 def test_the_kernels_give_the_fields_of_the_reference(device, strategy, shape, sides, sweeps, precision):
     assert_as_reference(shape, strategy, device, (1, 2), sides=sides, sweeps=sweeps, precision=precision)
+
+
+@pytest.mark.parametrize("strategy", ["cuda", "tiled"])
+def test_a_field_that_is_not_finite_is_a_fault_at_the_step_of_the_reference(device, strategy):
+    steps = []
+    for name, backend in ((strategy, device), ("numpy", "cpu")):
+        with pytest.warns(md.errors.UnstableTimeStep):
+            made = md.Cavity(
+                (3, 4), viscosity=1.0, dt=1e9, strategy=name, sweeps=2, precision="float32", backend=backend
+            )
+        with pytest.raises(md.errors.NonFiniteField) as fault:
+            made.run(100)
+        steps.append(fault.value.step)
+    assert steps[0] == steps[1] > 1

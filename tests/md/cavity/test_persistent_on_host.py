@@ -7,7 +7,6 @@ import pytest
 import md
 from md.cavity.strategies import persistent
 from md.cavity.strategies.persistent import (
-    HALO,
     Plan,
     Tile,
     exchanges_of,
@@ -28,8 +27,8 @@ def tiled(tile):
     """Return a plan function that takes a tile."""
 
     def plan(shape, most_blocks):
-        along_x = tiles_along(shape[1] - 2, tile.width, tile.columns)
-        return Plan(tile, along_x, tiles_along(shape[0] - 2, tile.height, 1))
+        along_x = tiles_along(shape[1] - 2, tile.width, tile.halo, tile.columns)
+        return Plan(tile, along_x, tiles_along(shape[0] - 2, tile.height, tile.halo))
 
     return plan
 
@@ -43,12 +42,15 @@ def tiled(tile):
         ((44, 110), 50, "float64", Tile(2, 8, 3)),
         ((45, 273), 23, "float32", Tile(4, 8, 3)),
         ((60, 77), 5, "float64", Tile(1, 6, 4)),
+        ((60, 77), 21, "float64", Tile(2, 8, 4, 12)),
     ],
 )
 def test_the_kernel_gives_the_fields_of_the_reference(device, monkeypatch, shape, sweeps, precision, tile):
     if tile is not None:
         monkeypatch.setattr(persistent, "plan_for", tiled(tile))
-    assert_as_reference(shape, "persistent", device, sweeps=sweeps, precision=precision, lid=0.7)
+    assert_as_reference(
+        shape, "persistent", device, (3, 1, 2, 1), sweeps=sweeps, precision=precision, lid=0.7
+    )
 
 
 def test_a_field_that_is_not_finite_is_a_fault_at_the_step_of_the_reference(device):
@@ -91,17 +93,21 @@ def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
         apart = -(-(inner - extent) // unit)  # of the first and the last tile, as persistent.cuh has it
         starts = [0] if count == 1 else [k * apart // (count - 1) * unit for k in range(count)]
         assert inner <= starts[-1] + extent < inner + extent
-        assert all(b - a <= extent - 2 * HALO for a, b in itertools.pairwise(starts))
+        assert all(b - a <= extent - 2 * plan.tile.halo for a, b in itertools.pairwise(starts))
     assert shared_bytes(plan.tile, 8) <= 227 * 1024
 
 
 def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="on a device of 4 multiprocessors; take strategy='cuda'"):
-        md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=EmulatedCuda(tmp_path, 4))
+    device = EmulatedCuda(tmp_path, 4)
+    message = r"allowed: up to 4 tiles of 72 x 112 points, .*; take strategy='cuda'"
+    with pytest.raises(ValueError, match=message):
+        md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=device)
+    assert md.Cavity((300, 300), viscosity=0.1, backend=device).strategy.name == "cuda"
+    assert md.Cavity((41, 41), viscosity=0.1, backend=device).strategy.name == "persistent"
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "alone", "exchanges"), [(50, False, 7), (50, True, 0), (6, False, 1), (7, False, 2)]
+    ("sweeps", "halo", "exchanges"), [(50, 8, 7), (50, 16, 4), (6, 8, 1), (7, 8, 2), (14, 8, 2), (15, 8, 3)]
 )
-def test_the_exchanges_of_a_step_are_counted(sweeps, alone, exchanges):
-    assert exchanges_of(sweeps, alone) == exchanges
+def test_the_exchanges_of_a_step_are_counted(sweeps, halo, exchanges):
+    assert exchanges_of(sweeps, halo) == exchanges
