@@ -81,7 +81,7 @@ def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
         if inner_x <= tile.width and inner_y <= tile.height:
             return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
     for tile in TILES:
-        along_x = tiles_along(inner_x, tile.width, tile.halo, tile.columns)
+        along_x = tiles_along(inner_x, tile.width, tile.halo)
         along_y = tiles_along(inner_y, tile.height, tile.halo)
         if along_y == 1:
             tile = tile._replace(warps=-(-inner_y // tile.rows))
@@ -91,19 +91,17 @@ def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
     return None
 
 
-def tiles_along(inner: int, extent: int, halo: int, unit: int = 1) -> int:
+def tiles_along(inner: int, extent: int, halo: int) -> int:
     """Return how many tiles cover an axis.
 
     Args:
         inner: points inside the boundary.
         extent: points of a tile.
         halo: layers of points around those that a tile owns; neighbouring tiles overlap by at least two.
-        unit: points by multiples of which tiles are apart.
     """
     if inner <= extent:
         return 1
-    apart = -(-(inner - extent) // unit)  # of the first and the last tile, in units
-    return 1 + -(-apart // ((extent - 2 * halo) // unit))
+    return 1 + -(-(inner - extent) // (extent - 2 * halo))
 
 
 def exchanges_of(sweeps: int, halo: int) -> int:

@@ -27,7 +27,7 @@ def tiled(tile):
     """Return a plan function that takes a tile."""
 
     def plan(shape, most_blocks):
-        along_x = tiles_along(shape[1] - 2, tile.width, tile.halo, tile.columns)
+        along_x = tiles_along(shape[1] - 2, tile.width, tile.halo)
         return Plan(tile, along_x, tiles_along(shape[0] - 2, tile.height, tile.halo))
 
     return plan
