@@ -3,47 +3,61 @@
 
 // Tentative velocities; on the boundary those of the last step. The first thread counts the steps in status[1].
 extern "C" __global__ void tentative(int n, const number* u, const number* v, number* ut, number* vt, int* status,
-                                     Factors factors) {
-    int point = work_item();
-    if (point >= n) return;
-    if (point == 0) ++status[1];
-    number own_u = u[point], own_v = v[point], added_u = 0, added_v = 0;
-    if (is_inner(point)) {
-        added_u = change(cross_at(u, point), own_u, own_v, factors);
-        added_v = change(cross_at(v, point), own_u, own_v, factors);
+                                     Boundary boundary, Stencil stencil, Factors factors) {
+    int k = work_item();
+    if (k >= n) return;
+    if (k == 0) ++status[1];
+    Given old_u{u}, old_v{v};
+    Field new_u{ut}, new_v{vt};
+    if (k >= INNER) {
+        int place = boundary.points[k - INNER];
+        new_u[place] = old_u[place], new_v[place] = old_v[place];
+        return;
     }
-    ut[point] = own_u + added_u;
-    vt[point] = own_v + added_v;
+    Around at = around_of(k, stencil);
+    Cross of_u = cross_at(old_u, at), of_v = cross_at(old_v, at);
+    new_u[at.centre] = of_u.centre + change(of_u, of_u.centre, of_v.centre, factors);
+    new_v[at.centre] = of_v.centre + change(of_v, of_u.centre, of_v.centre, factors);
 }
 
 // Right-hand side at the points inside, from the divergence of the tentative velocities.
-extern "C" __global__ void find_source(int n, const number* ut, const number* vt, number* source, Factors factors) {
+extern "C" __global__ void find_source(int n, const number* ut, const number* vt, number* source, Stencil stencil,
+                                       Factors factors) {
     int k = work_item();
     if (k >= n) return;
-    int point = inner_point(k);
-    source[point] = factors.source * ((ut[point + 1] - ut[point - 1]) + (vt[point + NX] - vt[point - NX]));
+    Given u{ut}, v{vt};
+    Around at = around_of(k, stencil);
+    Field{source}[at.centre] = factors.source * ((u[at.east] - u[at.west]) + (v[at.north] - v[at.south]));
 }
 
 extern "C" __global__ void sweep(int n, const number* p, const number* source, number* next, Boundary boundary,
-                                 Factors factors) {
+                                 Stencil stencil, Factors factors) {
     int k = work_item();
     if (k >= n) return;
-    int edge = k - INNER, to = edge < 0 ? inner_point(k) : boundary.points[edge];
-    int from = edge < 0 ? to : boundary.sources[edge];
-    next[to] = from < 0 ? boundary.values[edge] : swept(cross_at(p, from), source[from], factors);
+    if (k >= INNER) {
+        Field{next}[boundary.points[k - INNER]] =
+            swept_edge(k - INNER, Given{p}, Given{source}, boundary, stencil, factors);
+        return;
+    }
+    Around at = around_of(k, stencil);
+    Field{next}[at.centre] = swept(cross_at(Given{p}, at), Given{source}[at.centre], factors);
 }
 
 // Velocities without the gradient of the pressure, and their boundary values. The first step at which a velocity or a
 // pressure is not finite is kept in status[0], which is 0 before.
-extern "C" __global__ void correct(int n, const number* p, const number* ut, const number* vt, number* u, number* v,
-                                   int* status, BoundaryU of_u, BoundaryV of_v, Factors factors) {
+extern "C" __global__ void correct(int n, const number* pressure, const number* ut, const number* vt, number* u, number* v,
+                                   int* status, BoundaryU of_u, BoundaryV of_v, Stencil stencil, Factors factors) {
     int k = work_item();
     if (k >= n) return;
-    int edge = k - INNER, to = edge < 0 ? inner_point(k) : of_u.points[edge];
-    int from_u = edge < 0 ? to : of_u.sources[edge], from_v = edge < 0 ? to : of_v.sources[edge];
-    number new_u = from_u < 0 ? of_u.values[edge] : ut[from_u] - factors.gradient * (p[from_u + 1] - p[from_u - 1]);
-    number new_v = from_v < 0 ? of_v.values[edge] : vt[from_v] - factors.gradient * (p[from_v + NX] - p[from_v - NX]);
+    Given p{pressure}, old_u{ut}, old_v{vt};
+    int edge = k - INNER, from_u = edge < 0 ? k : of_u.sources[edge], from_v = edge < 0 ? k : of_v.sources[edge];
+    Around at_u = around_of(max(from_u, 0), stencil), at_v = around_of(max(from_v, 0), stencil);
+    int to = edge < 0 ? at_u.centre : of_u.points[edge];
+    number new_u = old_u[at_u.centre] - factors.gradient * (p[at_u.east] - p[at_u.west]);
+    number new_v = old_v[at_v.centre] - factors.gradient * (p[at_v.north] - p[at_v.south]);
+    if (from_u < 0) new_u = of_u.values[edge];
+    if (from_v < 0) new_v = of_v.values[edge];
     if (!isfinite(new_u) || !isfinite(new_v) || !isfinite(p[to])) atomicCAS(status, 0, status[1]);
-    u[to] = new_u;
-    v[to] = new_v;
+    Field{u}[to] = new_u;
+    Field{v}[to] = new_v;
 }

@@ -12,6 +12,8 @@
 #define EARLY (LAST / 3)  // inner rows of a sweep that are done before the wait for the neighbouring warps
 #endif
 
+static_assert(ROWS >= 3 && EARLY <= LAST - 2, "the rows at the edges of a warp come before the last inner row");
+
 struct Shared {
     number *u, *v;   // (HEIGHT + 2, STRIDE): region and one point around it; column c at 4 + c
     number* edges;   // (2, 2 * WARPS + 1, WIDTH): zeros, then the lowest and highest row of each warp; twice, in turns

@@ -216,6 +216,7 @@ class PersistentSolver(Solver):
         fault, gave_up = (int(word) for word in self._backend.download(status))
         self._done += steps
         if gave_up:
+            self._fields, self._done = make_fields(self.scheme, self._plan, self._backend), 0
             raise BackendUnavailableError(
                 "strategy 'persistent': blocks waited too long for each other, as when another program uses "
                 "the device; the fields are lost; take strategy='cuda'"

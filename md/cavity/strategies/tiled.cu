@@ -8,14 +8,12 @@
 
 // The blocks after those of the tiles have a thread for each boundary point.
 extern "C" __global__ void sweep(int n, const number* p, const number* source, number* next, Boundary boundary,
-                                 Factors factors) {
+                                 Stencil stencil, Factors factors) {
     __shared__ number tile[ROW * ROW];
     int edge = work_item() - TILES_X * TILES_Y * 256;
     if (edge >= 0) {
         if (edge >= n - TILES_X * TILES_Y * 256) return;
-        int from = boundary.sources[edge];
-        number value = from < 0 ? boundary.values[edge] : swept(cross_at(p, from), source[from], factors);
-        next[boundary.points[edge]] = value;
+        next[boundary.points[edge]] = swept_edge(edge, Given{p}, Given{source}, boundary, stencil, factors);
         return;
     }
     int first_x = blockIdx.x % TILES_X * TILE, first_y = blockIdx.x / TILES_X * TILE;  // of the points around the tile

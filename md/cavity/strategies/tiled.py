@@ -30,14 +30,14 @@ class Tiled(Strategy):
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> TiledSolver:
         """Make the solver, with all fields 0."""
-        return TiledSolver(scheme, backend)
+        return TiledSolver(scheme, layout, order, backend)
 
 
 class TiledSolver(CudaSolver):
     """Fields in device memory, with sweeps that read tiles; see `CudaSolver`."""
 
-    def __init__(self, scheme: Scheme, backend: Backend):
-        super().__init__(scheme, backend)
+    def __init__(self, scheme: Scheme, layout: str, order: Order, backend: Backend):
+        super().__init__(scheme, layout, order, backend)
         ny, nx = scheme.shape
         tiles = -(-(nx - 2) // TILE) * -(-(ny - 2) // TILE)
         self._threads = THREADS * tiles + self._edge
@@ -45,4 +45,5 @@ class TiledSolver(CudaSolver):
 
     def _sweep(self, p: Array, after: Array) -> None:
         """Launch one sweep: the tiles, then the boundary points."""
-        self._sweeps.sweep(self._threads, p, self._source, after, self._of_p, self._factors)
+        source = self._fields.source
+        self._sweeps.sweep(self._threads, p, source, after, self._of_p, self._stencil, self._factors)

@@ -53,6 +53,12 @@ class HostArray:
         self.host, self.data = host, SimpleNamespace(ptr=host.ctypes.data)
         self.dtype, self.ndim, self.shape, self.size = host.dtype, host.ndim, host.shape, host.size
 
+    def __getitem__(self, key: slice) -> "HostArray":
+        return HostArray(self.host[key])
+
+    def __setitem__(self, key: slice, values: "HostArray") -> None:
+        self.host[key] = values.host
+
 
 class Kernel:
     """A compiled kernel, as cupy's `RawKernel` is called."""

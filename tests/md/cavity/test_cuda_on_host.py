@@ -3,7 +3,7 @@
 import pytest
 
 import md
-from tests.md.cavity.beside_reference import assert_as_reference
+from tests.md.cavity.beside_reference import assert_as_reference, largest_error
 from tests.md.cavity.emulated_cuda import EmulatedCuda
 
 CHANNEL = md.cavity.Sides(
@@ -26,6 +26,20 @@ def device(tmp_path_factory):
 )
 def test_the_kernels_give_the_fields_of_the_reference(device, strategy, shape, sides, sweeps, precision):
     assert_as_reference(shape, strategy, device, (1, 2), sides=sides, sweeps=sweeps, precision=precision)
+
+
+@pytest.mark.parametrize(
+    ("layout", "order"), [("structs", "row"), ("arrays", "hilbert"), ("structs", "random")]
+)
+def test_layouts_and_orders_give_the_fields_of_the_reference(device, layout, order):
+    found = md.Cavity(
+        (16, 16), viscosity=0.1, sides=CHANNEL, sweeps=3, layout=layout, order=order, backend=device
+    )
+    assert found.strategy.name == "cuda"
+    expected = md.Cavity((16, 16), viscosity=0.1, sides=CHANNEL, sweeps=3, strategy="numpy", backend="cpu")
+    for one in (found, expected):
+        one.run(4)
+    assert largest_error(found, expected) < 1e-14
 
 
 @pytest.mark.parametrize("strategy", ["cuda", "tiled"])
