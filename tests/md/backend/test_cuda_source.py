@@ -36,7 +36,7 @@ from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin
 
-STEMS = sorted(  # those of the cavity take constants, and are compiled in tests/md/cavity/test_kernels.py
+STEMS = sorted(  # those of the cavity take constants: tests/md/cavity/strategies/test_kernels.py
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for path in (ROOT / "md").rglob("*.cu")
     if "cavity" not in path.parts

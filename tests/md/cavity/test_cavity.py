@@ -13,7 +13,7 @@ import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
 from md.cavity import config as choices
 from md.cavity.strategies import Blocked, Numpy
-from tests.md.cavity.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 README = Path(__file__).parents[3] / "README.md"
 

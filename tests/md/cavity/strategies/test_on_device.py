@@ -6,7 +6,7 @@ import pytest
 import md
 from md.backend import why_not
 from md.cavity import STRATEGIES
-from tests.md.cavity.beside_reference import cavity, largest_error
+from tests.md.cavity.strategies.beside_reference import cavity, largest_error
 
 pytestmark = pytest.mark.gpu
 ON_DEVICE = [name for name, one in STRATEGIES.items() if "cuda" in one.backends]

@@ -14,8 +14,8 @@ from md.cavity.strategies.persistent import (
     shared_bytes,
     tiles_along,
 )
-from tests.md.cavity.beside_reference import assert_as_reference
-from tests.md.cavity.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.beside_reference import assert_as_reference
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pytest
 
 import md
-from tests.md.cavity.beside_reference import assert_as_reference, largest_error
-from tests.md.cavity.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.beside_reference import assert_as_reference, largest_error
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 CHANNEL = md.cavity.Sides(
     left=md.cavity.Inlet(0.5),

@@ -8,7 +8,7 @@ import pytest
 import md
 from md.backend.cuda_launcher import Launcher
 from md.cavity import STRATEGIES
-from tests.md.cavity.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin
 
 ON_DEVICE = [name for name, one in STRATEGIES.items() if "cuda" in one.backends]

@@ -5,8 +5,8 @@ import pytest
 
 import md
 from md.cavity.strategies.spectral import operator_of
-from tests.md.cavity.beside_reference import assert_as_reference, cavity
-from tests.md.cavity.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.beside_reference import assert_as_reference, cavity
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
 from md.backend.cuda_source import file_of, parameters
 
-HEADER = Path(__file__).parents[2] / "grid_on_host.h"
+HEADER = Path(__file__).parents[3] / "grid_on_host.h"
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
 template <class From, class To> void load_words(From* from, To& to) { memcpy(&to, from, sizeof to); }
