@@ -54,12 +54,12 @@ class CudaSolver(Solver):
         self._inner, self._edge = (ny - 2) * (nx - 2), 2 * (nx + ny) - 4  # points inside, and on the boundary
         self._factors = scheme.coefficients
         self._place = places(order, scheme.shape)
-        around = stencil(self._place)
+        has_tables = order != "row"
+        around = stencil(self._place) if has_tables else without_tables(self._place)
         self._of_u, self._of_v, self._of_p = (
             BoundaryTable(*(backend.upload(array) for array in by_place(table, self._place, around)))
             for table in (boundary_table(scheme, name) for name in "uvp")
         )
-        has_tables = order != "row"
         self._stencil = Stencil(*(backend.upload(table if has_tables else table[:0]) for table in around))
         self._fields, spacing = zeros(backend, ny * nx, scheme.dtype, layout)
         self._p, self._next = self._fields.p, self._fields.p_next
@@ -140,6 +140,16 @@ def zeros(backend: Backend, points: int, dtype: np.dtype, layout: str) -> tuple[
     spacing = cell_dtype(dtype).itemsize // dtype.itemsize
     cells = backend.zeros(points * spacing, dtype)
     return Fields(*(cells[CELL.index(name) :: spacing] for name in FIELDS)), spacing
+
+
+def without_tables(place: np.ndarray) -> Stencil:
+    """Return the places of the points inside, stored row by row, with empty tables of neighbours.
+
+    Args:
+        place: (ny, nx) of `md.cavity.memory.places`.
+    """
+    empty = np.empty(0, np.int32)
+    return Stencil(place[1:-1, 1:-1].ravel(), empty, empty, empty, empty)
 
 
 def by_place(table: BoundaryTable, place: np.ndarray, around: Stencil) -> BoundaryTable:
