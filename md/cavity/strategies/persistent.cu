@@ -16,14 +16,14 @@ static_assert(ROWS >= 3 && EARLY <= LAST - 2, "the rows at the edges of a warp c
 
 struct Shared {
     number *u, *v;   // (HEIGHT + 2, STRIDE): region and one point around it; column c at 4 + c
-    number* edges;   // (2, 2 * WARPS + 1, WIDTH): zeros, then the lowest and highest row of each warp; twice, in turns
+    number* edges;   // (2, 2 * WARPS + 1, PARTS, 32 parts): zeros, then the lowest and highest row of each warp; in turns
     int below, above, own;  // offsets in `edges` of the rows around those of the warp, and of its lowest row
 
     __device__ __forceinline__ Shared(number* memory, const Place& at) {
         u = memory, v = u + (HEIGHT + 2) * STRIDE + 4, edges = v + (HEIGHT + 2) * STRIDE + 4;
-        own = (1 + 2 * at.warp) * WIDTH + at.lane * COLUMNS;
+        own = (1 + 2 * at.warp) * WIDTH + at.lane * (COLUMNS / PARTS);
         below = at.warp == 0 ? own : own - WIDTH;
-        above = at.warp == WARPS - 1 ? at.lane * COLUMNS : own + 2 * WIDTH;
+        above = at.warp == WARPS - 1 ? at.lane * (COLUMNS / PARTS) : own + 2 * WIDTH;
     }
     __device__ __forceinline__ number* turn(int k) const { return edges + k * (2 * WARPS + 1) * WIDTH; }
     __device__ __forceinline__ int velocity(const Place& at, int r) const {
@@ -78,8 +78,8 @@ struct Pressure {
         }
     }
     __device__ __forceinline__ void store_edges() {
-        store_row(shared.turn(turn) + shared.own, p[0]);
-        store_row(shared.turn(turn) + shared.own + WIDTH, p[LAST]);
+        store_row<32>(shared.turn(turn) + shared.own, p[0]);
+        store_row<32>(shared.turn(turn) + shared.own + WIDTH, p[LAST]);
     }
     // One Jacobi sweep in place. The rows at the edges of the warp come first after the wait, so that the neighbouring
     // warps have them early.
@@ -111,11 +111,11 @@ struct Pressure {
                                               const number (&last_east)[COLUMNS], number west) {
         number beside[COLUMNS], sums[COLUMNS];
         __syncthreads();
-        load_row(shared.turn(turn) + shared.below, beside);
+        load_row<32>(shared.turn(turn) + shared.below, beside);
         sums[0] = beside[0] + west;
 #pragma unroll
         for (int k = 1; k < COLUMNS; ++k) sums[k] = beside[k] + p[0][k - 1];
-        load_row(shared.turn(turn) + shared.above, beside);
+        load_row<32>(shared.turn(turn) + shared.above, beside);
         set(0, sums, first);
 #pragma unroll
         for (int k = 0; k < COLUMNS; ++k) sums[k] = beside[k] + last_east[k];
@@ -195,8 +195,8 @@ __device__ __forceinline__ bool correct(Pressure& pressure, const Factors& facto
     number south[COLUMNS], above[COLUMNS], east[COLUMNS], u[COLUMNS], v[COLUMNS];
     bool finite = true;
     __syncthreads();
-    load_row(pressure.shared.turn(pressure.turn) + pressure.shared.below, south);
-    load_row(pressure.shared.turn(pressure.turn) + pressure.shared.above, above);
+    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.below, south);
+    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.above, above);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         int place = pressure.shared.velocity(at, r);

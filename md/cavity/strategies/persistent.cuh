@@ -23,22 +23,24 @@ struct alignas(COLUMNS * sizeof(number) > 16 ? 16 : COLUMNS * sizeof(number)) Pa
 };
 #define PARTS (COLUMNS * sizeof(number) / sizeof(Part))
 
-__device__ __forceinline__ void load_row(const number* from, number (&to)[COLUMNS]) {
+// Loads the numbers of a lane in as few parts as 16 bytes allow, APART parts apart: with 32, each part of a warp is in one
+// piece, and no two lanes use the same bank.
+template <int APART = 1> __device__ __forceinline__ void load_row(const number* from, number (&to)[COLUMNS]) {
 #pragma unroll
     for (int k = 0; k < (int)PARTS; ++k) {
-        Part part = ((const Part*)from)[k];
+        Part part = ((const Part*)from)[k * APART];
 #pragma unroll
         for (int i = 0; i < COLUMNS / (int)PARTS; ++i) to[k * (COLUMNS / PARTS) + i] = part.value[i];
     }
 }
 
-__device__ __forceinline__ void store_row(number* to, const number (&from)[COLUMNS]) {
+template <int APART = 1> __device__ __forceinline__ void store_row(number* to, const number (&from)[COLUMNS]) {
 #pragma unroll
     for (int k = 0; k < (int)PARTS; ++k) {
         Part part;
 #pragma unroll
         for (int i = 0; i < COLUMNS / (int)PARTS; ++i) part.value[i] = from[k * (COLUMNS / PARTS) + i];
-        ((Part*)to)[k] = part;
+        ((Part*)to)[k * APART] = part;
     }
 }
 
