@@ -56,6 +56,16 @@ __device__ __forceinline__ void store_words(double* to, const unsigned long long
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(to + 2), "l"(from[2]), "l"(from[3]) : "memory");
 }
 
+// wrong |= word ^ tag, of the lowest 32 bits; and wrong |= part & mask. As instructions, so that the compiler makes no
+// branches of them: it would wait for each load before a branch.
+__device__ __forceinline__ void add_difference(unsigned& wrong, unsigned word, unsigned tag) {
+    asm("lop3.b32 %0, %0, %1, %2, 0xF6;" : "+r"(wrong) : "r"(word), "r"(tag));
+}
+
+__device__ __forceinline__ void add_masked(unsigned& wrong, unsigned part, unsigned mask) {
+    asm("lop3.b32 %0, %0, %1, %2, 0xF8;" : "+r"(wrong) : "r"(part), "r"(mask));
+}
+
 __device__ __forceinline__ unsigned word_of(float value) { return __float_as_uint(value); }
 __device__ __forceinline__ unsigned long long word_of(double value) { return __double_as_longlong(value); }
 __device__ __forceinline__ float number_of(unsigned word) { return __uint_as_float(word); }

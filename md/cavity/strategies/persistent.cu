@@ -241,14 +241,26 @@ struct Exchange {
             if (published >> r & 1) publish(to + r * PITCH, values[r], tag(turn));
         }
     }
-    __device__ __forceinline__ bool take(number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
+    // Starts all loads of the lane's copies. The barrier of the warp keeps the compiler from waiting for one before the next.
+    __device__ __forceinline__ void fetch(number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
         const number* from = buffer(arrays, turn);
-        Word wrong = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            if (copied >> r & 1) wrong |= receive(from + r * PITCH, values[r], tag(turn));
+            if (copied >> r & 1) receive(from + r * PITCH, values[r]);
         }
-        return !(wrong & 1);
+        __syncwarp();
+    }
+    __device__ __forceinline__ bool is_missing(unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
+        unsigned wrong = 0;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) add_masked(wrong, missing(values[r], tag(turn)), copied >> r);
+        return wrong & 1;
+    }
+    __device__ __forceinline__ void store(const number (&values)[ROWS][COLUMNS], number* field, const Shared& shared) const {
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            if (copied >> r & 1) store_row(field + shared.velocity(at, r), values[r]);
+        }
     }
     __device__ __forceinline__ void send(number* arrays, unsigned turn, const number* field, const Shared& shared) const {
         number values[COLUMNS];
@@ -259,21 +271,9 @@ struct Exchange {
             publish(buffer(arrays, turn) + r * PITCH, values, tag(turn));
         }
     }
-    __device__ __forceinline__ bool take(number* arrays, unsigned turn, number* field, const Shared& shared) const {
-        const number* from = buffer(arrays, turn);
-        Word wrong = 0;
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            if (!(copied >> r & 1)) continue;
-            number values[COLUMNS];
-            wrong |= receive(from + r * PITCH, values, tag(turn));
-            store_row(field + shared.velocity(at, r), values);
-        }
-        return !(wrong & 1);
-    }
     // Whether the lanes of the warp are to poll once more. After an exchange that took too long the others do not wait.
-    __device__ __forceinline__ bool again(bool ready, int& polls) {
-        if (__all_sync(~0u, ready)) return false;
+    __device__ __forceinline__ bool again(bool wait, int& polls) {
+        if (__all_sync(~0u, !wait)) return false;
         if (++polls < most) return true;
         atomicMax(failed, 1);
         most = 0;
@@ -286,12 +286,41 @@ __device__ __forceinline__ void exchange_pressure(Pressure& pressure, Exchange& 
                                                   unsigned turn, unsigned round) {
     exchange.send(fields.pressure, turn, pressure.p);
     if (WITH_SOURCE) exchange.send(fields.source, round, pressure.b);
-    bool ready;
+    bool wait;
     int polls = 0;
     do {
-        ready = exchange.take(fields.pressure, turn, pressure.p);
-        if (WITH_SOURCE) ready &= exchange.take(fields.source, round, pressure.b);
-    } while (exchange.again(ready, polls));
+        exchange.fetch(fields.pressure, turn, pressure.p);
+        if (WITH_SOURCE) exchange.fetch(fields.source, round, pressure.b);
+        wait = exchange.is_missing(turn, pressure.p);
+        if (WITH_SOURCE) wait |= exchange.is_missing(round, pressure.b);
+    } while (exchange.again(wait, polls));
+    __syncwarp();
+    pressure.store_edges();
+}
+
+// The exchange at the end of a step. The right-hand side is not needed any more, so that its registers are free.
+__device__ __forceinline__ void exchange_all(Pressure& pressure, Exchange& exchange, const Fields& fields, unsigned turn,
+                                             unsigned round) {
+    const Shared& shared = pressure.shared;
+    number moved[ROWS][COLUMNS] = {};
+    __syncthreads();
+    exchange.send(fields.pressure, turn, pressure.p);
+    exchange.send(fields.velocity_u, round, shared.u, shared);
+    exchange.send(fields.velocity_v, round, shared.v, shared);
+    bool wait;
+    int polls = 0;
+    do {
+        exchange.fetch(fields.pressure, turn, pressure.p);
+        exchange.fetch(fields.velocity_u, round, moved);
+        wait = exchange.is_missing(turn, pressure.p) | exchange.is_missing(round, moved);
+    } while (exchange.again(wait, polls));
+    exchange.store(moved, shared.u, shared);
+    polls = 0;
+    do {
+        exchange.fetch(fields.velocity_v, round, moved);
+        wait = exchange.is_missing(round, moved);
+    } while (exchange.again(wait, polls));
+    exchange.store(moved, shared.v, shared);
     __syncwarp();
     pressure.store_edges();
 }
@@ -393,19 +422,7 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int don
         if (!correct(pressure, factors)) atomicMin(status, step + 1);
         if (step == 0) set_boundary(at, shared, fields.lid);
         if (!alone) {
-            __syncthreads();
-            exchange.send(fields.pressure, turn, pressure.p);
-            exchange.send(fields.velocity_u, round, shared.u, shared);
-            exchange.send(fields.velocity_v, round, shared.v, shared);
-            bool ready;
-            int polls = 0;
-            do {
-                ready = exchange.take(fields.pressure, turn, pressure.p);
-                ready &= exchange.take(fields.velocity_u, round, shared.u, shared);
-                ready &= exchange.take(fields.velocity_v, round, shared.v, shared);
-            } while (exchange.again(ready, polls));
-            __syncwarp();
-            pressure.store_edges();
+            exchange_all(pressure, exchange, fields, turn, round);
             ++turn, ++round;
         }
     }

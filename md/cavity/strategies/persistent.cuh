@@ -103,14 +103,17 @@ __device__ __forceinline__ void publish(number* to, const number (&values)[COLUM
     store_words(to, words);
 }
 
-// Reads exchanged numbers. The lowest bit of the result is 0 if all of them were written in the exchange of the tag.
-__device__ __forceinline__ Word receive(const number* from, number (&values)[COLUMNS], unsigned tag) {
-    Word words[COLUMNS], wrong = 0;
+__device__ __forceinline__ void receive(const number* from, number (&values)[COLUMNS]) {
+    Word words[COLUMNS];
     load_words(from, words);
 #pragma unroll
-    for (int k = 0; k < COLUMNS; ++k) {
-        values[k] = number_of(words[k]);
-        wrong |= words[k] ^ tag;
-    }
+    for (int k = 0; k < COLUMNS; ++k) values[k] = number_of(words[k]);
+}
+
+// A word whose lowest bit is 0 if all numbers were written in the exchange of the tag.
+__device__ __forceinline__ unsigned missing(const number (&values)[COLUMNS], unsigned tag) {
+    unsigned wrong = 0;
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k) add_difference(wrong, (unsigned)word_of(values[k]), tag);
     return wrong;
 }

@@ -22,6 +22,8 @@ ON_HOST = {  # headers with instructions of the device, and what stands for thei
     "exchanged_words.cuh": """
 template <class From, class To> void load_words(From* from, To& to) { memcpy(&to, from, sizeof to); }
 template <class To, class From> void store_words(To* to, From& from) { memcpy(to, &from, sizeof from); }
+inline void add_difference(unsigned& wrong, unsigned word, unsigned tag) { wrong |= word ^ tag; }
+inline void add_masked(unsigned& wrong, unsigned part, unsigned mask) { wrong |= part & mask; }
 __device__ """,
     "double_cores.cuh": """
 struct Pair {
