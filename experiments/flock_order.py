@@ -257,17 +257,20 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
     named = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
     for dim, lines in named.groupby("dim", sort=False):
         look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
-        figure, panels = figures.panels_in_a_row([""] * len(_PANELS), 2.7, 3.4, margin=5.5)
+        figure, grid = plt.subplots(2, len(_PANELS) // 2, figsize=(11.5, 6.2), sharex=True)
+        panels = list(grid.flat)
         for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
-            figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[-1])
+            figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[2])
             panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))
+            if panel in panels[:3]:
+                panel.set(xlabel="")
         for panel in (panels[0], panels[4], panels[5]):
             panel.set(ylim=(0, None))
         panels[1].set(ylim=(0, 1))
         for panel, limit in ((panels[2], ALIGNED), (panels[3], CLUSTERED), (panels[4], CLUMPED)):
             panel.axhline(limit, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         panels[3].set(yscale="log")
-        figures.legend_outside(panels[-1], "flock")
+        figures.legend_outside(panels[2], "flock")
         sizes = ", ".join(f"{n:,}" for n in sorted(lines["n"].unique()))
         repeats = lines["repeat"].nunique()
         spread = f"median and range over {repeats} repeats" if repeats > 1 else "one repeat"

@@ -1,7 +1,7 @@
 """How fast is a step of a flock by every search, in every memory order, and does that change with its age?
 
 Boids follow the rules of [flock] at its density. A flock starts with uniform positions or in clusters, and
-is aged once a run by the search `coherent`. Every search in every memory order then starts each sample from
+is aged once a run by the search `tensor`. Every search in every memory order then starts each sample from
 the same aged state: a step that is not timed, and `steps` timed steps, in turns and in random order. Searches
 that do not sort the boids are measured in shuffled memory, in memory that was just sorted along an ordering
 (fresh), and in memory that was sorted `order_age` steps before. Beside the times are the structure of the
@@ -129,7 +129,9 @@ class Config(TimedSettings):
         for search, division in product(divided, self.division):
             _with_division(search, division)
         limited = bool(self.peers) or TENSOR in self.search
-        on_cpu = limited and md.backend.get(self.backend).name == "cpu"
+        on_cpu = self.backend == "cpu"
+        if limited and self.backend == "auto":
+            on_cpu = md.backend.get(self.backend).name == "cpu"
         if self.peers and not on_cpu:
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
         if self.peers and "float64" not in values(self.precision) and isinstance(self.precision, tuple):

@@ -194,6 +194,56 @@ class NonFiniteField(RuntimeError):  # noqa: N818 - named, as the faults above, 
         return type(self), (self.step, self.cell, self.field, self.value, self.dt, self.bound)
 
 
+class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+    """Fault of a cavity with an iteration of the pressure that did not reach its tolerance.
+
+    Attributes:
+        residual: largest residual left, in units of the largest right-hand side.
+        tolerance: largest residual allowed, in the same units.
+        sweeps: sweeps made.
+        step: the step of the fault, counted from the cavity's start; None outside of a cavity.
+
+    A copy made by `pickle` has the same message and attributes.
+    """
+
+    def __init__(self, residual: float, tolerance: float, sweeps: int, step: int | None = None):
+        super().__init__(
+            f"{'' if step is None else f'step {step}: '}pressure: residual {residual:.3g} of the largest "
+            f"right-hand side after {sweeps} sweeps; allowed: {tolerance:.3g}; take pressure='converged', or "
+            "more sweeps or a larger tolerance of md.cavity.pressure.sor.Sor"
+        )
+        self.residual, self.tolerance, self.sweeps, self.step = residual, tolerance, sweeps, step
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.residual, self.tolerance, self.sweeps, self.step)
+
+    def at(self, step: int) -> Self:
+        """Return the fault with a step."""
+        return type(self)(self.residual, self.tolerance, self.sweeps, step)
+
+
+class NotSteady(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+    """Error of a cavity that still changes at the end of the time allowed to become steady.
+
+    Attributes:
+        change: largest change of a velocity in a unit of time.
+        allowed: change allowed.
+        time: when it was measured.
+
+    A copy made by `pickle` has the same message and attributes.
+    """
+
+    def __init__(self, change: float, allowed: float, time: float):
+        super().__init__(
+            f"time {time:.4g}: velocities still change by {change:.3g} in a unit of time; allowed: "
+            f"{allowed:.3g}; give more time, a larger tolerance, or a lower Reynolds number"
+        )
+        self.change, self.allowed, self.time = change, allowed, time
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.change, self.allowed, self.time)
+
+
 class UnstableTimeStep(UserWarning):
     """Warning that the time step of a cavity is above the bound of stability of its scheme."""
 

@@ -115,6 +115,18 @@ inline void load_rows(unsigned (&b)[4], unsigned row) {
         b[m] = packed(pair[0], pair[1]);
     }
 }
+inline unsigned lower_twice(unsigned both) { return (both & 0xffff) * 0x10001u; }
+inline unsigned upper_twice(unsigned both) { return (both >> 16) * 0x10001u; }
+inline float either(bool first, float a, float b) { return first ? a : b; }
+inline unsigned times(unsigned a, unsigned b) {
+    float2 left = unpacked(a), right = unpacked(b);
+    return packed(left.x * right.x, left.y * right.y);
+}
+inline unsigned saturated(unsigned a, unsigned b, unsigned c) {
+    float2 left = unpacked(a), right = unpacked(b), added = unpacked(c);
+    float x = fmaf(left.x, right.x, added.x), y = fmaf(left.y, right.y, added.y);
+    return packed(__saturatef(x), __saturatef(y));
+}
 inline void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4]) {
     int lane = threadIdx.x % 32;
     auto all = of_all_lanes(Slot{{a[0], a[1], a[2], a[3], b0, b1}});
@@ -130,6 +142,14 @@ inline void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigne
         sums[q] = sum;
     }
     for (int q = 0; q < 4; ++q) d[q] = sums[q];
+}
+
+inline void multiply(unsigned (&d)[2], const unsigned (&a)[4], unsigned b0, unsigned b1, const unsigned (&c)[2]) {
+    float2 low = unpacked(c[0]), high = unpacked(c[1]);
+    float sums[4] = {low.x, low.y, high.x, high.y};
+    multiply(sums, a, b0, b1, sums);
+    d[0] = packed(sums[0], sums[1]);
+    d[1] = packed(sums[2], sums[3]);
 }
 
 static void (*kernel_of_block)();

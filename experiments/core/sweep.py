@@ -73,11 +73,11 @@ def sweep(
         raise
     finally:
         if outcome["status"] != "complete":
-            with contextlib.suppress(
-                OSError
-            ):  # a full disk, for example: the journal holds the finished cases
-                record.describe(outcome | {"ended": _now()})
+            # On a full disk, for example, the journal holds the finished cases.
+            with contextlib.suppress(OSError):
                 record.write_tables()
+            with contextlib.suppress(OSError):
+                record.describe(outcome | {"ended": _now()})
         record.release()
     return outcome["status"] == "complete"
 

@@ -3,7 +3,7 @@
 Rules are those of [flock], named `source`, or with a weaker separation of shorter range, under which flocks
 form, `weak_separation`: 0.02 up to a distance of 1.5 instead of 0.1 up to 3. Cohesion (0.01 up to 5) and
 alignment (0.1 up to 5) are the same.
-A flock is aged by the search `coherent`. All searches and memory orders that are compared start from the
+A flock is aged by the search `tensor`. All searches and memory orders that are compared start from the
 same aged state.
 """
 
@@ -31,7 +31,7 @@ STARTS = ("uniform", "clusters")
 CLUSTER = 1000  # boids of a cluster at the start
 CLUSTER_RADIUS = 5.0
 MAX_SPEED = 1.0
-AGED_BY = "coherent"
+AGED_BY = "tensor"  # the fastest; on a CPU it computes what coherent does
 
 
 @dataclass(frozen=True)

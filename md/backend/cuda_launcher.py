@@ -30,6 +30,7 @@ from md.backend.cuda_source import (
 from md.errors import BackendUnavailableError
 
 THREADS = 256  # of a block
+STAGING = 256  # of a block that stages particles, as in rows.cuh
 WIDE = 1024  # threads of a block of a kernel marked WIDE, in launches of at least WIDE_FROM threads
 WIDE_FROM = 2**19
 NARROW = 64  # threads of a block of a kernel marked NARROW
@@ -93,7 +94,7 @@ class Launcher:
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             block, shared = self._blocks.get(name), {}
-            threads = NARROW if block == "NARROW" else THREADS
+            threads = {"NARROW": NARROW, "STAGING": STAGING}.get(block or "", THREADS)
             start = kernel
             if block == "WIDE" and n >= WIDE_FROM:
                 threads = WIDE

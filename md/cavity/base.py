@@ -96,6 +96,9 @@ class Solver(ABC):
         Returns:
             The number of steps taken, 1 to `steps`; or -k if a field is not finite after k of these steps.
             On the CPU k is exact; a device may look less often.
+
+        Raises:
+            PressureNotConverged: an iteration of the pressure; `step - 1` of these steps were taken.
         """
 
     @abstractmethod

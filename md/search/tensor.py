@@ -23,6 +23,7 @@ import numpy as np
 
 from md import checks
 from md.backend.base import Array
+from md.backend.cuda_launcher import STAGING
 from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort
@@ -32,13 +33,12 @@ from md.search.base import Search, SearchConfig
 
 PARTS = 4  # of each cell along axis 0, so that few particles beyond the cutoff are compared; as in tensor.cu
 BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu
-THREADS = 256  # of a block; as STAGING_THREADS of rows.cuh
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
-FIXED = 4096  # most bytes of shared memory of a block besides, with those of the system
+FIXED = 4096  # most bytes of shared memory of a block besides, with those of CUDA
 ENTRY = 32  # bytes of a staged particle
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
-ROUNDING = 2.0**-20  # largest error of a squared distance, in squares of the largest distance from the centre
+ROUNDING = 2.0**-22  # of a number in two parts, of a product of matrices, and of half of half precision
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Tensor(SearchConfig):
 
 def _bytes_of(capacity: int) -> int:
     """Return the bytes that a kernel needs for the staged particles of a block and lists of its warps."""
-    return ENTRY * capacity + THREADS // 32 * 2 * (capacity // 16 + 16)
+    return ENTRY * capacity
 
 
 class TensorSearch(Search):
@@ -104,7 +104,7 @@ class TensorSearch(Search):
     def _suitable_capacity(self, block: tuple[int, ...]) -> int:
         """Return how many particles a block stages; 0 where the kernel of `Coherent` is used."""
         grid = self.grid
-        too_many = max(THREADS * math.prod(self._blocks), PARTS * grid.size) > MAX_CELLS
+        too_many = max(STAGING * math.prod(self._blocks), PARTS * grid.size) > MAX_CELLS
         free = 0 if too_many or grid.precision != np.float32 else self.backend.staging_memory
         around = math.prod(size + 2 for size in block)
         mean = around * self.particles.n / grid.size
@@ -140,7 +140,7 @@ class TensorSearch(Search):
             return
         blocks, record = math.prod(self._blocks), self._record(windows)
         self.backend.kernels(__name__, law).force(
-            THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
+            STAGING * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
             _bytes_of(self._capacity), record, self._finer.record, parameters, out,
         )  # fmt: skip
 
@@ -161,16 +161,24 @@ class TensorSearch(Search):
         scale = 2.0 ** (2 - math.floor(math.log2(radii[0])))  # the largest radius becomes 4 to 8
         block = BLOCK[grid.box.dim]
         sides = [length / cells for length, cells in zip(grid.box.lengths, grid.shape, strict=True)]
-        reach = [(size / 2 + 1) * side * scale + 0.5 for size, side in zip(block, sides, strict=True)]
-        farthest2 = 1.01 * sum(r * r for r in reach)
-        sharpness = OFFSET / (ROUNDING * farthest2)
+        # Squares of the largest distances from the centre: of particles of the block, and of those around it.
+        reach = [
+            [(size / 2 + more) * side * scale + 0.5 for size, side in zip(block, sides, strict=True)]
+            for more in (0, 1)
+        ]
+        own2, farthest2 = (1.01 * sum(r * r for r in distances) for distances in reach)
+        # Errors of a squared distance. The square of the own distance is rounded, and its two halves meet the
+        # product and the offset; the other square is rounded; and so is the sum of the products.
+        error = ROUNDING * (3 * own2 + 2 * farthest2)
+        sharpness = np.float16(OFFSET / error)
         scaled2 = np.array([radius * radius * real(scale * scale) for radius in radii], real)
         dtype = np.dtype(
             [
                 ("radius2", real, (len(radii),)),  # in units of the scale, the largest first
-                ("offset", real, (len(radii),)),
+                ("offset", real),
                 ("window_of", np.int32, (len(windows),)),  # index of each radius of the law
                 ("scale", real),
+                ("unit", real),  # 1 / scale
                 ("sharpness", real),
                 ("farthest2", real),
             ],
@@ -178,8 +186,8 @@ class TensorSearch(Search):
         )
         record = np.zeros(1, dtype)
         record["radius2"][0] = scaled2
-        record["offset"][0] = sharpness * (scaled2.astype(np.float64) - scaled2[0]) + OFFSET
+        record["offset"] = OFFSET
         record["window_of"][0] = [radii.index(real(radius)) for radius in windows]
-        record["scale"] = scale
+        record["scale"], record["unit"] = scale, 1 / scale
         record["sharpness"], record["farthest2"] = sharpness, farthest2
         return record

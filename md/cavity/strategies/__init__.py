@@ -7,6 +7,7 @@ from md.cavity.strategies.persistent import Persistent
 from md.cavity.strategies.reference import Numpy
 from md.cavity.strategies.serial import Serial
 from md.cavity.strategies.spectral import Spectral
+from md.cavity.strategies.staggered import Staggered
 from md.cavity.strategies.threads import Threads
 from md.cavity.strategies.tiled import Tiled
 from md.registry import Registry, require_name
@@ -19,6 +20,7 @@ __all__ = [
     "Persistent",
     "Serial",
     "Spectral",
+    "Staggered",
     "Threads",
     "Tiled",
     "register",
@@ -37,6 +39,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         "tiled": Tiled,
         "persistent": Persistent,
         "spectral": Spectral,
+        "staggered": Staggered,
     },
 )
 register = STRATEGIES.register

@@ -24,6 +24,7 @@ from md.cavity.vector_rows import sweep_row
 from sfc.compile import inlined, kernel
 
 CACHE = 2**20  # bytes of a core's cache that the pressure and its right-hand side may take
+DEEPEST = 10  # sweeps of a pass: with more of them, memory is no longer what a sweep waits for
 HALO = 8  # rows of a block for each sweep of a pass: a block computes an eighth of its rows twice at most
 
 
@@ -37,7 +38,7 @@ class Blocked(Strategy):
     other once a pass. A grid that fits into a core's cache is one block, swept as a whole.
 
     Args:
-        depth: most sweeps of a pass; None for as many as fit into the cache of a core.
+        depth: most sweeps of a pass; None for up to ten, as many as fit into the cache of a core.
 
     Raises:
         TypeError: a depth that is neither an integer nor None.
@@ -108,10 +109,10 @@ class BlockedSolver(Solver):
 
 
 def _depth(scheme: Scheme, parts: int) -> int:
-    """Return the sweeps of a pass: as few passes as the cache of a core and the halos of the blocks allow."""
+    """Return the sweeps of a pass: up to `DEEPEST`, as the cache of a core and the halos of blocks allow."""
     (ny, nx), sweeps = scheme.shape, scheme.sweeps
     # Of each sweep three rows, and one of the right-hand side.
-    most = CACHE // (4 * nx * scheme.dtype.itemsize)
+    most = min(DEEPEST, CACHE // (4 * nx * scheme.dtype.itemsize))
     if parts > 1:
         most = min(most, (ny - 2) // parts // HALO)
     passes = -(-sweeps // max(1, most))

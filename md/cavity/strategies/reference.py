@@ -14,7 +14,9 @@ import numpy as np
 from md.backend.base import Backend
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import apply
+from md.cavity.pressure import pressure_solver
 from md.cavity.scheme import Coefficients, Scheme
+from md.errors import PressureNotConverged
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Numpy(Strategy):
     """Configuration of the reference: whole-array operations of numpy, on one thread."""
 
     name = "numpy"
+    pressures = ("jacobi", "converged", "sor")
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> NumpySolver:
         """Make the solver, with all fields 0."""
@@ -45,6 +48,7 @@ class NumpySolver(Solver):
         super().__init__(scheme)
         self._u, self._v, self._p = np.zeros((3, *scheme.shape), scheme.dtype)
         self._factors, self._conditions = scheme.coefficients, scheme.conditions
+        self._poisson = pressure_solver(scheme)
 
     def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
         """Set the fields."""
@@ -58,7 +62,10 @@ class NumpySolver(Solver):
         """Take steps, until a field is not finite; see `Solver.advance`."""
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(1, steps + 1):
-                self._step()
+                try:
+                    self._step()
+                except PressureNotConverged as fault:
+                    raise fault.at(k) from None
                 if not all(np.isfinite(field).all() for field in (self._u, self._v, self._p)):
                     return -k
         return steps
@@ -78,12 +85,15 @@ class NumpySolver(Solver):
         self._u, self._v = u, v
 
     def _solve_pressure(self, source: np.ndarray) -> None:
-        """Take the Jacobi sweeps, from the last pressure on.
+        """Take the Jacobi sweeps, from the last pressure on, or solve the equation to which they converge.
 
         Args:
             source: (ny - 2, nx - 2) right-hand side times h^2.
         """
         p = self._p
+        if self._poisson is not None:
+            self._poisson(source, p)
+            return
         for _ in range(self.scheme.sweeps):
             at = neighbours(p)
             at.centre[...] = (at.west + at.east + at.south + at.north - source) * self._factors.quarter

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -222,6 +223,7 @@ def test_ctrl_c_in_the_middle_keeps_and_draws_the_finished_cases(tmp_path):
     origin = json.loads((folder / "provenance.json").read_text())
     assert origin["status"] == "interrupted"
     assert origin["finished"] == 2
+    assert origin["table_crc32"] == zlib.crc32((folder / "table.parquet").read_bytes())
     assert f"interrupted; the finished cases are in {folder}" in errors
 
 

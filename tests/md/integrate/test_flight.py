@@ -233,7 +233,7 @@ RUNS = [  # search, fused, reorder
 class TestFiles:
     def made(self, search, fused, reorder, backend) -> md.Simulation:
         box = md.Box((9.1, 7.3, 8.2), (True, True, False))
-        options = {"walls": md.Walls(contact_time=1.1), "gravity": (0.0, 0.02, 0.0), "search": search}
+        options = {"walls": md.Walls(contact_time=0.5), "gravity": (0.0, 0.02, 0.0), "search": search}
         return simulated(flock(box=box), backend, LAW, 0.75, fused=fused, reorder=reorder, **options)
 
     def test_a_run_goes_on_from_a_checkpoint_to_the_last_bit(self, search, fused, reorder, backend, tmp_path):
@@ -295,7 +295,7 @@ def test_a_device_gives_the_increments_and_the_flight_of_the_cpu(device, search,
     for fused in (False, True) if fusable else (False,):
         ends = []
         for place in ("cpu", device):
-            options = {"walls": md.Walls(contact_time=1.1), "gravity": (0.0, 0.02, 0.0), "search": search}
+            options = {"walls": md.Walls(contact_time=0.5), "gravity": (0.0, 0.02, 0.0), "search": search}
             run = simulated(state, place, md.laws.Boids(), precision=precision, fused=fused, **options)
             first = run.forces()
             run.run(3)
@@ -311,12 +311,13 @@ def test_a_device_gives_the_increments_and_the_flight_of_the_cpu(device, search,
 @pytest.mark.gpu
 @pytest.mark.parametrize("search", ["coherent", "verlet", "lbvh", TWICE], ids=str)
 def test_captured_and_fused_steps_on_a_device_are_those_of_the_cpu(device, search):
+    """A flock is chaotic: two searches of the CPU differ by 2e-12 after 15 steps, and by 4e-7 after 40."""
     state, ends = flock(4000, md.Box((30.0, 31.0, 32.0))), []
     for place in ("cpu", device):
         run = simulated(state, place, md.laws.Boids(), search=search, fused=True)
-        run.run(40, phases=False)
+        run.run(16, phases=False)
         ends.append(run.state.by_id())
-    assert np.abs(state.box.nearest(ends[0].pos - ends[1].pos)).max() < 1e-8
+    assert np.abs(state.box.nearest(ends[0].pos - ends[1].pos)).max() < 1e-10
 
 
 @pytest.mark.gpu

@@ -74,9 +74,7 @@ def compiled(folder: Path, dim: int, windows: np.ndarray, law: md.laws.Boids) ->
     source, found = re.subn(rf"{re.escape(emulated)}.*?(?=#line)", "", source, flags=re.DOTALL)
     assert found == 1
     source = source.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory;")
-    source, found = re.subn(
-        "(?=unsigned short. products)", "if (threadIdx.x == 0) plain_blocks += plain;", source
-    )
+    source, found = re.subn("(?=int index = lane)", "if (threadIdx.x == 0) plain_blocks += plain;", source)
     assert found == 1
     path = folder / "tensor.cpp"
     path.write_text(f'#include "{HEADER}"\nstatic int plain_blocks = 0;\n{source}\n{PROGRAM}')

@@ -15,6 +15,7 @@ CASES = {
     "walls that shake": {"integrator": "velocity_verlet", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
     "half a step ahead": {"integrator": "position_verlet", "walls": SHAKEN},
     "a step that is found": {"integrator": "adaptive_euler", "walls": SHAKEN, "gravity": (-3.0, 0.0)},
+    "a flock": {"integrator": "flight", "law": md.laws.Boids(2.0, 1.2, 1.6), "walls": SHAKEN},
     "relaxed": {"integrator": "steepest_descent", "walls": md.Walls(contact_time=0.02)},
 }
 REORDERS = {mode: md.Reorder("hilbert", md.Every(30), mode=mode) for mode in ("data", "threads", "shadow")}
@@ -110,8 +111,8 @@ def test_of_searches_that_add_up_in_no_fixed_order(search, device):
 
 @pytest.mark.parametrize("case", CASES)
 def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, device, path):
-    options = {"search": md.search.Lbvh(rebuild_every=7), "dt": 4e-4, "backend": device} | CASES[case]
-    plain, mixed = (md.Simulation(gas(), LAW, **options) for _ in range(2))
+    options = {"law": LAW, "search": md.search.Lbvh(rebuild_every=7), "dt": 4e-4, "backend": device}
+    plain, mixed = (md.Simulation(gas(), **options | CASES[case]) for _ in range(2))
     for k, steps in enumerate((17, 40, 36, 21, 33)):
         for run, phases in ((plain, True), (mixed, k % 2 == 0)):
             run.run(steps, phases=phases)

@@ -95,7 +95,7 @@ def test_a_grid_that_does_not_fit_into_the_cache_is_swept_in_passes(monkeypatch)
     assert isinstance(solver(), CompiledSolver)
     monkeypatch.setattr("md.cavity.strategies.blocked.CACHE", 3 * 41 * 41 * 8 - 1)
     assert isinstance(solver(), BlockedSolver)
-    assert solver()._depth == 25  # 30 would fit
+    assert solver()._depth == 10
     assert_same_bits(ended(64, strategy="blocked"), reference(steps=64))
 
 
@@ -103,9 +103,9 @@ def test_a_grid_that_does_not_fit_into_the_cache_is_swept_in_passes(monkeypatch)
 @pytest.mark.parametrize(
     ("shape", "sweeps", "precision", "parts", "depth"),
     [
-        ((1000, 1000), 50, "float64", 1, 25),  # 32 would fit: two passes of 25 instead of 32 and 18
-        ((1000, 1000), 50, "float32", 1, 50),
-        ((1000, 1000), 50, "float64", 2, 25),
+        ((1000, 1000), 50, "float64", 1, 10),
+        ((1000, 1000), 52, "float64", 1, 9),  # six passes in any case
+        ((1000, 1000), 50, "float64", 2, 10),
         ((1000, 1000), 50, "float64", 16, 7),  # blocks of 62 rows
         ((4096, 4096), 50, "float64", 1, 8),
         ((4, 200_000), 50, "float64", 1, 1),
@@ -141,7 +141,7 @@ def test_float32(name):
 
 def test_float32_is_near_float64():
     for one, other in zip(reference("driven", (41, 41), 1000, "float32"), reference(), strict=True):
-        assert 0 < np.abs(one - other).max() < 2e-5 * np.abs(other).max()
+        assert 0 < np.abs(one - other).max() < 1e-6 * np.abs(other).max()
 
 
 @pytest.mark.split
