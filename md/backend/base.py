@@ -7,7 +7,7 @@ kernels only through that object, so that their code is the same on each backend
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
@@ -81,6 +81,11 @@ class Backend(ABC):
     def staging_memory(self) -> int:
         """Bytes of shared memory of a block of a kernel that uses tensor cores; 0 without tensor cores."""
         return 0
+
+    @property
+    def multiprocessors(self) -> int:
+        """Number of blocks of a kernel marked RESIDENT that the device can run at once; 1 on the CPU."""
+        return 1
 
     @abstractmethod
     def upload(self, array: np.ndarray) -> Array:
@@ -157,12 +162,13 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def kernels(self, stem: str, law: Any = None) -> Any:
+    def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Any:
         """Return the kernels of a stem, compiled for a law if they take one.
 
         Args:
             stem: module name, `__name__` of the strategy.
             law: the law that the kernels call, or None.
+            constants: integers that CUDA sources are compiled for, by name; the CPU takes none.
 
         Returns:
             An object with the kernels as attributes.

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,7 +84,7 @@ class Cpu(Backend):
         """Sort keys in place with a stable radix sort, in one part for each thread, at most eight."""
         radix.radix_sort(len(keys), radix.passes_of(bits), keys, order, *scratch)
 
-    def kernels(self, stem: str, law: Any = None) -> Any:
+    def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Any:
         """Return the module of a stem; Numba selects the law's functions by the type of the law."""
         return sys.modules[stem]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -105,6 +105,11 @@ class Cuda(Backend):
         has_cores = int(device.compute_capability) >= 80  # of products of 16 x 16 matrices
         return int(device.attributes["MaxSharedMemoryPerBlockOptin"]) if has_cores else 0
 
+    @property
+    def multiprocessors(self) -> int:
+        """Number of multiprocessors of the device."""
+        return int(self._cupy.cuda.Device().attributes["MultiProcessorCount"])
+
     def upload(self, array: np.ndarray) -> Array:
         """Copy a host array to the device, in C order."""
         copied = self.empty(array.shape, array.dtype)
@@ -165,12 +170,13 @@ class Cuda(Backend):
         else:
             array.fill(value)
 
-    def kernels(self, stem: str, law: Any = None) -> Launcher:
+    def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Launcher:
         """Return the kernels of a stem; a kernel is compiled at the first call with given argument types."""
-        key = (stem, type(law), type(wrapped_law(law)), self.layout, self.options, self._device)
+        defined = tuple(sorted((constants or {}).items()))
+        key = (stem, type(law), type(wrapped_law(law)), defined, self.layout, self.options, self._device)
         if key not in _launchers:
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
-            _launchers[key] = Launcher(stem, law, self.layout, compile)
+            _launchers[key] = Launcher(stem, law, self.layout, compile, constants)
         return _launchers[key]
 
     def require_code_of(self, law: Any) -> None:

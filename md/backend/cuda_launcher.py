@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,20 @@ class Launcher:
             `pair`, and in kernels as field `pair`.
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
         compile: function that compiles CUDA C++, given as `code`, to a module with `get_function`.
+        constants: integers that are defined for the source by name. A kernel marked RESIDENT needs
+            `RESIDENT_THREADS`, the threads of a block.
     """
 
-    def __init__(self, stem: str, law: Any, layout: str, compile: Callable[..., Any]):
+    def __init__(
+        self,
+        stem: str,
+        law: Any,
+        layout: str,
+        compile: Callable[..., Any],
+        constants: Mapping[str, int] | None = None,
+    ):
         self._stem, self._layout, self._make = stem, layout, compile
+        self._constants = dict(constants or {})
         pair = wrapped_law(law)
         self._law_file = None if law is None else functor_of(law)
         self._pair_file = None if pair is None else functor_of(pair)
@@ -84,15 +95,19 @@ class Launcher:
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             block, shared = self._blocks.get(name), {}
             threads = {"NARROW": NARROW, "STAGING": STAGING}.get(block or "", THREADS)
+            start = kernel
             if block == "WIDE" and n >= WIDE_FROM:
                 threads = WIDE
             if block == "NARROW" and "entries" in names:
                 shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
-            if block == "STAGING":
+            if block == "RESIDENT":  # all blocks at once on the device, or an error of the launch
+                threads = self._constants["RESIDENT_THREADS"]
+                start = partial(kernel.kernel, enable_cooperative_groups=True)
+            if block in ("STAGING", "RESIDENT"):
                 size = shared["shared_mem"] = int(arguments[names.index("bytes")])
                 if size > self._allowed.get(key, 0):
                     kernel.max_dynamic_shared_size_bytes = self._allowed[key] = size
-            kernel(((n + threads - 1) // threads,), (threads,), values, **shared)
+            start(((n + threads - 1) // threads,), (threads,), values, **shared)
 
         setattr(self, name, launch)
         return launch
@@ -117,8 +132,9 @@ class Launcher:
                 fused = hasattr(argument, "_fields")
                 functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
         source = assemble(
-            self._stem, name, dim, precision, self._layout, structs, functors, fused, self._pair_file
-        )
+            self._stem, name, dim, precision, self._layout, structs, functors, fused, self._pair_file,
+            self._constants,
+        )  # fmt: skip
         return self._make(code=source).get_function(name)
 
 

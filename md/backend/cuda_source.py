@@ -2,7 +2,7 @@
 
 Contract. The source of kernel `force` of stem `md.search.linked` consists of, in this order:
 
-- the definitions of this case: `real`, DIM, the layout;
+- the definitions of this case: `real`, DIM, the layout, the constants;
 - one struct for each parameter of a capitalised type, made from the argument of the call, with `HAS_GRID`
   defined if there is a struct `Grid`, and so on;
 - `rows.cuh`, and `prelude.cuh` if there is a `Grid`;
@@ -17,7 +17,7 @@ Line directives make the compiler name the file and line that were edited.
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<block>WIDE|NARROW|STAGING) )?(?P<name>\w+)'
+    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<block>WIDE|NARROW|STAGING|RESIDENT) )?(?P<name>\w+)'
     r"\((?P<parameters>[^)]*)\) \{\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,
 )
@@ -88,7 +88,7 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
 
 
 def blocks(text: str) -> dict[str, str]:
-    """Read which kernels of a CUDA source are marked with a block size: name -> WIDE, NARROW or STAGING."""
+    """Read which kernels of a CUDA source are marked with a block size: name -> WIDE, NARROW and so on."""
     return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
 
 
@@ -138,6 +138,7 @@ def assemble(
     functors: Iterable[Path] = (),
     fused: bool = False,
     pair: Path | None = None,
+    constants: Mapping[str, int] | None = None,
 ) -> str:
     """Assemble the source of one kernel of a stem for one case.
 
@@ -151,6 +152,7 @@ def assemble(
         functors: files with the functions of the law and the output.
         fused: whether the output is a functor of named fields, such as one that moves the particles.
         pair: file with the functions of the law that the law wraps, or None; that law is the struct `Pair`.
+        constants: integers to define, by name.
 
     Returns:
         CUDA C++.
@@ -163,6 +165,7 @@ def assemble(
         f"#define DIM {dim}\n",
         f"#define LAYOUT_{layout.upper()}\n",
         "#define FUSED\n" if fused else "",
+        *(f"#define {name} {value}\n" for name, value in (constants or {}).items()),
         *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),
     ]
     parts = [Path(__file__).with_name("prelude.cuh")] if "Grid" in structs else []

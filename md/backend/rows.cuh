@@ -26,6 +26,10 @@ struct Vec {
 #define STAGING_THREADS 256
 #define STAGING __launch_bounds__(STAGING_THREADS, 3)
 
+// Before a kernel's name: blocks of RESIDENT_THREADS threads that are all on the device at once, one on a multiprocessor, so
+// that blocks can wait for each other. A parameter `bytes` is the size of the shared memory of each block.
+#define RESIDENT __launch_bounds__(RESIDENT_THREADS, 1)
+
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // The slot of a work item: work[item], or the item itself without a work order.

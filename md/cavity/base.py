@@ -34,6 +34,7 @@ class Strategy(ABC):
         grids: "collocated", "staggered".
         tolerance: largest difference from the reference after 1000 steps of 41 x 41 points in float64, in
             units of the largest value of each field; 0 for the bits of the reference.
+        work: updates of points, over all sweeps, in one call of `Solver.advance` of a run.
     """
 
     name: ClassVar[str]
@@ -44,6 +45,20 @@ class Strategy(ABC):
     pressures: ClassVar[tuple[str, ...]] = ("jacobi",)
     grids: ClassVar[tuple[str, ...]] = ("collocated",)
     tolerance: ClassVar[float] = 0.0
+    work: ClassVar[int] = 2**28
+
+    @classmethod
+    def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
+        """Describe the shapes that the strategy can compute on a backend, if `shape` is none of them.
+
+        Args:
+            shape: (ny, nx), boundary included.
+            backend: one of `backends`.
+
+        Returns:
+            The shapes that are allowed; empty if `shape` is, as for most strategies any is.
+        """
+        return ""
 
     @abstractmethod
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:

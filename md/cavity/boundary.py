@@ -77,3 +77,24 @@ def boundary_table(scheme: Scheme, name: str) -> BoundaryTable:
     return BoundaryTable(
         numbers[edge].astype(np.int32), sources[edge].astype(np.int32), values[edge].astype(scheme.dtype)
     )
+
+
+def require_boundary_values(p: np.ndarray, scheme: Scheme) -> None:
+    """Check that a pressure has its boundary values, for solvers that do not store them.
+
+    Args:
+        p: (ny, nx) pressure.
+        scheme: the discretised problem.
+
+    Raises:
+        ValueError: a boundary point with another value.
+    """
+    expected = p.astype(scheme.dtype)
+    apply(expected, "p", scheme.conditions)
+    wrong = ~((expected == p) | np.isnan(p))
+    if wrong.any():
+        row, column = (int(k) for k in np.unravel_index(wrong.argmax(), p.shape))
+        raise ValueError(
+            f"p = {p[row, column]} at row {row}, column {column}; allowed: the boundary value "
+            f"{expected[row, column]}; give a pressure with its boundary values, or take strategy='cuda'"
+        )

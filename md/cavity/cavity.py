@@ -21,8 +21,6 @@ from md.cavity.sides import Side, Sides
 from md.errors import CheckpointError, NonFiniteField, PressureNotConverged, UnstableTimeStep
 from sfc.cache import AccessStream
 
-WORK = 2**28  # updates of points between two looks for Ctrl-C
-
 
 class Cavity:
     """Incompressible fluid in two dimensions: the lid-driven cavity, and others of four sides.
@@ -159,7 +157,10 @@ class Cavity:
             PressureNotConverged: with pressure="sor"; the velocities are those before the step.
         """
         left = checks.integer("steps", steps, 0)
-        most = max(1, WORK // (self.scheme.shape[0] * self.scheme.shape[1] * (self.scheme.sweeps + 1)))
+        ny, nx = self.scheme.shape
+        most = max(
+            1, self.strategy.work // (ny * nx * (self.scheme.sweeps + 1))
+        )  # between two looks for Ctrl-C
         while left:
             try:
                 taken = self._solver.advance(min(left, most))

@@ -94,14 +94,14 @@ class Choice(NamedTuple):
         problem: the problem, checked.
         layout: one of `LAYOUTS`.
         order: order of the points in memory.
-        backend: name of the backend.
+        backend: of the arrays.
     """
 
     strategy: Strategy | type[Strategy]
     problem: Problem
     layout: str
     order: Order
-    backend: str
+    backend: Backend
 
 
 UNSUPPORTED: tuple[tuple[Callable[[Choice], bool], Callable[[Choice], str]], ...] = (
@@ -126,8 +126,14 @@ UNSUPPORTED: tuple[tuple[Callable[[Choice], bool], Callable[[Choice], str]], ...
         lambda c: "sides; allowed: sides=None, a lid with p = 0 and walls at rest",
     ),
     (
-        lambda c: c.backend not in c.strategy.backends,
-        lambda c: f"backend={c.backend!r}; allowed: {', '.join(c.strategy.backends)}",
+        lambda c: c.backend.name not in c.strategy.backends,
+        lambda c: f"backend={c.backend.name!r}; allowed: {', '.join(c.strategy.backends)}",
+    ),
+    (
+        lambda c: bool(c.strategy.allowed_shapes(c.problem.shape, c.backend)),
+        lambda c: (
+            f"shape={c.problem.shape}; allowed: {c.strategy.allowed_shapes(c.problem.shape, c.backend)}"
+        ),
     ),
 )
 
@@ -166,10 +172,10 @@ def chosen(
     if found is not None and given == "auto" and len(found.backends) == 1:
         given = found.backends[0]
     made = backends.get(given)
-    choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made.name)
+    choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made)
     if found is None and given == "auto" and _first(choice) is None:
         made = backends.get("cpu")
-        choice = choice._replace(backend=made.name)
+        choice = choice._replace(backend=made)
     if found is None:
         choice = choice._replace(strategy=_first(choice) or choice.strategy)
     if lacking := _lacking(choice):

@@ -2,13 +2,29 @@
 
 from md.cavity.base import Strategy
 from md.cavity.strategies.blocked import Blocked
+from md.cavity.strategies.cuda import Cuda
+from md.cavity.strategies.persistent import Persistent
 from md.cavity.strategies.reference import Numpy
 from md.cavity.strategies.serial import Serial
+from md.cavity.strategies.spectral import Spectral
 from md.cavity.strategies.staggered import Staggered
 from md.cavity.strategies.threads import Threads
+from md.cavity.strategies.tiled import Tiled
 from md.registry import Registry, require_name
 
-__all__ = ["STRATEGIES", "Blocked", "Numpy", "Serial", "Staggered", "Threads", "register"]
+__all__ = [
+    "STRATEGIES",
+    "Blocked",
+    "Cuda",
+    "Numpy",
+    "Persistent",
+    "Serial",
+    "Spectral",
+    "Staggered",
+    "Threads",
+    "Tiled",
+    "register",
+]
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -19,6 +35,10 @@ STRATEGIES: Registry[Strategy] = Registry(
         "serial": Serial,
         "threads": Threads,
         "blocked": Blocked,
+        "cuda": Cuda,
+        "tiled": Tiled,
+        "persistent": Persistent,
+        "spectral": Spectral,
         "staggered": Staggered,
     },
 )

@@ -13,6 +13,7 @@ import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
 from md.cavity import config as choices
 from md.cavity.strategies import Blocked, Numpy
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -75,7 +76,7 @@ def test_arrays_are_copies():
 def test_long_runs_are_cut_into_pieces(monkeypatch):
     expected = cavity()
     expected.run(25)
-    monkeypatch.setattr("md.cavity.cavity.WORK", 9 * 9 * 51 * 4)
+    monkeypatch.setattr(md.cavity.Strategy, "work", 9 * 9 * 51 * 4)
     one, pieces = cavity(), []
     advance = one._solver.advance
     monkeypatch.setattr(one._solver, "advance", lambda steps: (pieces.append(steps), advance(steps))[1])
@@ -268,16 +269,21 @@ def test_a_strategy_of_ones_own_can_be_registered(monkeypatch):
 
 
 @pytest.mark.quick
-def test_every_row_of_what_strategies_support_is_reached(monkeypatch):
+def test_every_row_of_what_strategies_support_is_reached(tmp_path):
     problem = choices.Problem((9, 9), 0.1, None, 1.0, 1.0, 1.0, 5, "jacobi", "collocated", None, "float64")
-    good = choices.Choice(Numpy, problem.checked(), "arrays", "row", "cpu")
+    good = choices.Choice(Numpy, problem.checked(), "arrays", "row", md.backend.Cpu())
     assert choices._lacking(good) == ""
 
     class Narrow(Numpy):
         any_sides = False
 
+    class Small(Numpy):
+        @classmethod
+        def allowed_shapes(cls, shape, backend):
+            return "at most 8 points a side" if max(shape) > 8 else ""
+
     with_sides = choices.Choice(
-        Narrow, choices.replace(problem, sides={"top": Wall(1.0)}).checked(), "arrays", "row", "cpu"
+        Narrow, choices.replace(problem, sides={"top": Wall(1.0)}).checked(), "arrays", "row", good.backend
     )
     bad = [
         good._replace(problem=choices.replace(problem, grid="staggered")),
@@ -285,7 +291,8 @@ def test_every_row_of_what_strategies_support_is_reached(monkeypatch):
         good._replace(layout="structs"),
         good._replace(order="hilbert"),
         with_sides,
-        good._replace(backend="cuda"),
+        good._replace(backend=EmulatedCuda(tmp_path)),
+        good._replace(strategy=Small),
     ]
     assert [choices._lacking(one).split("=")[0].split(";")[0] for one in bad] == [
         "grid",
@@ -294,6 +301,7 @@ def test_every_row_of_what_strategies_support_is_reached(monkeypatch):
         "order",
         "sides",
         "backend",
+        "shape",
     ]
     assert len(bad) == len(choices.UNSUPPORTED)
 

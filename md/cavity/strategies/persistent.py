@@ -1,0 +1,240 @@
+"""Strategy "persistent": many steps in one CUDA launch, with the pressure on the chip.
+
+Each block keeps a region of the pressure in registers and its velocities in shared memory. Regions overlap by
+a halo; blocks exchange copies of it after as many sweeps as the halo allows (temporal blocking with
+overlapped tiles; Holewinski, Pouchet and Sadayappan, 2012). A small cavity is the region of one block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from md.backend.base import Backend
+from md.cavity.base import Order, Solver, Strategy
+from md.cavity.boundary import require_boundary_values
+from md.cavity.scheme import Scheme
+from md.errors import BackendUnavailableError
+
+LANES = 32
+BUFFERS = 2  # of each exchanged array, used in turns
+NEVER = 2**31 - 1  # a step that is not reached
+
+
+class Tile(NamedTuple):
+    """Region of a block.
+
+    Attributes:
+        columns: points of a lane along x.
+        rows: of a warp.
+        warps: of a block.
+        halo: layers of points of other blocks around those that a block owns; a multiple of `columns`.
+    """
+
+    columns: int
+    rows: int
+    warps: int
+    halo: int = 8
+
+    @property
+    def width(self) -> int:
+        """Points along x."""
+        return LANES * self.columns
+
+    @property
+    def height(self) -> int:
+        """Points along y."""
+        return self.rows * self.warps
+
+
+class Plan(NamedTuple):
+    """Tile of a block, and the blocks along x and y."""
+
+    tile: Tile
+    along_x: int
+    along_y: int
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return self.along_x * self.along_y
+
+
+SINGLE = (Tile(2, 10, 4), Tile(2, 8, 8))  # for a cavity in one block; fewer warps where it has fewer rows
+TILES = (Tile(2, 5, 8), Tile(4, 5, 8), Tile(4, 11, 8))  # the first with which the blocks are not too many
+
+
+def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
+    """Choose the tile for a cavity.
+
+    Args:
+        shape: (ny, nx), boundary included.
+        most_blocks: blocks that can be on the device at once.
+
+    Returns:
+        The plan; None if the cavity does not fit.
+    """
+    inner_y, inner_x = shape[0] - 2, shape[1] - 2
+    for tile in SINGLE:
+        if inner_x <= tile.width and inner_y <= tile.height:
+            return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
+    for tile in TILES:
+        along_x = tiles_along(inner_x, tile.width, tile.halo)
+        along_y = tiles_along(inner_y, tile.height, tile.halo)
+        if along_y == 1:
+            tile = tile._replace(warps=-(-inner_y // tile.rows))
+        plan = Plan(tile, along_x, along_y)
+        if plan.blocks <= most_blocks:
+            return plan
+    return None
+
+
+def tiles_along(inner: int, extent: int, halo: int) -> int:
+    """Return how many tiles cover an axis.
+
+    Args:
+        inner: points inside the boundary.
+        extent: points of a tile.
+        halo: layers of points around those that a tile owns; neighbouring tiles overlap by at least two.
+    """
+    if inner <= extent:
+        return 1
+    return 1 + -(-(inner - extent) // (extent - 2 * halo))
+
+
+def exchanges_of(sweeps: int, halo: int) -> int:
+    """Return how often blocks exchange the pressure in a step; see `persistent.cu`."""
+    exchanges, layers = 1, halo - 1
+    while sweeps >= layers:
+        sweeps -= layers
+        exchanges, layers = exchanges + 1, halo
+    return exchanges
+
+
+def constants_of(plan: Plan, shape: tuple[int, int], sweeps: int) -> dict[str, int]:
+    """Return the constants for which the kernel is compiled."""
+    tile = plan.tile
+    return {
+        "INNER_X": shape[1] - 2, "INNER_Y": shape[0] - 2, "SWEEPS": sweeps, "GRID_X": plan.along_x,
+        "GRID_Y": plan.along_y, "COLUMNS": tile.columns, "ROWS": tile.rows, "WARPS": tile.warps,
+        "HALO": tile.halo, "EXCHANGES": exchanges_of(sweeps, tile.halo),
+        "RESIDENT_THREADS": LANES * tile.warps,
+    }  # fmt: skip
+
+
+def shared_bytes(tile: Tile, itemsize: int) -> int:
+    """Return the bytes of shared memory of a block: velocities, and rows at the edges of warps."""
+    velocities = (tile.height + 2) * (tile.width + 4) + 4
+    edges = (2 * tile.warps + 1) * tile.width
+    return itemsize * (2 * velocities + 2 * edges)
+
+
+class Fields(NamedTuple):
+    """Arrays of the kernel, and the speed of the lid.
+
+    Attributes:
+        u, v, p: (ny, nx).
+        pressure, source, velocity_u, velocity_v: (2, inner points along y, pitch) numbers that blocks
+            exchange; empty for one block.
+        lid: speed of the top.
+    """
+
+    u: Any
+    v: Any
+    p: Any
+    pressure: Any
+    source: Any
+    velocity_u: Any
+    velocity_v: Any
+    lid: np.floating
+
+
+@dataclass(frozen=True)
+class Persistent(Strategy):
+    """Configuration of the CUDA strategy that keeps the pressure on the chip; for the default sides.
+
+    In float32 it differs from the reference by at most 2e-6 of the largest value after 1000 steps of 41 x 41.
+    """
+
+    name = "persistent"
+    tolerance = 1e-12
+    work = 2**34
+    backends = ("cuda",)
+    any_sides = False
+
+    @classmethod
+    def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
+        """Describe the shapes that fit on the device at once, if `shape` does not; see `Strategy`."""
+        if plan_for(shape, backend.multiprocessors) is not None:
+            return ""
+        tile = TILES[-1]
+        width, height = tile.width - 2 * tile.halo, tile.height - 2 * tile.halo
+        return f"up to {backend.multiprocessors} tiles of {height} x {width} points, one a multiprocessor"
+
+    def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
+        """Make the solver, with all fields 0."""
+        return PersistentSolver(scheme, backend)
+
+
+class PersistentSolver(Solver):
+    """Fields in device memory between launches of `persistent.cu`."""
+
+    def __init__(self, scheme: Scheme, backend: Backend):
+        super().__init__(scheme)
+        plan = plan_for(scheme.shape, backend.multiprocessors)
+        assert plan is not None
+        self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
+        constants = constants_of(plan, scheme.shape, scheme.sweeps)
+        self._kernels = backend.kernels(__name__, constants=constants)
+        self._bytes = shared_bytes(plan.tile, scheme.dtype.itemsize)
+        self._fields = make_fields(scheme, plan, backend)
+        self._done = 0
+
+    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+        """Set the fields; see `Solver.load`.
+
+        Raises:
+            ValueError: a pressure without its boundary values.
+        """
+        require_boundary_values(p, self.scheme)
+        u_, v_, p_ = (self._backend.upload(field.astype(self.scheme.dtype)) for field in (u, v, p))
+        self._fields = self._fields._replace(u=u_, v=v_, p=p_)
+
+    def advance(self, steps: int) -> int:
+        """Take steps in one launch; see `Solver.advance`.
+
+        Raises:
+            BackendUnavailableError: blocks waited too long for each other.
+        """
+        status = self._backend.upload(np.array([NEVER, 0], np.int32))
+        threads = LANES * self._plan.tile.warps * self._plan.blocks
+        self._kernels.advance(
+            threads, self._bytes, steps, self._done % 2**28, self._fields, self._factors, status
+        )
+        fault, gave_up = (int(word) for word in self._backend.download(status))
+        self._done += steps
+        if gave_up:
+            self._fields, self._done = make_fields(self.scheme, self._plan, self._backend), 0
+            raise BackendUnavailableError(
+                "strategy 'persistent': blocks waited too long for each other, as when another program uses "
+                "the device; the fields are lost; take strategy='cuda'"
+            )
+        return steps if fault == NEVER else -fault
+
+    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return copies of u, v and p on the host."""
+        u, v, p = (self._backend.download(field) for field in self._fields[:3])
+        return u, v, p
+
+
+def make_fields(scheme: Scheme, plan: Plan, backend: Backend) -> Fields:
+    """Allocate the arrays of the kernel, all 0."""
+    pitch = -(-(scheme.shape[1] - 2) // 4) * 4
+    exchanged = (BUFFERS, scheme.shape[0] - 2, pitch) if plan.blocks > 1 else (0,)
+    u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
+    pressure, source, velocity_u, velocity_v = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
+    top = scheme.conditions["top"].u
+    assert top is not None
+    return Fields(u, v, p, pressure, source, velocity_u, velocity_v, scheme.dtype.type(top[1]))

@@ -1,0 +1,149 @@
+"""A CUDA backend whose kernels are compiled for the host and run there, all threads of a block as fibers."""
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from md.backend import Cpu
+from md.backend.cuda_launcher import Launcher
+from md.backend.cuda_source import file_of, parameters
+
+HEADER = Path(__file__).parents[3] / "grid_on_host.h"
+ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
+    "exchanged_words.cuh": """
+template <class From, class To> void load_words(From* from, To& to) { memcpy(&to, from, sizeof to); }
+template <class To, class From> void store_words(To* to, From& from) { memcpy(to, &from, sizeof from); }
+inline void add_difference(unsigned& wrong, unsigned word, unsigned tag) { wrong |= word ^ tag; }
+inline void add_masked(unsigned& wrong, unsigned part, unsigned mask) { wrong |= part & mask; }
+__device__ """,
+    "double_cores.cuh": """
+struct Pair {
+    double a, b;
+};
+inline void add_product(double (&sum)[2], double a, double b) {
+    int lane = threadIdx.x % 32;
+    auto all = of_all_lanes(Pair{a, b});
+    for (int i = 0; i < 2; ++i) {
+        for (int k = 0; k < 4; ++k) sum[i] += all[lane / 4 * 4 + k].a * all[(2 * (lane % 4) + i) * 4 + k].b;
+    }
+}
+#line""",
+}
+LAUNCH = """
+static void** values;
+static void call() {{ {name}({arguments}); }}
+extern "C" void launch(int blocks, int at_once, int threads, size_t bytes, void** given) {{
+    values = given;
+    for (int first = 0; first < blocks; first += at_once) run_blocks(first, at_once, threads, bytes, call);
+}}
+"""
+
+
+class HostArray:
+    """An array that the launcher takes for one on a device: it has an address, and is no numpy array."""
+
+    def __init__(self, host: np.ndarray):
+        self.host, self.data = host, SimpleNamespace(ptr=host.ctypes.data)
+        self.dtype, self.ndim, self.shape, self.size = host.dtype, host.ndim, host.shape, host.size
+
+    def __getitem__(self, key: slice) -> "HostArray":
+        return HostArray(self.host[key])
+
+    def __setitem__(self, key: slice, values: "HostArray") -> None:
+        self.host[key] = values.host
+
+
+class Kernel:
+    """A compiled kernel, as cupy's `RawKernel` is called."""
+
+    def __init__(self, library: ctypes.CDLL, at_once: int | None):
+        self._library, self._at_once = library, at_once
+
+    def __call__(self, grid: tuple, block: tuple, values: tuple, shared_mem: int = 0, **_: Any) -> None:
+        self._launch(grid[0], 1, block[0], values, shared_mem)
+
+    def kernel(
+        self, grid: tuple, block: tuple, values: tuple, shared_mem: int, enable_cooperative_groups: bool
+    ) -> None:
+        """Run all blocks at once."""
+        assert enable_cooperative_groups
+        self._launch(grid[0], self._at_once or grid[0], block[0], values, shared_mem)
+
+    def _launch(self, blocks: int, at_once: int, threads: int, values: tuple, shared: int) -> None:
+        kept = [np.ascontiguousarray(value) for value in values]
+        addresses = (ctypes.c_void_p * len(kept))(*(value.ctypes.data for value in kept))
+        self._library.launch(blocks, at_once, threads, ctypes.c_size_t(shared), addresses)
+
+
+class EmulatedCuda(Cpu):
+    """Backend "cuda" on the host.
+
+    Args:
+        folder: for compiled kernels.
+        multiprocessors: of the device that is emulated.
+    """
+
+    name = "cuda"
+    default_layout = "aos4"
+    multiprocessors = 1
+    at_once: int | None = None  # blocks of a resident kernel; None for all
+
+    def __init__(self, folder: Path, multiprocessors: int = 132):
+        super().__init__("aos4")
+        self.folder, self.multiprocessors = folder, multiprocessors
+        self.launched: list[str] = []  # names of kernels, in the order of their launches
+
+    def upload(self, array: np.ndarray) -> HostArray:
+        return HostArray(np.array(array, order="C"))
+
+    def download(self, array: HostArray) -> np.ndarray:
+        return array.host.copy()
+
+    def empty(self, shape: Any, dtype: Any) -> HostArray:
+        return HostArray(np.full(shape, 77, dtype))
+
+    def zeros(self, shape: Any, dtype: Any) -> HostArray:
+        return HostArray(np.zeros(shape, dtype))
+
+    def fill(self, array: HostArray, value: Any) -> None:
+        array.host.fill(value)
+
+    def record(self, work: Callable[[], None]) -> Callable[[], None]:
+        return work
+
+    def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Launcher:
+        text = file_of(stem, ".cu").read_text()
+
+        def compiled(code: str) -> SimpleNamespace:
+            return SimpleNamespace(get_function=lambda name: self._compile(text, code, name))
+
+        return Launcher(stem, law, self.layout, compiled, constants)
+
+    def _compile(self, text: str, code: str, name: str) -> Kernel:
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        if compiler is None:
+            pytest.skip("no C++ compiler (g++ or clang++) is installed")
+        types = [parameter.type for parameter in parameters(text)[name]]
+        arguments = ", ".join(f"*({kind}*)values[{k}]" for k, kind in enumerate(types))
+        for header, replacement in ON_HOST.items():
+            end = "#line|__device__ (?=__forceinline__ unsigned word_of)"
+            pattern = rf'(#line 1 "[^"]*{header}").*?(?:{end})'
+            code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
+        code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
+        code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
+        path = self.folder / f"{name}_{hashlib.sha256(code.encode()).hexdigest()[:16]}.cpp"
+        library = path.with_suffix(".so")
+        if not library.exists():
+            path.write_text(code)
+            flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
+            subprocess.run([compiler, *flags, "-o", library, path], check=True)
+        return Kernel(ctypes.CDLL(str(library)), self.at_once)

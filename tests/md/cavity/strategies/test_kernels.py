@@ -1,0 +1,54 @@
+"""The kernels of the cavity compile for a device, and the launcher starts them as they need."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import md
+from md.backend.cuda_launcher import Launcher
+from md.cavity import STRATEGIES
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.nvrtc import compile_cubin
+
+ON_DEVICE = [name for name, one in STRATEGIES.items() if "cuda" in one.backends]
+
+
+class Compiling(EmulatedCuda):
+    """A device whose kernels are compiled for it and not run."""
+
+    def _compile(self, text, code, name):
+        assert compile_cubin(code).startswith(b"\x7fELF")
+        self.compiled.append(name)
+        started = lambda *_, **__: None  # noqa: E731 - stands for a kernel
+        return SimpleNamespace(__call__=started, kernel=started) if name == "advance" else started
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("strategy", ON_DEVICE)
+def test_the_kernels_compile_for_a_device(tmp_path, strategy, precision):
+    device = Compiling(tmp_path)
+    device.compiled = []
+    cavity = md.Cavity((41, 41), viscosity=0.1, strategy=strategy, backend=device, precision=precision)
+    cavity._solver.advance(1)
+    kernels = ["tentative", "find_source", "sweep", "correct"]
+    assert device.compiled == (kernels if strategy in ("cuda", "tiled") else ["advance"])
+
+
+def test_a_resident_kernel_is_started_with_all_its_blocks_and_its_shared_memory():
+    calls = []
+    kernel = SimpleNamespace(kernel=lambda *call, **options: calls.append((call, options)))
+    module = SimpleNamespace(get_function=lambda name: kernel)
+    codes = []
+    constants = {"RESIDENT_THREADS": 96, "POINTS": 3}
+    launcher = Launcher(
+        "md.cavity.strategies.spectral", None, "aos4", lambda code: codes.append(code) or module, constants
+    )
+    numbers = md.Cavity(viscosity=0.1, backend="cpu", strategy="numpy").scheme.coefficients
+    word = SimpleNamespace(dtype=np.dtype(np.int32), ndim=1, shape=(1,), size=0)
+    launcher.advance(192, 60_000, 7, numbers, numbers, word)
+    (((grid, block, _), options),) = calls
+    assert (grid, block) == ((2,), (96,))
+    assert options == {"enable_cooperative_groups": True, "shared_mem": 60_000}
+    assert kernel.max_dynamic_shared_size_bytes == 60_000
+    assert "#define POINTS 3\n" in codes[0]

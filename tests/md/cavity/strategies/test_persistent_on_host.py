@@ -1,0 +1,113 @@
+"""The kernel of strategy "persistent" on the host, all its blocks at once, against the reference."""
+
+import itertools
+
+import pytest
+
+import md
+from md.cavity.strategies import persistent
+from md.cavity.strategies.persistent import (
+    Plan,
+    Tile,
+    exchanges_of,
+    plan_for,
+    shared_bytes,
+    tiles_along,
+)
+from tests.md.cavity.strategies.beside_reference import assert_as_reference
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+
+
+def tiled(tile):
+    """Return a plan function that takes a tile."""
+
+    def plan(shape, most_blocks):
+        along_x = tiles_along(shape[1] - 2, tile.width, tile.halo)
+        return Plan(tile, along_x, tiles_along(shape[0] - 2, tile.height, tile.halo))
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("shape", "sweeps", "precision", "tile"),
+    [
+        ((41, 41), 50, "float64", None),
+        ((41, 41), 50, "float32", None),
+        ((3, 3), 2, "float64", None),
+        ((44, 110), 50, "float64", Tile(2, 8, 3)),
+        ((45, 273), 23, "float32", Tile(4, 8, 3)),
+        ((60, 77), 5, "float64", Tile(1, 6, 4)),
+        ((60, 77), 21, "float64", Tile(2, 8, 4, 12)),
+    ],
+)
+def test_the_kernel_gives_the_fields_of_the_reference(device, monkeypatch, shape, sweeps, precision, tile):
+    if tile is not None:
+        monkeypatch.setattr(persistent, "plan_for", tiled(tile))
+    assert_as_reference(
+        shape, "persistent", device, (3, 1, 2, 1), sweeps=sweeps, precision=precision, lid=0.7
+    )
+
+
+def test_a_field_that_is_not_finite_is_a_fault_at_the_step_of_the_reference(device):
+    steps = []
+    for strategy, backend in (("persistent", device), ("numpy", "cpu")):
+        with pytest.warns(md.errors.UnstableTimeStep):
+            made = md.Cavity((41, 41), viscosity=0.1, dt=0.1, strategy=strategy, backend=backend)
+        with pytest.raises(md.errors.NonFiniteField) as fault:
+            made.run(100)
+        steps.append((fault.value.step, made.step))
+    assert steps[0] == steps[1]
+    assert 1 < steps[0][0] < 100
+
+
+class OneByOne(EmulatedCuda):
+    """A device that runs the blocks of a kernel one after another."""
+
+    at_once = 1
+
+
+def test_blocks_that_wait_in_vain_give_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(persistent, "plan_for", tiled(Tile(2, 8, 3)))
+    constants = persistent.constants_of
+    monkeypatch.setattr(persistent, "constants_of", lambda *case: constants(*case) | {"MOST_POLLS": 20})
+    made = md.Cavity((44, 110), viscosity=0.1, strategy="persistent", backend=OneByOne(tmp_path))
+    with pytest.raises(md.backend.BackendUnavailableError, match="blocks waited too long for each other"):
+        made.run(2)
+
+
+@pytest.mark.parametrize(
+    "shape", [(41, 41), (129, 129), (257, 257), (1000, 1000), (3, 1000), (1000, 20), (90, 131)]
+)
+def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
+    plan = plan_for(shape, 132)
+    assert plan.blocks <= 132
+    for inner, count, extent, unit in (
+        (shape[1] - 2, plan.along_x, plan.tile.width, plan.tile.columns),
+        (shape[0] - 2, plan.along_y, plan.tile.height, 1),
+    ):
+        apart = -(-(inner - extent) // unit)  # of the first and the last tile, as persistent.cuh has it
+        starts = [0] if count == 1 else [k * apart // (count - 1) * unit for k in range(count)]
+        assert inner <= starts[-1] + extent < inner + extent
+        assert all(b - a <= extent - 2 * plan.tile.halo for a, b in itertools.pairwise(starts))
+    assert shared_bytes(plan.tile, 8) <= 227 * 1024
+
+
+def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
+    device = EmulatedCuda(tmp_path, 4)
+    message = r"allowed: up to 4 tiles of 72 x 112 points, .*; take strategy='cuda'"
+    with pytest.raises(ValueError, match=message):
+        md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=device)
+    assert md.Cavity((300, 300), viscosity=0.1, backend=device).strategy.name == "cuda"
+    assert md.Cavity((41, 41), viscosity=0.1, backend=device).strategy.name == "persistent"
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "halo", "exchanges"), [(50, 8, 7), (50, 16, 4), (6, 8, 1), (7, 8, 2), (14, 8, 2), (15, 8, 3)]
+)
+def test_the_exchanges_of_a_step_are_counted(sweeps, halo, exchanges):
+    assert exchanges_of(sweeps, halo) == exchanges
