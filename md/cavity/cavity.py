@@ -46,7 +46,8 @@ class Cavity:
         layout: "arrays" for an array a field, "structs" for an array of records.
         precision: "float64" or "float32"; after 1000 steps of 41 x 41 points the two differ by less than 1e-6
             of the largest value of a field.
-        backend: "auto", "cpu", "cuda", or a `md.backend.Backend`.
+        backend: "auto", "cpu", "cuda", or a `md.backend.Backend`. "auto" is the backend of the strategy; with
+            strategy="auto" it is the CPU.
 
     Attributes:
         scheme: all numbers of the discretised problem.

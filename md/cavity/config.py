@@ -169,13 +169,12 @@ def chosen(
         found = strategy
     elif checks.word("strategy", strategy, known, "or a md.cavity.Strategy") != "auto":
         found = STRATEGIES[str(strategy)]
-    if found is not None and given == "auto" and len(found.backends) == 1:
+    if given == "auto" and found is None:
+        given = "cpu"  # until the strategies of a device have been run on one
+    elif given == "auto" and found is not None and len(found.backends) == 1:
         given = found.backends[0]
     made = backends.get(given)
     choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made)
-    if found is None and given == "auto" and _first(choice) is None:
-        made = backends.get("cpu")
-        choice = choice._replace(backend=made)
     if found is None:
         choice = choice._replace(strategy=_first(choice) or choice.strategy)
     if lacking := _lacking(choice):
