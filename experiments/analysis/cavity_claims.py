@@ -103,6 +103,7 @@ def verdict(found: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
 
 
 def _word(difference: object, expected: str) -> str:
+    """Return the verdict on a claim, by the difference that was measured and the one expected."""
     if difference == expected:
         return "confirmed"
     if difference == statistics.NO_DIFFERENCE:

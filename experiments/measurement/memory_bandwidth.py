@@ -7,9 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 
+from experiments.measurement.correctness import WrongResultError
+from experiments.measurement.hardware_caches import caches
 from md.backend import Backend
 
-BYTES = {"cpu": 2**28, "cuda": 2**31}  # of each of the two arrays
+BYTES = {"cpu": 2**28, "cuda": 2**31}  # of each of the two arrays, at least
+TIMES = 4  # the last cache, at least
 SAMPLES = 7
 
 
@@ -19,9 +22,14 @@ def copy_bandwidth(backend: Backend) -> float:
     On the CPU each of Numba's threads copies a part. An old line that a write loads first is not counted.
 
     Args:
-        backend: whose memory.
+        backend: of the arrays.
     """
-    count = BYTES[backend.name] // 8
+    count = max(BYTES[backend.name], TIMES * caches(backend)[-1].bytes) // 8
+    return _copied(backend, count)
+
+
+def _copied(backend: Backend, count: int) -> float:
+    """Measure a copy of `count` numbers of 8 bytes."""
     source = backend.upload(np.ones(count))
     target = backend.empty(count, np.float64)
     parts = numba.get_num_threads() if backend.name == "cpu" else 1
@@ -36,4 +44,6 @@ def copy_bandwidth(backend: Backend) -> float:
             with backend.stopwatch() as elapsed:
                 list(pool.map(copy, range(parts)))
             times.append(elapsed[0])
+    if not bool((target == source).all()):
+        raise WrongResultError("a copy in memory differs from its source; not recorded")
     return 2 * 8 * count / min(times) / 1e6

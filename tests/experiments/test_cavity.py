@@ -25,6 +25,7 @@ FLAGS = (
 def small_copies():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(memory_bandwidth.BYTES, "cpu", 2**20)
+        patch.setattr(memory_bandwidth, "TIMES", 0)
         yield
 
 
@@ -98,20 +99,35 @@ def test_all_samples_start_from_fields_without_zeros_and_advance_as_far(monkeypa
     warm = [fields for _, steps, fields in seen if steps == 1]
     assert len(warm) >= 2 * 3  # three ways, and a round that is not timed
     for fields in warm:
-        for field, start in zip(fields, cavity._smooth(9).values(), strict=True):
+        begin = cavity._smooth(cavity._cavity(case(), "numpy"))
+        for field, start in zip(fields, begin.values(), strict=True):
             assert np.array_equal(field, start)
             assert np.abs(start[1:-1, 1:-1]).max() > 0
     assert {steps for _, steps, _ in seen} == {1, 3, 4}  # warm-up, sample, reference
 
 
-def test_fields_are_of_a_vortex_whose_velocity_is_nowhere_divergent_and_ends_at_the_sides():
-    fields = cavity._smooth(65)
-    u, v = fields["u"], fields["v"]
+def test_fields_are_of_a_vortex_without_divergence_and_have_the_values_of_the_sides():
+    fields = cavity._smooth(md.Cavity((65, 65), viscosity=0.1, backend="cpu"))
+    u, v, p = fields["u"], fields["v"], fields["p"]
     divergence = (u[1:-1, 2:] - u[1:-1, :-2] + v[2:, 1:-1] - v[:-2, 1:-1]) * 32
-    assert np.abs(divergence).max() < 1e-12
-    for field in (u, v):
-        assert np.abs(field[[0, -1]]).max() < 1e-15
-        assert np.abs(field[:, [0, -1]]).max() < 1e-15
+    assert np.abs(divergence[:-1]).max() < 1e-12  # the row below the lid has the lid beside it
+    assert (u[-1, 1:-1] == 1).all()
+    assert not u[0].any()
+    assert not v[-1].any()
+    assert not p[-1].any()
+    assert np.array_equal(p[:-1, 0], p[:-1, 1])
+
+
+def test_a_strategy_with_a_tolerance_is_measured_and_one_that_does_not_take_the_shape_is_left_out(
+    monkeypatch, capsys
+):
+    rows = all_rows(cavity.measure(case(strategy=("numpy", "spectral"), updates=300)))
+    assert {row["name"] for row in rows} == {"numpy", "spectral"}
+    kind = cavity.STRATEGIES["spectral"]
+    monkeypatch.setattr(kind, "allowed_shapes", classmethod(lambda cls, shape, backend: "up to 8 points"))
+    rows = all_rows(cavity.measure(case(strategy=("numpy", "spectral"))))
+    assert {row["name"] for row in rows} == {"numpy"}
+    assert "spectral is left out at 9 points a side; allowed: up to 8 points" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", [1.0 + 1e-15, np.nan])
@@ -132,6 +148,12 @@ def test_a_strategy_with_other_fields_is_not_recorded(monkeypatch, value):
         ({"order": ("hilbert",)}, "--order hilbert; allowed: row, and others beside it"),
         ({"order": ("row", "spiral")}, "unknown order 'spiral'"),
         ({"strategy": ("fast",)}, "unknown strategy 'fast'"),
+        ({"strategy": ("staggered",)}, "unknown strategy 'staggered'"),
+        ({"strategy": ("cuda",)}, "--strategy cuda beside --backend cpu; allowed: auto, cuda"),
+        (
+            {"strategy": ("blocked",), "layout": ("structs",)},
+            "--layout structs beside --strategy blocked; allowed: a layout that one of",
+        ),
         ({"viscosity": 0.0}, "--viscosity = 0.0; allowed: a finite number above 0"),
     ],
 )
@@ -140,18 +162,39 @@ def test_what_is_refused(options, message):
         case(**options)
 
 
-def test_a_copy_moves_twice_the_bytes_of_an_array(monkeypatch):
+def test_a_copy_moves_twice_the_bytes_of_an_array_that_does_not_fit_the_last_cache(monkeypatch):
     place = md.backend.get("cpu")
+    last = memory_bandwidth.caches(place)[-1].bytes
+    monkeypatch.setattr(memory_bandwidth, "TIMES", 1)
     monkeypatch.setattr("numba.get_num_threads", lambda: 3)
-    copied, times = [], iter([3.0, 2.0, *[5.0] * 5])
+    ended, times = [], iter([3.0, 2.0, *[5.0] * 5])
 
     class Watch:
         def __enter__(self):
             return [next(times)]
 
         def __exit__(self, *error):
-            copied.append(1)
+            ended.append(1)
 
     monkeypatch.setattr(type(place), "stopwatch", lambda self: Watch())
-    assert memory_bandwidth.copy_bandwidth(place) == 2 * 2**20 / 2.0 / 1e6
-    assert len(copied) == memory_bandwidth.SAMPLES
+    assert memory_bandwidth.copy_bandwidth(place) == 2 * max(last, 2**20) / 2.0 / 1e6
+    assert len(ended) == memory_bandwidth.SAMPLES
+
+
+def test_a_copy_that_leaves_a_part_out_is_not_recorded(monkeypatch):
+    class Lazy:
+        def __init__(self, workers):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def map(self, function, parts):
+            return [function(part) for part in list(parts)[1:]]
+
+    monkeypatch.setattr(memory_bandwidth, "ThreadPoolExecutor", Lazy)
+    with pytest.raises(WrongResultError, match="a copy in memory differs"):
+        memory_bandwidth.copy_bandwidth(md.backend.get("cpu"))
