@@ -93,8 +93,8 @@ class Config(TimedSettings):
             raise ValueError(f"--order {' '.join(self.order)}; allowed: {ROW}, and others beside it")
         if not any(set(self.layout) & set(STRATEGIES[name].layouts) for name in self.strategy):
             raise ValueError(
-                f"--layout {' '.join(self.layout)} beside --strategy {' '.join(self.strategy)}; allowed: a layout "
-                "that one of these strategies supports; add arrays"
+                f"--layout {' '.join(self.layout)} beside --strategy {' '.join(self.strategy)}; allowed: a "
+                "layout that one of these strategies supports; add arrays"
             )
         for n in values(self.n):
             kinds = [kind for kind, *_ in _supported(self.strategy, self.layout, self.order)]

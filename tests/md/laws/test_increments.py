@@ -50,7 +50,7 @@ def test_a_law_of_forces_does_not_give_increments():
     assert [gives_increments(law) for law in laws] == [False, True, True, True]
 
 
-@pytest.mark.parametrize("search", ["linked", "reflexive"])
+@pytest.mark.parametrize("search", ["linked", pytest.param("reflexive", marks=pytest.mark.nightly)])
 def test_flight_takes_it_under_a_search_that_visits_a_pair_twice_or_once(search):
     runs = simulated(), simulated(search=search)
     start = runs[0].state.by_id()

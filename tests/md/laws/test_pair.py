@@ -55,22 +55,29 @@ def check_in_searches(folder: Path, power: float, backend: str, searches: Sequen
         assert velocity < 1e-11
 
 
-@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_the_law_of_the_readme_acts_in_every_search_and_so_does_an_edit_of_it(tmp_path, where, request):
+@pytest.mark.parametrize(
+    ("where", "searches"),
+    [
+        ("cpu", tiers.BY_DEFAULT),
+        pytest.param("cpu", tuple(md.search.SEARCHES), marks=pytest.mark.nightly),
+        pytest.param("cuda", tuple(md.search.SEARCHES), marks=pytest.mark.gpu),
+    ],
+    ids=["few", "every", "device"],
+)
+def test_the_law_of_the_readme_acts_in_searches_and_so_does_an_edit_of_it(tmp_path, where, searches, request):
     file, _, functor = readme_blocks()
     assert file.count("1.5") == 1
     if where == "cuda":
         request.getfixturevalue("device")
         (tmp_path / "hertz.cuh").write_text(functor)
     (tmp_path / "hertz.py").write_text(file)
-    every = tuple(md.search.SEARCHES)
-    check_in_searches(tmp_path, 1.5, where, every)
+    check_in_searches(tmp_path, 1.5, where, searches)
     (tmp_path / "hertz.py").write_text(file.replace("1.5", "2.5"))
     if where == "cuda":
         power = functor.replace("* overlap * sqrt(overlap)", "* overlap * overlap * sqrt(overlap)")
         assert power != functor
         (tmp_path / "hertz.cuh").write_text(power)
-    check_in_searches(tmp_path, 2.5, where, every if where == "cuda" else tiers.BY_DEFAULT)
+    check_in_searches(tmp_path, 2.5, where, searches)
 
 
 def test_the_use_of_the_readme_runs(tmp_path):
