@@ -3,10 +3,10 @@
 Each cavity runs from rest to its steady state, with the solution of the pressure's equation in place of
 sweeps. The extremes of the velocities along the centre lines and the stream function at the centre of the
 vortex are compared with published values: those of Ghia, Ghia and Shin (1982), and where these are off by
-more than 2 %, those of Marchi, Suero and Araki (2009) and of Botella and Peyret (1998). The scheme of [cavity]
-has p = 0 along its lid; it is measured with zero gradient there too. A smaller time step shows whether the
-steady state depends on it, and spacings halved twice show the order of convergence. Pressure, arrows and
-streamlines of the steady states are drawn, and the start from rest is filmed.
+more than 2 %, those of Marchi, Suero and Araki (2009) and of Botella and Peyret (1998). The scheme of
+[cavity] has p = 0 along its lid; it is measured with zero gradient there too. A smaller time step shows
+whether the steady state depends on it, and spacings halved twice show the order of convergence. Pressure,
+arrows and streamlines of the steady states are drawn, and the start from rest is filmed.
 
 Lengths are in units of the side, velocities in units of the lid's speed, times in units of side over speed.
 """
@@ -113,7 +113,7 @@ def measure(case: Config) -> Iterator[dict]:
         for place, value in zip(at.tolist(), values.tolist(), strict=True):
             yield {"what": "line", "quantity": name, "at": round(place, 6), "value": round(value, 6)}
     if case.n == case.drawn:
-        yield from _points(cavity, "field", _DRAWN, {"p": cavity.p, "psi": cavity.stream_function()})
+        yield from _points(cavity, "field", _DRAWN, {"p": cavity.p})
     if (case.scheme, case.reynolds, case.n) == ("staggered", case.film_reynolds, case.film_n):
         yield from _start(case)
 
@@ -353,7 +353,7 @@ def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
 
 def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the fields of a picture as (ny, nx) arrays, and the positions x and y of columns and rows."""
-    columns = [name for name in ("u", "v", "p", "psi") if rows[name].notna().any()]
+    columns = [name for name in ("u", "v", "p") if rows[name].notna().any()]
     found = {name: rows.pivot(index="y", columns="x", values=name) for name in columns}
     return {name: field.to_numpy() for name, field in found.items()} | {
         "x": found["u"].columns.to_numpy(float),
