@@ -31,19 +31,19 @@ from md.cavity.validation.steady import errors_of, steady_cavity
 
 SCHEMES = {
     "staggered": "staggered grid",
-    "collocated": "scheme of [cavity], p = 0 at the lid",
-    "collocated_closed": "scheme of [cavity], zero gradient of p at the lid",
+    "collocated": "[cavity], p = 0 at the lid",
+    "collocated_closed": "[cavity], zero gradient at the lid",
 }
 QUANTITIES = {
     "u_min": "smallest u at x = 0.5",
     "v_max": "largest v at y = 0.5",
     "v_min": "smallest v at y = 0.5",
-    "psi": "stream function at the centre",
+    "psi": "psi at the vortex centre",
 }
 TOLERANCE = 2.0  # per cent, within which a value counts as true
 _CASE = ["scheme", "reynolds", "n"]
 _DRAWN, _FILMED = 64, 32  # most cells a side of a field, and of a picture of the film
-_ARROWS, _FILM_ARROWS = 4, 2  # points between two arrows
+_ARROWS = 16  # along a side
 _RATE = 12.0  # pictures of the film a second
 
 
@@ -159,9 +159,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     table = table[table["repeat"] == table["repeat"].min()]
     found = summary(table)
     save_table(found, out, "summary")
-    deviations = table[table["what"] == "deviation"]
-    columns = [*_CASE, "dt_factor", "u_rms", "u_largest", "v_rms", "v_largest", "dt", "time", "steps"]
-    save_table(deviations[columns], out, "deviations")
+    save_table(deviations(table), out, "deviations")
     print(_printed(found))
     for line in verdicts(found):
         print(line)
@@ -201,6 +199,25 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         orders.append(_order([value.get((scheme, reynolds, size, factor, quantity)) for size in sizes]))
     relative = (found["value"] - found["reference"]) / found["reference"].abs()
     return found.assign(error_percent=100 * relative, dt_change_percent=changes, order=orders)
+
+
+def deviations(table: pd.DataFrame) -> pd.DataFrame:
+    """List for each case how far its centre lines are from those of Ghia et al., and its net flow.
+
+    Args:
+        table: rows of one repeat.
+
+    Returns:
+        A row for each scheme, Reynolds number, n and time step: root mean squares and largest magnitudes of
+        the deviations of u and v, time step, time and steps to the steady state. `net_flow` is the integral
+        of u over x = 0.5, 0 for a fluid that keeps its mass; None for a smaller time step.
+    """
+    columns = [*_CASE, "dt_factor", "u_rms", "u_largest", "v_rms", "v_largest", "dt", "time", "steps"]
+    lines = table[(table["what"] == "line") & (table["quantity"] == "u")]
+    flow = {(*key, 1.0): float(np.trapezoid(rows["value"], rows["at"])) for key, rows in lines.groupby(_CASE)}
+    found = table.loc[table["what"] == "deviation", columns].reset_index(drop=True)
+    keys = found[[*_CASE, "dt_factor"]].itertuples(index=False, name=None)
+    return found.assign(net_flow=[flow.get(key) for key in keys])
 
 
 def _order(values: list[float | None]) -> float | None:
@@ -248,7 +265,7 @@ def _printed(found: pd.DataFrame) -> str:
 def _draw_errors(found: pd.DataFrame, out: Path) -> None:
     """Draw the magnitude of each error over n: a row of panels a Reynolds number, a column an extreme."""
     reynolds = sorted(found["reynolds"].unique())
-    size = (2.5 * len(QUANTITIES) + 2.6, 2.2 * len(reynolds) + 1.0)
+    size = (2.1 * len(QUANTITIES) + 2.6, 2.0 * len(reynolds) + 1.0)
     figure, grid = plt.subplots(
         len(reynolds), len(QUANTITIES), figsize=size, sharex=True, sharey=True, squeeze=False
     )
@@ -261,8 +278,7 @@ def _draw_errors(found: pd.DataFrame, out: Path) -> None:
                 panel.plot(
                     rows["n"], rows["error_percent"].abs(), color=look["palette"][scheme],
                     marker=look["markers"][scheme], markersize=5 if full else 9, linewidth=1.1 if full else 0,
-                    markerfacecolor=None if full else "none",
-                    label=SCHEMES[str(scheme)] + ("" if full else f", {factor:g} of the time step"),
+                    markerfacecolor=None if full else "none", label=SCHEMES[str(scheme)] if full else None,
                 )  # fmt: skip
             panel.axhline(TOLERANCE, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
             panel.set(xscale="log", yscale="log")
@@ -276,9 +292,10 @@ def _draw_errors(found: pd.DataFrame, out: Path) -> None:
     for panel in grid.flat:
         panel.yaxis.set_major_formatter("{x:g}")
     figures.legend_outside(grid[0, -1], None, grid.flat)
-    figures.titled(
-        figure, f"error of the steady flow against published values; dotted: {TOLERANCE:g} %", out, "errors"
-    )
+    title = f"error of the steady flow against published values; dotted: {TOLERANCE:g} %"
+    if found["dt_factor"].nunique() > 1:
+        title += "; open markers: smaller time steps"
+    figures.titled(figure, title, out, "errors")
 
 
 def _draw_lines(lines: pd.DataFrame, out: Path) -> None:
@@ -322,21 +339,22 @@ def _published(panel: plt.Axes, reference: Any, at: str, quantity: str, marker: 
 def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw pressure and arrows, and below streamlines, of each scheme at one Reynolds number."""
     schemes = [scheme for scheme in SCHEMES if (rows["scheme"] == scheme).any()]
-    size = (3.3 * len(schemes) + 1.4, 7.0)
+    size = (2.4 * len(schemes) + 1.3, 5.4)
     figure, grid = plt.subplots(2, len(schemes), figsize=size, squeeze=False, sharex=True, sharey=True)
     fields = {scheme: _grids(rows[rows["scheme"] == scheme]) for scheme in schemes}
     pressures = {scheme: one["p"] - one["p"].mean() for scheme, one in fields.items()}
     most = max(float(np.quantile(np.abs(p[1:-1, 1:-1]), 0.98)) for p in pressures.values())
     levels = np.linspace(-most, most, 21)
+    between = max(1, len(fields[schemes[0]]["x"]) // _ARROWS)
+    every = slice(between, -1, between)
     for (above, below), (scheme, field) in zip(grid.T, fields.items(), strict=True):
         places = field["x"], field["y"]
         shown = above.contourf(*places, pressures[scheme], levels, cmap="RdBu_r", extend="both")
-        every = slice(None, None, _ARROWS)
         above.quiver(places[0][every], places[1][every], field["u"][every, every], field["v"][every, every],
-                     scale=8.0, width=0.005, color="black")  # fmt: skip
-        speed = np.hypot(field["u"], field["v"])
-        lines = below.streamplot(*places, field["u"], field["v"], color=speed, cmap="viridis_r", density=1.5,
-                                 linewidth=0.8, arrowsize=0.7, norm=plt.Normalize(0, 1))  # fmt: skip
+                     scale=5.0, width=0.004, color="black")  # fmt: skip
+        below.streamplot(*places, field["u"], field["v"], color="#0072B2", density=1.2, linewidth=0.7,
+                         arrowsize=0.6)  # fmt: skip
+        below.set(xticks=(0, 0.5, 1))
         above.set_title(SCHEMES[scheme].replace(", ", ",\n"), fontsize=9)
         below.set_xlabel("x (sides)")
         for panel in (above, below):
@@ -344,9 +362,11 @@ def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
     for panel in grid[:, 0]:
         panel.set_ylabel("y (sides)")
     label = "p - mean (density x lid's speed squared)"
-    figure.colorbar(shown, ax=grid[0].tolist(), shrink=0.85, format="%.2g").set_label(label, fontsize=8)
-    bar = figure.colorbar(lines.lines, ax=grid[1].tolist(), shrink=0.85)
-    bar.set_label("speed (lid's speed)", fontsize=8)
+    ticks = np.linspace(-most, most, 5)
+    bar = figure.colorbar(
+        shown, ax=grid.ravel().tolist(), shrink=0.45, anchor=(0, 0.95), format="%.2g", ticks=ticks
+    )
+    bar.set_label(label, fontsize=8)
     number, n = rows["reynolds"].iloc[0], rows["n"].iloc[0]
     figures.titled(figure, f"steady flow, Re {number}, {n} x {n} points", out, name)
 
@@ -367,7 +387,8 @@ def _film(rows: pd.DataFrame, path: Path) -> None:
         print(WITHOUT)
         return
     figure, panel = plt.subplots(figsize=(5.6, 4.8), dpi=100)
-    every, image, arrows = slice(None, None, _FILM_ARROWS), None, None
+    between = max(1, rows["x"].nunique() // _ARROWS)
+    every, image, arrows = slice(between, -1, between), None, None
     title = f"staggered grid, Re {rows['reynolds'].iloc[0]}, {rows['n'].iloc[0]} x {rows['n'].iloc[0]} points"
 
     def pictures() -> Iterator[None]:
