@@ -28,6 +28,7 @@ from md.cavity.validation.centre_lines import centre_lines, deviation
 from md.cavity.validation.convergence import observed_order
 from md.cavity.validation.references import BOTELLA_PEYRET, GHIA, HELD_TO
 from md.cavity.validation.steady import errors_of, steady_cavity
+from md.errors import NonFiniteField, NotSteady
 
 SCHEMES = {
     "staggered": "staggered grid",
@@ -94,12 +95,19 @@ QUICK = {"reynolds": (100,), "n": (17, 33), "drawn": 33, "film_reynolds": 100, "
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each extreme, point of a centre line, point of a field, and point of a picture."""
+    """Yield a row for each extreme, point of a centre line, point of a field, and point of a picture.
+
+    A case without a steady state has one row with its fault.
+    """
     first = case.dt_factor == 1.0
     if not first and case.scheme != "staggered" and case.n > case.largest_halved:
         return
     grid, options = _choices(case)
-    cavity = steady_cavity(grid, case.reynolds, case.n, tolerance=case.settled, **options)
+    try:
+        cavity = steady_cavity(grid, case.reynolds, case.n, tolerance=case.settled, **options)
+    except (NonFiniteField, NotSteady) as fault:
+        yield {"what": "fault", "fault": str(fault)}
+        return
     run = {"dt": cavity.scheme.dt, "time": cavity.time, "steps": cavity.step}
     for error in errors_of(cavity, case.reynolds):
         compared = error._asdict()
@@ -157,6 +165,9 @@ def _points(
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw errors, centre lines, the fields of each Reynolds number, and film the start; print verdicts."""
     table = table[table["repeat"] == table["repeat"].min()]
+    _report_faults(table[table["what"] == "fault"], out)
+    if not (table["what"] == "extreme").any():
+        return
     found = summary(table)
     save_table(found, out, "summary")
     save_table(deviations(table), out, "deviations")
@@ -171,6 +182,16 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     pictures = table[table["what"] == "film"]
     if not pictures.empty:
         _film(pictures, out / "film.mp4")
+
+
+def _report_faults(faults: pd.DataFrame, out: Path) -> None:
+    """Print and save the cases that have no steady state, and why."""
+    if faults.empty:
+        return
+    save_table(faults[[*_CASE, "dt_factor", "fault"]], out, "faults")
+    for row in faults.to_dict("records"):
+        case = ", ".join(f"{name} {row[name]:g}" for name in ("reynolds", "n", "dt_factor"))
+        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +212,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     found = extremes[columns].reset_index(drop=True)
     value = {tuple(row[:5]): row[5] for row in found[columns].itertuples(index=False, name=None)}
     largest = max(found["dt_factor"], default=1.0)
-    changes, orders = [], []
+    changes: list[Any] = []
+    orders: list[Any] = []
     for scheme, reynolds, n, factor, quantity, own, *_ in found[columns].itertuples(index=False, name=None):
         base = value.get((scheme, reynolds, n, largest, quantity))
         changes.append(None if factor == largest or base is None else 100 * (own - base) / abs(base))
@@ -214,7 +236,9 @@ def deviations(table: pd.DataFrame) -> pd.DataFrame:
     """
     columns = [*_CASE, "dt_factor", "u_rms", "u_largest", "v_rms", "v_largest", "dt", "time", "steps"]
     lines = table[(table["what"] == "line") & (table["quantity"] == "u")]
-    flow = {(*key, 1.0): float(np.trapezoid(rows["value"], rows["at"])) for key, rows in lines.groupby(_CASE)}
+    flow: dict[Any, Any] = {
+        (*key, 1.0): float(np.trapezoid(rows["value"], rows["at"])) for key, rows in lines.groupby(_CASE)
+    }
     found = table.loc[table["what"] == "deviation", columns].reset_index(drop=True)
     keys = found[[*_CASE, "dt_factor"]].itertuples(index=False, name=None)
     return found.assign(net_flow=[flow.get(key) for key in keys])
@@ -292,7 +316,10 @@ def _draw_errors(found: pd.DataFrame, out: Path) -> None:
     for panel in grid.flat:
         panel.yaxis.set_major_formatter("{x:g}")
     figures.legend_outside(grid[0, -1], None, grid.flat)
-    title = f"error of the steady flow against published values; dotted: {TOLERANCE:g} %"
+    title = (
+        f"error of the steady flow against published values; dotted: {TOLERANCE:g} %; no point: not "
+        "measured, or no steady state"
+    )
     if found["dt_factor"].nunique() > 1:
         title += "; open markers: smaller time steps"
     figures.titled(figure, title, out, "errors")
@@ -332,7 +359,7 @@ def _published(panel: plt.Axes, reference: Any, at: str, quantity: str, marker: 
     """Draw the points of a table; those that contradict their neighbours are left out."""
     places, values = np.array(getattr(reference, at)), np.array(getattr(reference, quantity))
     kept = ~np.isin(places, reference.doubtful) if quantity == "v" else np.ones(len(places), bool)
-    look = {"color": "black", "markersize": 5, "linewidth": 0, "label": name, "zorder": 3}
+    look: dict[str, Any] = {"color": "black", "markersize": 5, "linewidth": 0, "label": name, "zorder": 3}
     panel.plot(places[kept], values[kept], marker, markerfacecolor="none", **look)
 
 

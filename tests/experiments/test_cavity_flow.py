@@ -8,6 +8,7 @@ from experiments import cavity_flow
 from experiments.core import main
 from experiments.drawing.film import can_film
 from md.cavity.validation.references import GHIA, HELD_TO
+from md.errors import NonFiniteField
 from tests.experiments.runs import one, run
 
 SMALL = ("--quick", "--n", "17", "--drawn", "17", "--film-n", "17", "--film-time", "0.5", "--pictures", "3",
@@ -17,21 +18,24 @@ SMALL = ("--quick", "--n", "17", "--drawn", "17", "--film-n", "17", "--film-time
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return run(
-        cavity_flow, tmp_path_factory.mktemp("flow"), *SMALL, "--scheme", "staggered", "collocated",
-        "--largest-halved", "9",
+        cavity_flow, tmp_path_factory.mktemp("flow"), *SMALL, "--n", "9", "17", "--scheme", "staggered",
+        "collocated", "--largest-halved", "8",
     )  # fmt: skip
 
 
 def test_the_staggered_grid_is_near_the_truth_and_keeps_mass(folder):
     found = pd.read_csv(folder / "summary.csv")
+    assert set(found["n"]) == {9, 17}
+    found = found[found["n"] == 17]
     whole = found[found["dt_factor"] == 1]
     errors = whole["error_percent"].abs().groupby(whole["scheme"])
     assert errors.max()["staggered"] < 12 < 30 < errors.min()["collocated"]
     assert whole["dt_change_percent"].isna().all()
     halved = found[found["dt_factor"] == 0.5]
-    assert set(halved["scheme"]) == {"staggered"}  # --largest-halved 9
+    assert set(halved["scheme"]) == {"staggered"}  # --largest-halved 8
     assert halved["dt_change_percent"].abs().max() < 0.2
-    flows = pd.read_csv(folder / "deviations.csv").set_index(["scheme", "dt_factor"])["net_flow"]
+    flows = pd.read_csv(folder / "deviations.csv")
+    flows = flows.set_index(["n", "scheme", "dt_factor"]).loc[17]["net_flow"]
     assert abs(flows["staggered", 1.0]) < 0.01 < 0.03 < abs(flows["collocated", 1.0])
     assert np.isnan(flows["staggered", 0.5])
 
@@ -76,12 +80,14 @@ def test_points_of_a_large_field_are_thinned():
     assert sorted(rows["x"].unique()) == pytest.approx(np.arange(25) / 24, abs=1e-5)
 
 
-def extremes(scheme: str, values: dict[int, float], factor: float = 1.0) -> pd.DataFrame:
-    """Make rows of u_min at Re 400, by n."""
-    held = HELD_TO[400]["u_min"]
+def extremes(
+    scheme: str, values: dict[int, float], factor: float = 1.0, quantity: str = "u_min"
+) -> pd.DataFrame:
+    """Make rows of an extreme at Re 400, by n."""
+    held = HELD_TO[400][quantity]
     rows = [
         {"what": "extreme", "repeat": 0, "scheme": scheme, "reynolds": 400, "n": n, "dt_factor": factor,
-         "quantity": "u_min", "value": value, "reference": held.extremes["u_min"], "source": held.source}
+         "quantity": quantity, "value": value, "reference": held.extremes[quantity], "source": held.source}
         for n, value in values.items()
     ]  # fmt: skip
     return pd.DataFrame(rows)
@@ -93,6 +99,7 @@ def test_a_verdict_holds_at_the_largest_n_and_time_step():
         extremes("staggered", {33: 0.8 * reference, 65: 0.981 * reference}),
         extremes("staggered", {65: 0.5 * reference}, 0.5),
         extremes("collocated", {33: reference, 65: 1.021 * reference}),
+        extremes("collocated", {65: GHIA[400].extremes["psi"]}, quantity="psi"),
     ])  # fmt: skip
     found = cavity_flow.summary(rows)
     first, second = cavity_flow.verdicts(found)
@@ -110,6 +117,26 @@ def test_an_order_needs_three_spacings_halved_each_time():
     assert found.drop(65).isna().all()
     stray = cavity_flow.summary(extremes("staggered", {17: 0.1, 33: 0.2, 65: 0.1}))
     assert stray["order"].isna().all()
+
+
+def test_a_cavity_without_a_steady_state_is_reported_and_the_others_are_drawn(tmp_path, monkeypatch, capsys):
+    whole = cavity_flow.steady_cavity
+
+    def blows_up(grid, *arguments, **options):
+        if grid == "collocated":
+            raise NonFiniteField(7, (0, 0), "p", np.nan, 0.1, 0.2)
+        return whole(grid, *arguments, **options)
+
+    monkeypatch.setattr(cavity_flow, "steady_cavity", blows_up)
+    flags = *SMALL, "--n", "9", "--pictures", "0", "--dt-factor", "1", "--scheme"
+    folder = run(cavity_flow, tmp_path / "none", *flags, "collocated")
+    assert list(folder.glob("*.png")) == []
+    capsys.readouterr()
+    folder = run(cavity_flow, tmp_path / "one", *flags, "staggered", "collocated")
+    assert pd.read_csv(folder / "faults.csv")["scheme"].tolist() == ["collocated"]
+    assert set(pd.read_csv(folder / "summary.csv")["scheme"]) == {"staggered"}
+    printed = capsys.readouterr().out
+    assert "no steady state: [cavity], p = 0 at the lid, reynolds 100, n 9, dt_factor 1: step 7" in printed
 
 
 @pytest.mark.parametrize(
