@@ -241,7 +241,8 @@ def deviations(table: pd.DataFrame) -> pd.DataFrame:
     }
     found = table.loc[table["what"] == "deviation", columns].reset_index(drop=True)
     keys = found[[*_CASE, "dt_factor"]].itertuples(index=False, name=None)
-    return found.assign(net_flow=[flow.get(key) for key in keys])
+    net: list[Any] = [flow.get(key) for key in keys]
+    return found.assign(net_flow=net)
 
 
 def _order(values: list[float | None]) -> float | None:
