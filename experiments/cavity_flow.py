@@ -46,6 +46,7 @@ _CASE = ["scheme", "reynolds", "n"]
 _DRAWN, _FILMED = 64, 32  # most cells a side of a field, and of a picture of the film
 _ARROWS = 16  # along a side
 _RATE = 12.0  # pictures of the film a second
+_FASTEST = 0.6  # speed of the brightest colour of the film; the lid is faster
 
 
 @dataclass(frozen=True)
@@ -425,11 +426,12 @@ def _film(rows: pd.DataFrame, path: Path) -> None:
             field = _grids(one)
             speed, u, v = np.hypot(field["u"], field["v"]), field["u"][every, every], field["v"][every, every]
             if image is None or arrows is None:
-                image = panel.imshow(speed, origin="lower", extent=(0, 1, 0, 1), cmap="viridis", vmin=0,
-                                     vmax=1, interpolation="bilinear")  # fmt: skip
+                half = (field["x"][1] - field["x"][0]) / 2  # points are at the middles of pixels
+                image = panel.imshow(speed, origin="lower", extent=(-half, 1 + half, -half, 1 + half), vmin=0,
+                                     vmax=_FASTEST, cmap="viridis", interpolation="bilinear")  # fmt: skip
                 arrows = panel.quiver(field["x"][every], field["y"][every], u, v, color="white", scale=10.0,
                                       width=0.004)  # fmt: skip
-                bar = figure.colorbar(image, ax=panel)
+                bar = figure.colorbar(image, ax=panel, extend="max")
                 bar.set_label("speed (lid's speed)")
                 panel.set(xlabel="x (sides)", ylabel="y (sides)", xlim=(0, 1), ylim=(0, 1))
             image.set_data(speed)
