@@ -117,6 +117,7 @@ TOO_MUCH = {
     "cache_hit": "--size 9000000",
     "cache_map": "--size 9000000000",
     "cavity": "--n 9999999",
+    "cavity_flow": "--n 99999999",
     "cooling": "--n 9999999999999",
     "counters": "--n 9999999999999",
     "decay": "--size 9000000",
@@ -134,6 +135,7 @@ TOO_MUCH = {
     "timing": "--n 9999999999999",
 }
 TOO_MUCH_ELSE = [
+    ("cavity_flow", "--pictures 99999999999"),
     ("cooling", "--observations 9999999999999"),
     ("decay", "--looks 9999999999999"),
     ("lift", "--cells 99999999"),

@@ -1,0 +1,446 @@
+"""How true is the flow in the lid-driven cavity, by the scheme of [cavity] and on a staggered grid?
+
+Each cavity runs from rest to its steady state, with the solution of the pressure's equation in place of
+sweeps. The extremes of the velocities along the centre lines and the stream function at the centre of the
+vortex are compared with published values: those of Ghia, Ghia and Shin (1982), and where these are off by
+more than 2 %, those of Marchi, Suero and Araki (2009) and of Botella and Peyret (1998). The scheme of
+[cavity] has p = 0 along its lid; it is measured with zero gradient there too. A smaller time step shows
+whether the steady state depends on it, and spacings halved twice show the order of convergence. Pressure,
+arrows and streamlines of the steady states are drawn, and the start from rest is filmed.
+
+Lengths are in units of the side, velocities in units of the lid's speed, times in units of side over speed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.drawing.film import WITHOUT, can_film, film
+from md.cavity import Cavity, Sides, Wall
+from md.cavity.scheme import SAFETY, largest_dt, spacing
+from md.cavity.validation.centre_lines import centre_lines, deviation
+from md.cavity.validation.convergence import observed_order
+from md.cavity.validation.references import BOTELLA_PEYRET, GHIA, HELD_TO
+from md.cavity.validation.steady import errors_of, steady_cavity
+from md.errors import NonFiniteField, NotSteady
+
+SCHEMES = {
+    "staggered": "staggered grid",
+    "collocated": "[cavity], p = 0 at the lid",
+    "collocated_closed": "[cavity], zero gradient at the lid",
+}
+QUANTITIES = {
+    "u_min": "smallest u at x = 0.5",
+    "v_max": "largest v at y = 0.5",
+    "v_min": "smallest v at y = 0.5",
+    "psi": "psi at the vortex centre",
+}
+TOLERANCE = 2.0  # per cent, within which a value counts as true
+_CASE = ["scheme", "reynolds", "n"]
+_DRAWN, _FILMED = 64, 32  # most cells a side of a field, and of a picture of the film
+_ARROWS = 16  # along a side
+_RATE = 12.0  # pictures of the film a second
+_FASTEST = 0.6  # speed of the brightest colour of the film; the lid is faster
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Sweep of cavities."""
+
+    scheme: Axis[str] = tuple(SCHEMES)
+    """staggered (velocities on the faces of cells), collocated (the scheme of [cavity], with p = 0 along the
+    lid), collocated_closed (the same with zero gradient of p along the lid)."""
+    reynolds: Axis[int] = (100, 400, 1000)
+    """Reynolds number: 100, 400 or 1000."""
+    n: Axis[int] = (33, 65, 129)
+    """Points a side."""
+    dt_factor: Axis[float] = (1.0, 0.5)
+    """Time step over that of `md.Cavity`."""
+    largest_halved: int = 65
+    """Largest n of the collocated schemes with a dt-factor below 1: these take minutes at 129 points."""
+    settled: float = 1e-5
+    """Change of the velocities in a unit of time from which a flow counts as steady."""
+    drawn: int = 129
+    """n of the cases whose fields are drawn."""
+    film_reynolds: int = 1000
+    """Reynolds number of the film."""
+    film_n: int = 65
+    """n of the film, which is of the staggered grid."""
+    film_time: float = 20.0
+    """Time from rest to the end of the film."""
+    pictures: int = 61
+    """Pictures of the film, at equal distances of time; 0 for none."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({"scheme": tuple(SCHEMES)})
+        for name in ("reynolds", "film_reynolds"):
+            for value in np.atleast_1d(getattr(self, name)).tolist():
+                if value not in HELD_TO:
+                    raise ValueError(f"--{name.replace('_', '-')} {value}; allowed: 100, 400, 1000")
+        self.check_least({"n": 9, "largest_halved": 0, "drawn": 9, "film_n": 9, "pictures": 0})
+        self.check_above_zero({"dt_factor": 1.0, "settled": 0.1, "film_time": 1e3})
+        n = int(self.highest("n"))
+        self.check_memory(f"--n {n}", n * n, "points")
+        self.check_memory(f"--pictures {self.pictures}", self.pictures * _FILMED**2, "points of pictures")
+
+
+QUICK = {"reynolds": (100,), "n": (17, 33), "drawn": 33, "film_reynolds": 100, "film_n": 33,
+         "film_time": 6.0, "pictures": 13}  # fmt: skip
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """Yield a row for each extreme, point of a centre line, point of a field, and point of a picture.
+
+    A case without a steady state has one row with its fault.
+    """
+    first = case.dt_factor == 1.0
+    if not first and case.scheme != "staggered" and case.n > case.largest_halved:
+        return
+    grid, options = _choices(case)
+    try:
+        cavity = steady_cavity(grid, case.reynolds, case.n, tolerance=case.settled, **options)
+    except (NonFiniteField, NotSteady) as fault:
+        yield {"what": "fault", "fault": str(fault)}
+        return
+    run = {"dt": cavity.scheme.dt, "time": cavity.time, "steps": cavity.step}
+    for error in errors_of(cavity, case.reynolds):
+        compared = error._asdict()
+        kept = {name: compared[name] for name in ("quantity", "value", "reference", "source", "relative")}
+        yield {"what": "extreme"} | kept | run
+    yield {"what": "deviation"} | deviation(cavity, GHIA[case.reynolds])._asdict() | run
+    if not first:
+        return
+    along = centre_lines(cavity)
+    for name, at, values in (("u", along.y, along.u), ("v", along.x, along.v)):
+        for place, value in zip(at.tolist(), values.tolist(), strict=True):
+            yield {"what": "line", "quantity": name, "at": round(place, 6), "value": round(value, 6)}
+    if case.n == case.drawn:
+        yield from _points(cavity, "field", _DRAWN, {"p": cavity.p})
+    if (case.scheme, case.reynolds, case.n) == ("staggered", case.film_reynolds, case.film_n):
+        yield from _start(case)
+
+
+def _choices(case: Config) -> tuple[str, dict[str, Any]]:
+    """Return the grid of a case, and the other arguments of `md.Cavity`."""
+    viscosity = 1 / case.reynolds
+    options: dict[str, Any] = {
+        "dt": case.dt_factor * SAFETY * largest_dt(spacing((case.n, case.n), 1.0), viscosity, 1.0)
+    }
+    if case.scheme == "collocated_closed":
+        options["sides"] = Sides(top=Wall(1.0))
+    return case.scheme.partition("_")[0], options
+
+
+def _start(case: Config) -> Iterator[dict]:
+    """Yield a row for each point of each picture of the start from rest."""
+    cavity = Cavity(
+        (case.n, case.n), viscosity=1 / case.reynolds, grid="staggered", pressure="converged", backend="cpu"
+    )
+    for time in np.linspace(0, case.film_time, case.pictures):
+        cavity.run(round(time / cavity.scheme.dt) - cavity.step)
+        for row in _points(cavity, "film", _FILMED, {}, digits=3):
+            yield row | {"time": round(cavity.time, 4)}
+
+
+def _points(
+    cavity: Cavity, what: str, cells: int, fields: dict[str, np.ndarray], digits: int = 5
+) -> Iterator[dict]:
+    """Yield a row for each point of a field, every so many points that there are at most `cells` a side."""
+    n = cavity.scheme.shape[0]
+    apart = -(-(n - 1) // cells)
+    found = {"u": cavity.u, "v": cavity.v} | fields
+    place = np.linspace(0, 1, n).round(6)
+    for j in range(0, n, apart):
+        for i in range(0, n, apart):
+            values = {name: round(float(field[j, i]), digits) for name, field in found.items()}
+            yield {"what": what, "x": float(place[i]), "y": float(place[j])} | values
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; print verdicts."""
+    table = table[table["repeat"] == table["repeat"].min()]
+    _report_faults(table[table["what"] == "fault"], out)
+    if not (table["what"] == "extreme").any():
+        return
+    found = summary(table)
+    save_table(found, out, "summary")
+    save_table(deviations(table), out, "deviations")
+    print(_printed(found))
+    for line in verdicts(found):
+        print(line)
+    _draw_errors(found, out)
+    _draw_lines(table[table["what"] == "line"], out)
+    fields = table[table["what"] == "field"]
+    for reynolds, rows in fields.groupby("reynolds"):
+        _draw_fields(rows, out, f"flow_{reynolds}")
+    pictures = table[table["what"] == "film"]
+    if not pictures.empty:
+        _film(pictures, out / "film.mp4")
+
+
+def _report_faults(faults: pd.DataFrame, out: Path) -> None:
+    """Print and save the cases that have no steady state, and why."""
+    if faults.empty:
+        return
+    save_table(faults[[*_CASE, "dt_factor", "fault"]], out, "faults")
+    for row in faults.to_dict("records"):
+        case = ", ".join(f"{name} {row[name]:g}" for name in ("reynolds", "n", "dt_factor"))
+        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}")
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """List the extremes of each case beside their references.
+
+    Args:
+        table: rows of one repeat.
+
+    Returns:
+        A row for each scheme, Reynolds number, n, time step and extreme. `error_percent` is (value -
+        reference) / |reference|. `dt_change_percent` is the change of the value from that at the largest time
+        step of the same case, over its magnitude; None for the largest. `order` is the observed order of
+        convergence from this n and those with twice and four times the spacing; None without them, or if
+        the values do not approach a limit from one side.
+    """
+    extremes = table[table["what"] == "extreme"]
+    columns = [*_CASE, "dt_factor", "quantity", "value", "reference", "source"]
+    found = extremes[columns].reset_index(drop=True)
+    value = {tuple(row[:5]): row[5] for row in found[columns].itertuples(index=False, name=None)}
+    largest = max(found["dt_factor"], default=1.0)
+    changes: list[Any] = []
+    orders: list[Any] = []
+    for scheme, reynolds, n, factor, quantity, own, *_ in found[columns].itertuples(index=False, name=None):
+        base = value.get((scheme, reynolds, n, largest, quantity))
+        changes.append(None if factor == largest or base is None else 100 * (own - base) / abs(base))
+        sizes = (n - 1) / 4 + 1, (n - 1) / 2 + 1, n
+        orders.append(_order([value.get((scheme, reynolds, size, factor, quantity)) for size in sizes]))
+    relative = (found["value"] - found["reference"]) / found["reference"].abs()
+    return found.assign(error_percent=100 * relative, dt_change_percent=changes, order=orders)
+
+
+def deviations(table: pd.DataFrame) -> pd.DataFrame:
+    """List for each case how far its centre lines are from those of Ghia et al., and its net flow.
+
+    Args:
+        table: rows of one repeat.
+
+    Returns:
+        A row for each scheme, Reynolds number, n and time step: root mean squares and largest magnitudes of
+        the deviations of u and v, time step, time and steps to the steady state. `net_flow` is the integral
+        of u over x = 0.5, 0 for a fluid that keeps its mass; None for a smaller time step.
+    """
+    columns = [*_CASE, "dt_factor", "u_rms", "u_largest", "v_rms", "v_largest", "dt", "time", "steps"]
+    lines = table[(table["what"] == "line") & (table["quantity"] == "u")]
+    flow: dict[Any, Any] = {
+        (*key, 1.0): float(np.trapezoid(rows["value"], rows["at"])) for key, rows in lines.groupby(_CASE)
+    }
+    found = table.loc[table["what"] == "deviation", columns].reset_index(drop=True)
+    keys = found[[*_CASE, "dt_factor"]].itertuples(index=False, name=None)
+    net: list[Any] = [flow.get(key) for key in keys]
+    return found.assign(net_flow=net)
+
+
+def _order(values: list[float | None]) -> float | None:
+    """Return the observed order of convergence of three values; None if there is none."""
+    if any(value is None for value in values):
+        return None
+    try:
+        return observed_order(*values)  # type: ignore[arg-type]  # none is None
+    except ValueError:
+        return None
+
+
+def verdicts(found: pd.DataFrame) -> list[str]:
+    """Say of each scheme at its largest n whether all extremes are within `TOLERANCE` of their references.
+
+    Args:
+        found: rows of `summary`; those of the largest time step count.
+    """
+    found, lines = found[found["dt_factor"] == found["dt_factor"].max()], []
+    for scheme, own in found.groupby("scheme", sort=False):
+        for n, rows in (own[own["n"] == own["n"].max()]).groupby("n"):
+            errors = rows["error_percent"].abs()
+            true = errors.max() <= TOLERANCE
+            worst = rows.loc[errors.idxmax()]
+            reynolds = ", ".join(map(str, sorted(rows["reynolds"].unique())))
+            lines.append(
+                f"{SCHEMES[str(scheme)]}, {n} x {n}, Re {reynolds}: "
+                f"{'within' if true else 'not within'} {TOLERANCE:g} % of the references; off by "
+                f"{errors.min():.2f} to {errors.max():.2f} % (most: {worst['quantity']} at Re "
+                f"{worst['reynolds']})"
+            )
+    return lines
+
+
+def _printed(found: pd.DataFrame) -> str:
+    """Format errors, changes with the time step and orders: a line for each case."""
+    names = {"error_percent": "error %", "dt_change_percent": "dt change %", "order": "order"}
+    rows = found.pivot_table(
+        index=[*_CASE, "dt_factor"], columns="quantity", values=list(names), sort=False, dropna=True
+    )
+    rows = rows.rename(columns=names)
+    return rows.to_string(float_format=lambda value: f"{value:.2f}", na_rep="")
+
+
+def _draw_errors(found: pd.DataFrame, out: Path) -> None:
+    """Draw the magnitude of each error over n: a row of panels a Reynolds number, a column an extreme."""
+    reynolds = sorted(found["reynolds"].unique())
+    size = (2.1 * len(QUANTITIES) + 2.6, 2.0 * len(reynolds) + 1.0)
+    figure, grid = plt.subplots(
+        len(reynolds), len(QUANTITIES), figsize=size, sharex=True, sharey=True, squeeze=False
+    )
+    look = style.lines_in_turn(list(SCHEMES), "scheme")
+    for panels, number in zip(grid, reynolds, strict=True):
+        for panel, (quantity, title) in zip(panels, QUANTITIES.items(), strict=True):
+            own = found[(found["reynolds"] == number) & (found["quantity"] == quantity)]
+            for (scheme, factor), rows in own.groupby(["scheme", "dt_factor"], sort=False):
+                full = factor == found["dt_factor"].max()
+                panel.plot(
+                    rows["n"], rows["error_percent"].abs(), color=look["palette"][scheme],
+                    marker=look["markers"][scheme], markersize=5 if full else 9, linewidth=1.1 if full else 0,
+                    markerfacecolor=None if full else "none", label=SCHEMES[str(scheme)] if full else None,
+                )  # fmt: skip
+            panel.axhline(TOLERANCE, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+            panel.set(xscale="log", yscale="log")
+            panel.set_xticks(sorted(found["n"].unique()), [str(n) for n in sorted(found["n"].unique())])
+            panel.minorticks_off()
+            if number == reynolds[0]:
+                panel.set_title(title, fontsize=9)
+            if number == reynolds[-1]:
+                panel.set_xlabel("points a side")
+        panels[0].set_ylabel(f"Re {number}\n|error| (%)")
+    for panel in grid.flat:
+        panel.yaxis.set_major_formatter("{x:g}")
+    figures.legend_outside(grid[0, -1], None, grid.flat)
+    title = (
+        f"error of the steady flow against published values; dotted: {TOLERANCE:g} %; no point: not "
+        "measured, or no steady state"
+    )
+    if found["dt_factor"].nunique() > 1:
+        title += "; open markers: smaller time steps"
+    figures.titled(figure, title, out, "errors")
+
+
+def _draw_lines(lines: pd.DataFrame, out: Path) -> None:
+    """Draw the velocities along the centre lines at the largest n of each scheme over published points."""
+    reynolds = sorted(lines["reynolds"].unique())
+    size = (3.2 * len(reynolds) + 2.8, 6.0)
+    figure, grid = plt.subplots(2, len(reynolds), figsize=size, squeeze=False, sharey="row")
+    look = style.lines_in_turn(list(SCHEMES), "scheme")
+    dashes = dict(zip(SCHEMES, ("-", "--", "-."), strict=True))
+    for column, number in zip(grid.T, reynolds, strict=True):
+        for panel, quantity, at in zip(column, "uv", "yx", strict=True):
+            own = lines[(lines["reynolds"] == number) & (lines["quantity"] == quantity)]
+            for scheme, rows in own.groupby("scheme", sort=False):
+                rows = rows[rows["n"] == rows["n"].max()]
+                label = f"{SCHEMES[str(scheme)]}, n = {rows['n'].iloc[0]}"
+                panel.plot(rows["at"], rows["value"], dashes[scheme], color=look["palette"][scheme],
+                           linewidth=1.3, label=label)  # fmt: skip
+            for sources, marker, name in (
+                (GHIA, "o", "Ghia et al. (1982)"),
+                (BOTELLA_PEYRET, "x", "Botella and Peyret (1998)"),
+            ):
+                if number in sources:
+                    _published(panel, sources[number], at, quantity, marker, name)
+            panel.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+            panel.set(xlabel=f"{at} (sides)")
+        column[0].set_title(f"Re {number}", fontsize=9)
+    grid[0, 0].set_ylabel("u at x = 0.5 (lid's speed)")
+    grid[1, 0].set_ylabel("v at y = 0.5 (lid's speed)")
+    figures.legend_outside(grid[0, -1], None, grid.flat)
+    figures.titled(figure, "steady velocities along the centre lines", out, "centre_lines")
+
+
+def _published(panel: plt.Axes, reference: Any, at: str, quantity: str, marker: str, name: str) -> None:
+    """Draw the points of a table; those that contradict their neighbours are left out."""
+    places, values = np.array(getattr(reference, at)), np.array(getattr(reference, quantity))
+    kept = ~np.isin(places, reference.doubtful) if quantity == "v" else np.ones(len(places), bool)
+    look: dict[str, Any] = {"color": "black", "markersize": 5, "linewidth": 0, "label": name, "zorder": 3}
+    panel.plot(places[kept], values[kept], marker, markerfacecolor="none", **look)
+
+
+def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw pressure and arrows, and below streamlines, of each scheme at one Reynolds number."""
+    schemes = [scheme for scheme in SCHEMES if (rows["scheme"] == scheme).any()]
+    size = (2.4 * len(schemes) + 1.3, 5.4)
+    figure, grid = plt.subplots(2, len(schemes), figsize=size, squeeze=False, sharex=True, sharey=True)
+    fields = {scheme: _grids(rows[rows["scheme"] == scheme]) for scheme in schemes}
+    pressures = {scheme: one["p"] - one["p"].mean() for scheme, one in fields.items()}
+    most = max(float(np.quantile(np.abs(p[1:-1, 1:-1]), 0.98)) for p in pressures.values())
+    levels = np.linspace(-most, most, 21)
+    between = max(1, len(fields[schemes[0]]["x"]) // _ARROWS)
+    every = slice(between, -1, between)
+    for (above, below), (scheme, field) in zip(grid.T, fields.items(), strict=True):
+        places = field["x"], field["y"]
+        shown = above.contourf(*places, pressures[scheme], levels, cmap="RdBu_r", extend="both")
+        above.quiver(places[0][every], places[1][every], field["u"][every, every], field["v"][every, every],
+                     scale=5.0, width=0.004, color="black")  # fmt: skip
+        below.streamplot(*places, field["u"], field["v"], color="#0072B2", density=1.2, linewidth=0.7,
+                         arrowsize=0.6)  # fmt: skip
+        below.set(xticks=(0, 0.5, 1))
+        above.set_title(SCHEMES[scheme].replace(", ", ",\n"), fontsize=9)
+        below.set_xlabel("x (sides)")
+        for panel in (above, below):
+            panel.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+    for panel in grid[:, 0]:
+        panel.set_ylabel("y (sides)")
+    label = "p - mean (density x lid's speed squared)"
+    ticks = np.linspace(-most, most, 5)
+    bar = figure.colorbar(
+        shown, ax=grid.ravel().tolist(), shrink=0.45, anchor=(0, 0.95), format="%.2g", ticks=ticks
+    )
+    bar.set_label(label, fontsize=8)
+    number, n = rows["reynolds"].iloc[0], rows["n"].iloc[0]
+    figures.titled(figure, f"steady flow, Re {number}, {n} x {n} points", out, name)
+
+
+def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the fields of a picture as (ny, nx) arrays, and the positions x and y of columns and rows."""
+    columns = [name for name in ("u", "v", "p") if rows[name].notna().any()]
+    found = {name: rows.pivot(index="y", columns="x", values=name) for name in columns}
+    return {name: field.to_numpy() for name, field in found.items()} | {
+        "x": found["u"].columns.to_numpy(float),
+        "y": found["u"].index.to_numpy(float),
+    }
+
+
+def _film(rows: pd.DataFrame, path: Path) -> None:
+    """Film the start from rest: colours for the speed, arrows for the direction and speed."""
+    if not can_film():
+        print(WITHOUT)
+        return
+    figure, panel = plt.subplots(figsize=(5.6, 4.8), dpi=100)
+    between = max(1, rows["x"].nunique() // _ARROWS)
+    every, image, arrows = slice(between, -1, between), None, None
+    title = f"staggered grid, Re {rows['reynolds'].iloc[0]}, {rows['n'].iloc[0]} x {rows['n'].iloc[0]} points"
+
+    def pictures() -> Iterator[None]:
+        nonlocal image, arrows
+        for time, one in rows.groupby("time"):
+            field = _grids(one)
+            speed, u, v = np.hypot(field["u"], field["v"]), field["u"][every, every], field["v"][every, every]
+            if image is None or arrows is None:
+                half = (field["x"][1] - field["x"][0]) / 2  # points are at the middles of pixels
+                image = panel.imshow(speed, origin="lower", extent=(-half, 1 + half, -half, 1 + half), vmin=0,
+                                     vmax=_FASTEST, cmap="viridis", interpolation="bilinear")  # fmt: skip
+                arrows = panel.quiver(field["x"][every], field["y"][every], u, v, color="white", scale=10.0,
+                                      width=0.004)  # fmt: skip
+                bar = figure.colorbar(image, ax=panel, extend="max")
+                bar.set_label("speed (lid's speed)")
+                panel.set(xlabel="x (sides)", ylabel="y (sides)", xlim=(0, 1), ylim=(0, 1))
+            image.set_data(speed)
+            arrows.set_UVC(u, v)
+            panel.set_title(f"{title}, time {time:.1f} (sides over speed)", fontsize=9)
+            yield
+
+    film(figure, pictures(), path, rate=_RATE)
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK, spreads=True)
