@@ -1,8 +1,8 @@
 """A fuzz of the public constructors and functions, files and command lines.
 
 No input may crash, stand still, end with an obscure error or give a wrong answer. `nightly` tries 100,000
-inputs of all families, the default tier a few of those that compile few kernels: `FUZZ_INPUTS`, `FUZZ_SEED` and `FUZZ_FAMILY` choose others. An input that failed is told with the
-command that tries it again alone.
+inputs of all families, the default tier a few of those that compile few kernels: `FUZZ_INPUTS`, `FUZZ_SEED`
+and `FUZZ_FAMILY` choose others. An input that failed is told with the command that tries it again alone.
 """
 
 import os
