@@ -176,16 +176,19 @@ class NonFiniteField(RuntimeError):  # noqa: N818 - named, as the faults above, 
         cell: (row, column) of the first such point, row by row from the bottom.
         field: "u", "v" or "p".
         value: of the field there.
-        dt, bound: time step of the run, and the largest stable one.
+        dt, bound: time step of the run, and the largest that is stable for the speeds that the sides
+            prescribe.
 
-    A copy made by `pickle` has the same message and attributes.
+    A device checks less often than after every step: the fields, `step` and `cell` may be those of a later
+    step than the first with such a value. A copy made by `pickle` has the same message and attributes.
     """
 
     def __init__(self, step: int, cell: tuple[int, int], field: str, value: float, dt: float, bound: float):
         super().__init__(
             f"step {step}: {field} = {value} at row {cell[0]}, column {cell[1]}; dt = {dt:.6g}; allowed: "
-            f"finite fields, which need a time step of at most {bound:.6g}, and enough sweeps or "
-            "pressure='converged'; lower dt, or refine the grid"
+            f"finite fields, which need a time step of at most {bound:.6g} for the speeds that the "
+            "sides prescribe, and enough sweeps or pressure='converged'; lower dt, or refine the grid; where "
+            "fluid is faster, give dt below 2 viscosity / speed^2"
         )
         self.step, self.cell, self.field, self.value = step, cell, field, value
         self.dt, self.bound = dt, bound

@@ -34,7 +34,8 @@ class Strategy(ABC):
         grids: "collocated", "staggered".
         tolerance: largest difference from the reference after 1000 steps of 41 x 41 points in float64, in
             units of the largest value of each field; 0 for the bits of the reference.
-        work: updates of points, over all sweeps, in one call of `Solver.advance` of a run.
+        work: most updates of points, over all sweeps, in one call of `Solver.advance` of a run; an interrupt
+            from the keyboard waits for the end of the call.
     """
 
     name: ClassVar[str]
@@ -83,8 +84,10 @@ class Solver(ABC):
         self.scheme = scheme
 
     @abstractmethod
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
-        """Set the fields: (ny, nx) arrays of the precision of the scheme, copied."""
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
+        """Set fields: (ny, nx) arrays of the precision of the scheme, copied; None keeps a field as it is."""
 
     @abstractmethod
     def advance(self, steps: int) -> int:
@@ -95,10 +98,12 @@ class Solver(ABC):
 
         Returns:
             The number of steps taken, 1 to `steps`; or -k if a field is not finite after k of these steps.
-            On the CPU k is exact; a device may look less often.
+            On the CPU k is exact; a device may check less often, and
+            the fields are those of a later step.
 
         Raises:
             PressureNotConverged: an iteration of the pressure; `step - 1` of these steps were taken.
+            BackendUnavailableError: the fields are lost; they are 0.
         """
 
     @abstractmethod

@@ -16,10 +16,19 @@ from md.cavity.base import Order, Strategy
 from md.cavity.checkpoint import SavedCavity
 from md.cavity.config import Problem, chosen
 from md.cavity.memory import needed_bytes, sweep_accesses
-from md.cavity.scheme import Scheme
+from md.cavity.scheme import Scheme, largest_dt
 from md.cavity.sides import Side, Sides
-from md.errors import CheckpointError, NonFiniteField, PressureNotConverged, UnstableTimeStep
+from md.errors import (
+    BackendUnavailableError,
+    CheckpointError,
+    NonFiniteField,
+    PressureNotConverged,
+    UnstableTimeStep,
+)
+from md.interrupt import defer_sigint
 from sfc.cache import AccessStream
+
+ROUNDING = 1 + 1e-6  # of a speed at a side, relative
 
 
 class Cavity:
@@ -108,14 +117,15 @@ class Cavity:
         remedy = "take a smaller shape, precision='float32', layout='arrays' or order='row'"
         checks.room(f"fields of shape {self.scheme.shape}", needed, remedy, self.backend.free_memory)
         bound = self.scheme.bound
-        if self.scheme.dt > bound:
+        self._warned = self.scheme.dt > bound
+        if self._warned:
             warnings.warn(
                 f"dt = {self.scheme.dt:.6g} is above the bound of stability; allowed: up to {bound:.6g}, "
                 "min(h^2 / (4 viscosity), 2 viscosity / speed^2); dt=None takes 0.8 of it",
                 UnstableTimeStep,
                 stacklevel=2,
             )
-        self.step = 0
+        self.step = self._next_check = 0
         self._solver = self.strategy.build(self.scheme, self.layout, self.order, self.backend)
 
     def __repr__(self) -> str:
@@ -148,6 +158,8 @@ class Cavity:
     def run(self, steps: int) -> None:
         """Take steps.
 
+        An interrupt from the keyboard takes effect between two steps, so that the run can continue.
+
         Args:
             steps: at least 0.
 
@@ -156,22 +168,23 @@ class Cavity:
             ValueError: a negative number of steps.
             NonFiniteField: a velocity or the pressure has become NaN or infinite; the fields are kept.
             PressureNotConverged: with pressure="sor"; the velocities are those before the step.
+            BackendUnavailableError: with strategy="persistent", blocks waited too long for each other; all
+                fields and `step` are 0.
+
+        Warns:
+            UnstableTimeStep: once, if dt is above the bound of stability for the speed of the fluid, which is
+                checked each time that the number of steps has doubled.
         """
         left = checks.integer("steps", steps, 0)
         ny, nx = self.scheme.shape
-        most = max(
-            1, self.strategy.work // (ny * nx * (self.scheme.sweeps + 1))
-        )  # between two looks for Ctrl-C
+        most = max(1, self.strategy.work // (ny * nx * (self.scheme.sweeps + 1)))
         while left:
-            try:
-                taken = self._solver.advance(min(left, most))
-            except PressureNotConverged as fault:
-                self.step += (fault.step or 1) - 1
-                raise fault.at(self.step + 1) from None
-            self.step += abs(taken)
+            # Up to as many steps as were taken, so that a fast flow is found before its fields overflow.
+            taken = self._advance(min(left, most, max(1, self.step)))
             left -= abs(taken)
             if taken < 0:
                 raise self._fault()
+            self._warn_if_fast()
 
     def set_fields(
         self, *, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
@@ -187,15 +200,13 @@ class Cavity:
 
         Raises:
             TypeError: values that form no array of numbers.
-            ValueError: another shape, or values that are not finite.
+            ValueError: another shape, values that are not finite in the precision of the cavity, or a
+                pressure without its boundary values, which the strategies "spectral" and "persistent" need.
         """
-        new = []
-        for name, values, kept in zip("uvp", (u, v, p), self._solver.fields(), strict=True):
-            if values is not None:
-                values = checks.array(name, values, "fiu", "numbers", self.scheme.shape, finite=True)
-                kept = values.astype(self.scheme.dtype)
-            new.append(kept)
-        self._solver.load(*new)
+        given = {"u": u, "v": v, "p": p}
+        new = {name: self._checked(name, values) for name, values in given.items() if values is not None}
+        self._solver.load(**new)
+        self._next_check = 0
 
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.cavity.checkpoint`).
@@ -271,6 +282,52 @@ class Cavity:
         another order.
         """
         return sweep_accesses(self.order, self.scheme.shape)
+
+    def _advance(self, steps: int) -> int:
+        """Take steps and count them; an interrupt waits until both are done. See `Solver.advance`."""
+        with defer_sigint():
+            try:
+                taken = self._solver.advance(steps)
+            except PressureNotConverged as fault:
+                self.step += (fault.step or 1) - 1
+                raise fault.at(self.step + 1) from None
+            except BackendUnavailableError:
+                self.step = 0  # the fields are lost
+                raise
+            self.step += abs(taken)
+        return taken
+
+    def _warn_if_fast(self) -> None:
+        """Warn once if the time step is above the bound for the speed of the fluid."""
+        if self._warned or self.step < self._next_check:
+            return
+        self._next_check = 2 * self.step
+        u, v, _ = self._solver.fields()
+        speed = float(np.hypot(u, v, dtype=np.float64).max())
+        bound = largest_dt(self.scheme.h, self.scheme.viscosity, speed)
+        self._warned = self.scheme.dt > bound * ROUNDING
+        if self._warned:
+            warnings.warn(
+                f"dt = {self.scheme.dt:.6g} is above the bound of stability for the speed of {speed:.6g} at "
+                f"step {self.step}; allowed: up to {bound:.6g}, min(h^2 / (4 viscosity), "
+                "2 viscosity / speed^2); give dt, as dt=None takes the speeds of the sides only",
+                UnstableTimeStep,
+                stacklevel=3,
+            )
+
+    def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Return the values of a field in the precision of the fields."""
+        array = checks.array(name, values, "fiu", "numbers", self.scheme.shape, finite=True)
+        with np.errstate(over="ignore"):
+            found: np.ndarray = array.astype(self.scheme.dtype)
+        bad = ~np.isfinite(found)
+        if bad.any():
+            row, column = (int(k) for k in np.unravel_index(bad.argmax(), bad.shape))
+            raise ValueError(
+                f"{name} = {array[row, column]} at row {row}, column {column}; allowed: up to "
+                f"{np.finfo(found.dtype).max:.6g}, the largest {found.dtype}; take precision='float64'"
+            )
+        return found
 
     def _restore(self, saved: SavedCavity) -> None:
         """Set fields and step.

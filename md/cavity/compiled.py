@@ -33,9 +33,13 @@ class CompiledSolver(Solver):
         self._kernel = kernel if parts > 1 else kernel.alone
         self._tables = self._make_tables(parts)
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields; see `Solver.load`."""
         for field, values in zip(self._fields, (u, v, p), strict=False):
+            if values is None:
+                continue
             if self._place is None:
                 field[...] = values
             else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from md import checks
-from md.simulation.interrupt import defer_sigint
+from md.interrupt import defer_sigint
 
 
 class Reporter(Protocol):

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from md.backend.base import Array
 from md.boundaries.base import ActiveBoundaries
 from md.integrate.base import Stepper
+from md.interrupt import defer_sigint
 from md.particles.system import System
 from md.reorder.reorder import ActiveReorder
 from md.search.base import Search
@@ -18,7 +19,6 @@ from md.search.rebuild import StepPlan
 from md.simulation.fault_monitor import FaultMonitor, FaultSample
 from md.simulation.forces import Forces
 from md.simulation.graph_capture import CapturedSteps
-from md.simulation.interrupt import defer_sigint
 
 MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
 

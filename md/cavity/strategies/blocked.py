@@ -87,10 +87,14 @@ class BlockedSolver(Solver):
     def _pressure(self) -> np.ndarray:
         return self._rows[self._at : self._at + self.scheme.shape[0]]
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields; see `Solver.load`."""
-        self._velocities[0], self._velocities[1] = u, v
-        self._pressure[...] = p
+        fields = self._velocities[0], self._velocities[1], self._pressure
+        for field, values in zip(fields, (u, v, p), strict=True):
+            if values is not None:
+                field[...] = values
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p."""

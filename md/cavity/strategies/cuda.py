@@ -69,9 +69,13 @@ class CudaSolver(Solver):
         self._graphs: dict[bool, Callable[[], None]] = {}
         self._swapped = self._compiled = False
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields."""
         for to, field in ((self._fields.u, u), (self._fields.v, v), (self._p, p)):
+            if field is None:
+                continue
             stored = np.empty(field.size, self.scheme.dtype)
             stored[self._place] = field
             to[:] = self._backend.upload(stored)

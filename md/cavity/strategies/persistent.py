@@ -192,15 +192,20 @@ class PersistentSolver(Solver):
         self._fields = make_fields(scheme, plan, backend)
         self._done = 0
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields; see `Solver.load`.
 
         Raises:
             ValueError: a pressure without its boundary values.
         """
-        require_boundary_values(p, self.scheme)
-        u_, v_, p_ = (self._backend.upload(field.astype(self.scheme.dtype)) for field in (u, v, p))
-        self._fields = self._fields._replace(u=u_, v=v_, p=p_)
+        if p is not None:
+            require_boundary_values(p, self.scheme)
+        given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}
+        self._fields = self._fields._replace(
+            **{name: self._backend.upload(field.astype(self.scheme.dtype)) for name, field in given.items()}
+        )
 
     def advance(self, steps: int) -> int:
         """Take steps in one launch; see `Solver.advance`.
@@ -219,7 +224,7 @@ class PersistentSolver(Solver):
             self._fields, self._done = make_fields(self.scheme, self._plan, self._backend), 0
             raise BackendUnavailableError(
                 "strategy 'persistent': blocks waited too long for each other, as when another program uses "
-                "the device; the fields are lost; take strategy='cuda'"
+                "the device; all fields and the number of steps are 0 again; take strategy='cuda'"
             )
         return steps if fault == NEVER else -fault
 

@@ -24,6 +24,7 @@ class Numpy(Strategy):
     """Configuration of the reference: whole-array operations of numpy, on one thread."""
 
     name = "numpy"
+    work = 2**24
     pressures = ("jacobi", "converged", "sor")
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> NumpySolver:
@@ -50,9 +51,14 @@ class NumpySolver(Solver):
         self._factors, self._conditions = scheme.coefficients, scheme.conditions
         self._poisson = pressure_solver(scheme)
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields."""
-        self._u, self._v, self._p = u.copy(), v.copy(), p.copy()
+        kept = self._u, self._v, self._p
+        self._u, self._v, self._p = (
+            field if values is None else values.copy() for field, values in zip(kept, (u, v, p), strict=True)
+        )
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p."""

@@ -77,7 +77,7 @@ class Spectral(Strategy):
 
     name = "spectral"
     tolerance = 1e-12
-    work = 2**34
+    work = 2**29
     backends = ("cpu", "cuda")
     any_sides = False
 
@@ -102,15 +102,18 @@ class SpectralSolver(NumpySolver):
         self._operator = operator_of(scheme.shape, scheme.sweeps)
         self._modes = np.zeros_like(self._operator.decay)
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields; see `Solver.load`.
 
         Raises:
             ValueError: a pressure without its boundary values.
         """
-        require_boundary_values(p, self.scheme)
+        if p is not None:
+            require_boundary_values(p, self.scheme)
+            self._modes = self._operator.transform(p[1:-1, 1:-1])
         super().load(u, v, p)
-        self._modes = self._operator.transform(p[1:-1, 1:-1])
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the fields and the modes of the pressure."""
@@ -169,16 +172,22 @@ class DeviceSolver(Solver):
         self._kernels = backend.kernels(__name__, constants=constants)
         self._bytes = shared_bytes(scheme)
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
         """Set the fields; see `Solver.load`.
 
         Raises:
             ValueError: a pressure without its boundary values.
         """
-        require_boundary_values(p, self.scheme)
-        u_, v_, p_ = (self._backend.upload(field.astype(self.scheme.dtype)) for field in (u, v, p))
-        modes = self._backend.upload(padded(self._operator.transform(p[1:-1, 1:-1])))
-        self._fields = self._fields._replace(u=u_, v=v_, p=p_, transform=modes)
+        if p is not None:
+            require_boundary_values(p, self.scheme)
+            modes = self._backend.upload(padded(self._operator.transform(p[1:-1, 1:-1])))
+            self._fields = self._fields._replace(transform=modes)
+        given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}
+        self._fields = self._fields._replace(
+            **{name: self._backend.upload(field.astype(self.scheme.dtype)) for name, field in given.items()}
+        )
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the fields and the modes of the pressure."""

@@ -33,6 +33,7 @@ class Staggered(Strategy):
     """
 
     name = "staggered"
+    work = 2**24
     grids = ("staggered",)
     pressures = ("converged", "sor")
 
@@ -88,15 +89,24 @@ class StaggeredSolver(Solver):
         self._bottom, self._top = (_speeds(conditions[name].u, dtype) for name in ("bottom", "top"))
         self._left, self._right = (_speeds(conditions[name].v, dtype) for name in ("left", "right"))
 
-    def load(self, u: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
-        """Set the fields from values at the points: means of neighbouring points.
+    def load(
+        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
+    ) -> None:
+        """Set the fields that are given from values at the points: means of neighbouring points.
 
         Their divergence is not 0; the next step makes it so.
         """
-        self.u_faces[1:-1], self.v_faces[:, 1:-1] = (u[1:] + u[:-1]) / 2, (v[:, 1:] + v[:, :-1]) / 2
-        self.u_faces[:, [0, -1]], self.v_faces[[0, -1]] = 0, 0
-        self.differences[1:-1, 1:-1] = (p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]) / (4 * self._unit)
-        self._move_walls(self.u_faces, self.v_faces)
+        if u is not None:
+            self.u_faces[1:-1] = (u[1:] + u[:-1]) / 2
+            self.u_faces[:, [0, -1]] = 0
+        if v is not None:
+            self.v_faces[:, 1:-1] = (v[:, 1:] + v[:, :-1]) / 2
+            self.v_faces[[0, -1]] = 0
+        if p is not None:
+            around = p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]
+            self.differences[1:-1, 1:-1] = around / (4 * self._unit)
+        if u is not None or v is not None:
+            self._move_walls(self.u_faces, self.v_faces)
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return u, v and p at the points: means of the neighbouring faces and cells.

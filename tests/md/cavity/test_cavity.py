@@ -81,7 +81,7 @@ def test_long_runs_are_cut_into_pieces(monkeypatch):
     advance = one._solver.advance
     monkeypatch.setattr(one._solver, "advance", lambda steps: (pieces.append(steps), advance(steps))[1])
     one.run(25)
-    assert pieces == [4, 4, 4, 4, 4, 4, 1]
+    assert pieces == [1, 1, 2, 4, 4, 4, 4, 4, 1]
     np.testing.assert_array_equal(one.p, expected.p)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import md
-from md.simulation.interrupt import defer_sigint
+from md.interrupt import defer_sigint
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 
