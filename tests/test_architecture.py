@@ -18,8 +18,8 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.curves", "sfc.orderings"),
     ("sfc.device", "sfc.locality", "sfc.testing"),
     ("=sfc",),  # the package itself, for what stands above it
-    ("md.errors", "md.checks", "md.interrupt"),
-    ("md.registry", "md.io.atomic_write", "md.io.archive"),
+    ("md.errors", "md.checks"),
+    ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),
     ("md.backend",),
     ("md.particles", "md.laws", "md.cavity"),
     ("md.search", "md.io"),

@@ -25,7 +25,7 @@ from md.errors import (
     PressureNotConverged,
     UnstableTimeStep,
 )
-from md.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 from sfc.cache import AccessStream
 
 ROUNDING = 1 + 1e-6  # of a speed at a side, relative

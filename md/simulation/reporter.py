@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from md import checks
-from md.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 
 
 class Reporter(Protocol):

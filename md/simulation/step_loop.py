@@ -11,7 +11,7 @@ from tqdm import tqdm
 from md.backend.base import Array
 from md.boundaries.base import ActiveBoundaries
 from md.integrate.base import Stepper
-from md.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 from md.particles.system import System
 from md.reorder.reorder import ActiveReorder
 from md.search.base import Search

@@ -113,7 +113,7 @@ def counted(tmp_path, monkeypatch):
     """A checkpoint of a strategy with a state of its own."""
     registry = md.cavity.STRATEGIES
     monkeypatch.setattr(registry, "_classes", dict(registry._classes) | {"counting": Counting})
-    one = cavity(strategy="counting")
+    one = cavity(strategy="counting", dt=0.003)
     one.run(4)
     one.save(tmp_path / "run.npz")
     return tmp_path / "run.npz"
