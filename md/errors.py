@@ -201,7 +201,8 @@ class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults a
     """Fault of a cavity with an iteration of the pressure that did not reach its tolerance.
 
     Attributes:
-        residual: largest residual left, in units of the largest right-hand side.
+        residual: largest residual left, in units of the largest right-hand side, or of the largest pressure
+            at the start where that is 0.
         tolerance: largest residual allowed, in the same units.
         sweeps: sweeps made.
         step: the step of the fault, counted from the cavity's start; None outside of a cavity.
@@ -212,8 +213,9 @@ class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults a
     def __init__(self, residual: float, tolerance: float, sweeps: int, step: int | None = None):
         super().__init__(
             f"{'' if step is None else f'step {step}: '}pressure: residual {residual:.3g} of the largest "
-            f"right-hand side after {sweeps} sweeps; allowed: {tolerance:.3g}; take pressure='converged', or "
-            "more sweeps or a larger tolerance of md.cavity.pressure.sor.Sor"
+            f"right-hand side (where that is 0, of the first pressure) after {sweeps} sweeps; allowed: "
+            f"{tolerance:.3g}; take pressure='converged', or more sweeps or a larger tolerance of "
+            "md.cavity.pressure.sor.Sor"
         )
         self.residual, self.tolerance, self.sweeps, self.step = residual, tolerance, sweeps, step
 

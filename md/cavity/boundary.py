@@ -79,12 +79,13 @@ def boundary_table(scheme: Scheme, name: str) -> BoundaryTable:
     )
 
 
-def require_boundary_values(p: np.ndarray, scheme: Scheme) -> None:
+def require_boundary_values(p: np.ndarray, scheme: Scheme, other: str) -> None:
     """Check that a pressure has its boundary values, for solvers that do not store them.
 
     Args:
         p: (ny, nx) pressure.
         scheme: the discretised problem.
+        other: a strategy that stores them, for the message.
 
     Raises:
         ValueError: a boundary point with another value.
@@ -96,5 +97,5 @@ def require_boundary_values(p: np.ndarray, scheme: Scheme) -> None:
         row, column = (int(k) for k in np.unravel_index(wrong.argmax(), p.shape))
         raise ValueError(
             f"p = {p[row, column]} at row {row}, column {column}; allowed: the boundary value "
-            f"{expected[row, column]}; give a pressure with its boundary values, or take strategy='cuda'"
+            f"{expected[row, column]}; give a pressure with its boundary values, or take strategy={other!r}"
         )

@@ -10,9 +10,10 @@ from md import backend as backends
 from md import checks
 from md.backend.base import Backend
 from md.cavity.base import Order, Strategy
-from md.cavity.scheme import SAFETY, Scheme, largest_dt, spacing
+from md.cavity.scheme import SAFETY, Scheme, is_finite, largest_dt, spacing
 from md.cavity.sides import Side, Sides, checked_sides, driven
 from md.cavity.strategies import STRATEGIES
+from md.errors import BackendUnavailableError
 from sfc import ordering
 
 GRIDS = ("collocated", "staggered")
@@ -21,6 +22,7 @@ LAYOUTS = ("arrays", "structs")
 PRECISIONS = ("float64", "float32")
 AUTO = ("persistent", "cuda", "blocked", "threads", "numpy", "staggered")  # the first that supports all
 MOST_POINTS = 2**31 - 1  # neighbour tables are of 32-bit numbers
+MOST_SWEEPS = 2**31 - 1  # so are the arguments of kernels
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Problem:
             density=checks.number("density", self.density, above=0.0),
             lid=lid,
             size=checks.number("size", self.size, above=0.0, unit="width"),
-            sweeps=checks.integer("sweeps", self.sweeps, 1),
+            sweeps=checks.integer("sweeps", self.sweeps, 1, MOST_SWEEPS),
             pressure=checks.word("pressure", self.pressure, PRESSURES),
             grid=checks.word("grid", self.grid, GRIDS),
             sides=sides,
@@ -76,14 +78,26 @@ class Problem:
         )
 
     def scheme(self) -> Scheme:
-        """Return the discretised problem; the default time step is `SAFETY` times the bound."""
+        """Return the discretised problem; the default time step is `SAFETY` times the bound.
+
+        Raises:
+            ValueError: numbers too large or too small for a time step and coefficients that are finite.
+        """
         sides = driven(self.lid) if self.sides is None else checked_sides(self.sides, self.shape)
         h = spacing(self.shape, self.size)
         dt = SAFETY * largest_dt(h, self.viscosity, sides.fastest) if self.dt is None else self.dt
-        return Scheme(
+        scheme = Scheme(
             self.shape, h, self.viscosity, self.density, dt, self.sweeps, sides, self.precision,
             self.pressure, self.grid,
         )  # fmt: skip
+        if not is_finite(scheme):
+            name = "lid" if self.sides is None else "speed of sides"
+            raise ValueError(
+                f"viscosity = {self.viscosity}, {name} = {sides.fastest}, size = {self.size}, density = {self.density}, "
+                f"dt = {dt}; allowed: numbers with 0 < dt < inf, and finite coefficients and boundary "
+                f"values in {self.precision}; take numbers nearer to 1"
+            )
+        return scheme
 
 
 class Choice(NamedTuple):
@@ -122,7 +136,7 @@ UNSUPPORTED: tuple[tuple[Callable[[Choice], bool], Callable[[Choice], str]], ...
         lambda c: f"order={checks.shown(c.order)}; allowed: row",
     ),
     (
-        lambda c: c.problem.sides is not None and not c.strategy.any_sides,
+        lambda c: not (c.strategy.any_sides or _is_driven(c.problem)),
         lambda c: "sides; allowed: sides=None, a lid with p = 0 and walls at rest",
     ),
     (
@@ -173,13 +187,21 @@ def chosen(
         given = "cpu"  # until the strategies of a device have been run on one
     elif given == "auto" and found is not None and len(found.backends) == 1:
         given = found.backends[0]
-    made = backends.get(given)
+    try:
+        made = backends.get(given)
+    except BackendUnavailableError as error:
+        if backend != "auto":
+            raise
+        raise BackendUnavailableError(f"{error}; take strategy='auto'") from error
     choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made)
     if found is None:
-        choice = choice._replace(strategy=_first(choice) or choice.strategy)
+        first = _first(choice)
+        if first is None:
+            raise ValueError(_unsupported(choice))
+        choice = choice._replace(strategy=first)
     if lacking := _lacking(choice):
         others = [name for name, one in STRATEGIES.items() if not _lacking(choice._replace(strategy=one))]
-        remedy = f"take strategy={others[0]!r}" if others else "no strategy supports all these choices"
+        remedy = f"take strategy={others[0]!r}" if others else _unsupported(choice)
         raise ValueError(f"strategy {choice.strategy.name!r} does not support {lacking}; {remedy}")
     taken = choice.strategy
     return taken() if isinstance(taken, type) else taken, layout, kept, made
@@ -188,6 +210,42 @@ def chosen(
 def _lacking(choice: Choice) -> str:
     """Return the first choice that the strategy does not support, and what is allowed; empty if none."""
     return next((allowed(choice) for lacks, allowed in UNSUPPORTED if lacks(choice)), "")
+
+
+def _is_driven(problem: Problem) -> bool:
+    """Return whether the sides are those of the lid-driven cavity, with one speed of the lid."""
+    top = getattr(problem.sides, "top", None)
+    speed = getattr(top, "speed", None)
+    return problem.sides is None or (isinstance(speed, float) and problem.sides == driven(speed))
+
+
+def _unsupported(choice: Choice) -> str:
+    """Say that no strategy supports a choice, and which changes of one part of it help."""
+    problem = choice.problem
+    parts: tuple[tuple[str, object, tuple[tuple[object, Choice], ...]], ...] = (  # name, value, other choices
+        ("grid", problem.grid, ()),
+        (
+            "pressure",
+            problem.pressure,
+            tuple((one, choice._replace(problem=replace(problem, pressure=one))) for one in PRESSURES),
+        ),
+        ("layout", choice.layout, tuple((one, choice._replace(layout=one)) for one in LAYOUTS)),
+        ("order", choice.order, (("row", choice._replace(order="row")),)),
+        ("sides", problem.sides, ((None, choice._replace(problem=replace(problem, sides=None))),)),
+        ("backend", choice.backend.name, (("cpu", choice._replace(backend=backends.get("cpu"))),)),
+    )
+    helping = {
+        name: [f"{name}={one!r}" for one, other in others if one != value and _first(other) is not None]
+        for name, value, others in parts
+    }
+    usual = {"collocated", "jacobi", "arrays", "row", "cpu"}
+    found = [
+        f"{name}={checks.shown(value)}"
+        for name, value, _ in parts
+        if helping[name] or not (value is None or (isinstance(value, str) and value in usual))
+    ]
+    allowed = " or ".join(one for name in helping for one in helping[name])
+    return f"no strategy supports {' with '.join(found)}; allowed: {allowed or 'fewer of these choices'}"
 
 
 def _first(choice: Choice) -> type[Strategy] | None:

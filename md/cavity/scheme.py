@@ -83,15 +83,17 @@ class Scheme:
     @property
     def coefficients(self) -> Coefficients:
         """Factors of a step, computed in float64 and rounded once to the precision of the fields."""
-        factors = (
-            self.dt * self.viscosity / self.h**2,
-            self.dt / (2 * self.h),
-            self.density * self.h / (2 * self.dt),
-            self.dt / (2 * self.h * self.density),
-            0.25,
-            4.0,
-        )
-        return Coefficients(*(self.dtype.type(factor) for factor in factors))
+        with np.errstate(all="ignore"):  # `is_finite` checks them
+            dt, h = np.float64(self.dt), np.float64(self.h)
+            factors = (
+                dt * self.viscosity / h**2,
+                dt / (2 * h),
+                self.density * h / (2 * dt),
+                dt / (2 * h * self.density),
+                0.25,
+                4.0,
+            )
+            return Coefficients(*(self.dtype.type(factor) for factor in factors))
 
     @property
     def conditions(self) -> dict[str, Conditions]:
@@ -115,7 +117,7 @@ def largest_dt(h: float, viscosity: float, speed: float) -> float:
     Hirt (1968); for two dimensions Hindmarsh, Gresho and Griffiths (1984).
     """
     diffusive = h * h / (4 * viscosity)
-    return min(diffusive, 2 * viscosity / speed**2) if speed else diffusive
+    return min(diffusive, 2 * viscosity / speed / speed) if speed else diffusive
 
 
 def spacing(shape: tuple[int, int], size: float) -> float:
@@ -124,8 +126,27 @@ def spacing(shape: tuple[int, int], size: float) -> float:
     Points are equally far apart in both directions, so that the cavity is size (ny - 1) / (nx - 1) high.
     """
     found = size / (shape[1] - 1)
-    if not (0 < found * found and math.isfinite(1 / (found * found))):
+    square = found * found
+    if not (0 < square < math.inf and math.isfinite(1 / square)):
+        remedy = "a smaller size" if square else "a larger size"
         raise ValueError(
-            f"size = {size}: points {found:.3g} apart, whose square has no reciprocal; allowed: a larger size"
+            f"size = {size}: points {found:.3g} apart, whose square has no reciprocal; allowed: {remedy}"
         )
     return found
+
+
+def is_finite(scheme: Scheme) -> bool:
+    """Return whether time step, coefficients and conditions are finite, and the bound of stability above 0.
+
+    Args:
+        scheme: the discretised problem; its time step may be 0 or infinite.
+    """
+    if not (0 < scheme.dt < math.inf and scheme.bound > 0):
+        return False
+    largest = float(np.finfo(scheme.dtype).max)
+    most = largest / 2 if scheme.grid == "staggered" else largest  # that grid has density h / dt
+    given = [values for one in scheme.conditions.values() for values in one if values is not None]
+    return all(
+        bool((np.abs(np.asarray(values, np.float64)) <= most).all())
+        for values in (*scheme.coefficients, *given)
+    )

@@ -186,6 +186,8 @@ class Sides:
         found = {name: getattr(self, name) for name in NAMES}
         for name, side in found.items():
             checks.instance(f"sides[{name!r}]", side, Side, "a Wall, an Inlet or an Outlet")
+            if type(side) is Side:
+                raise checks.refuse_class(f"sides[{name!r}]", side, "a Wall, an Inlet or an Outlet")
         inlets = [name for name, side in found.items() if isinstance(side, Inlet)]
         if inlets and not any(isinstance(side, Outlet) for side in found.values()):
             raise ValueError(

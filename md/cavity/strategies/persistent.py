@@ -201,7 +201,7 @@ class PersistentSolver(Solver):
             ValueError: a pressure without its boundary values.
         """
         if p is not None:
-            require_boundary_values(p, self.scheme)
+            require_boundary_values(p, self.scheme, "cuda")
         given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}
         self._fields = self._fields._replace(
             **{name: self._backend.upload(field.astype(self.scheme.dtype)) for name, field in given.items()}

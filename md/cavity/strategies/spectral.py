@@ -111,7 +111,7 @@ class SpectralSolver(NumpySolver):
             ValueError: a pressure without its boundary values.
         """
         if p is not None:
-            require_boundary_values(p, self.scheme)
+            require_boundary_values(p, self.scheme, "numpy")
             self._modes = self._operator.transform(p[1:-1, 1:-1])
         super().load(u, v, p)
 
@@ -181,7 +181,7 @@ class DeviceSolver(Solver):
             ValueError: a pressure without its boundary values.
         """
         if p is not None:
-            require_boundary_values(p, self.scheme)
+            require_boundary_values(p, self.scheme, "cuda")
             modes = self._backend.upload(padded(self._operator.transform(p[1:-1, 1:-1])))
             self._fields = self._fields._replace(transform=modes)
         given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}

@@ -12,7 +12,8 @@ import md
 import sfc
 from md.cavity import STRATEGIES, Inlet, Outlet, Wall
 from md.cavity import config as choices
-from md.cavity.strategies import Blocked, Numpy
+from md.cavity.sides import Side, driven
+from md.cavity.strategies import Blocked, Numpy, Spectral
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 README = Path(__file__).parents[3] / "README.md"
@@ -177,7 +178,31 @@ BAD = [
     ({"lid": np.inf}, ValueError, "lid = inf"),
     ({"size": -1.0}, ValueError, "size = -1.0"),
     ({"size": 1e-200}, ValueError, "size = 1e-200: points .* allowed: a larger size"),
-    ({"sweeps": 0}, ValueError, "sweeps = 0; allowed: an integer of at least 1"),
+    *(
+        (options, ValueError, r"viscosity = .*, lid = .*, size = .*, density = .*, dt = .*; allowed: .*dt")
+        for options in (
+            {"lid": 1e200},
+            {"lid": 1e200, "dt": 0.01, "precision": "float32"},
+            {"viscosity": 1e308},
+            {"viscosity": 1e308, "dt": 0.01},
+            {"viscosity": 1e-320, "lid": 0.0},
+            {"density": 1e-320, "size": 1e-20, "dt": 1.0},
+            {"density": 1e40, "precision": "float32"},
+            {"density": 1e308, "dt": 1e-5, "grid": "staggered", "pressure": "converged"},
+        )
+    ),
+    ({"size": 1e200}, ValueError, "size = 1e\\+200: points .* allowed: a smaller size"),
+    (
+        {"sweeps": 2**63},
+        ValueError,
+        "sweeps = 9223372036854775808; allowed: an integer of at least 1, up to 2147483647",
+    ),
+    (
+        {"sides": {"top": Side()}},
+        TypeError,
+        r"sides\['top'\] = .*of class Side; .*a Wall, an Inlet or an Outlet",
+    ),
+    ({"sweeps": 0}, ValueError, "sweeps = 0; allowed: an integer of at least 1, up to 2147483647"),
     ({"sweeps": 1.5}, TypeError, "sweeps = 1.5"),
     ({"strategy": "openmp"}, ValueError, "unknown strategy 'openmp'; allowed: one of auto, numpy, serial, "),
     ({"strategy": 3}, TypeError, "strategy = 3 of class int; .*or a md.cavity.Strategy"),
@@ -216,6 +241,55 @@ BAD = [
 def test_bad_arguments_are_refused_by_name(options, kind, message):
     with pytest.raises(kind, match=message):
         cavity(**options)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("lid", [1e-200, 5e-324])
+def test_a_lid_so_slow_that_its_square_is_0_has_the_bound_of_diffusion(lid):
+    assert cavity(lid=lid).scheme.bound == cavity(lid=0.0).scheme.bound
+
+
+@pytest.mark.quick
+def test_sides_that_are_those_of_the_driven_cavity_are_taken_as_such():
+    assert isinstance(cavity(sides=driven(1.0), strategy="spectral").strategy, Spectral)
+    with pytest.raises(ValueError, match="strategy 'spectral' does not support sides; allowed: "):
+        cavity(sides={"top": Wall(1.0)}, strategy="spectral")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"grid": "staggered"},
+            "no strategy supports grid='staggered' with pressure='jacobi'; allowed: pressure='converged' or "
+            "pressure='sor'",
+        ),
+        (
+            {"pressure": "sor", "layout": "structs"},
+            "no strategy supports pressure='sor' with layout='structs'; "
+            "allowed: pressure='jacobi' or layout='arrays'",
+        ),
+        (
+            {"pressure": "converged", "order": "hilbert"},
+            "no strategy supports pressure='converged' with order='hilbert'; "
+            "allowed: pressure='jacobi' or order='row'",
+        ),
+    ],
+)
+def test_choices_that_no_strategy_supports_are_refused_with_one_that_helps(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        cavity(**options)
+
+
+@pytest.mark.quick
+def test_a_strategy_of_a_device_that_is_not_there_is_refused_with_auto(monkeypatch):
+    def missing(name):
+        raise md.BackendUnavailableError("CUDA cannot run: no device")
+
+    monkeypatch.setattr(md.backend, "get", missing)
+    with pytest.raises(md.BackendUnavailableError, match=r"no device; take strategy='auto'$"):
+        md.Cavity((9, 9), viscosity=0.1, strategy="cuda")
 
 
 @pytest.mark.quick

@@ -179,6 +179,18 @@ def test_over_relaxation_that_does_not_converge_is_an_error_with_numbers():
     assert (str(copy), vars(copy)) == (str(caught.value), vars(caught.value))
 
 
+def test_over_relaxation_of_a_right_hand_side_of_0_ends_at_rounding_of_the_start():
+    solver, start = Sor((30, 30), SOURCE), np.random.default_rng(5).normal(size=(32, 32))
+    p = np.zeros((32, 32))
+    p[1:-1, 1:-1] = start[1:-1, 1:-1]
+    assert solver.solve_inside(np.zeros((30, 30)), p) < solver.most_sweeps
+    assert np.abs(p[1:-1, 1:-1]).max() < 1e-9
+    p[1:-1, 1:-1] = start[1:-1, 1:-1]
+    with pytest.raises(PressureNotConverged, match="where that is 0, of the first pressure") as caught:
+        Sor((30, 30), SOURCE, most_sweeps=8).solve_inside(np.zeros((30, 30)), p)
+    assert 0.1 < caught.value.residual < 10
+
+
 def test_over_relaxation_in_float32_ends_at_rounding(sides):
     source = problem(sides, (30, 30))
     single, double = np.zeros((32, 32), np.float32), np.zeros((32, 32))

@@ -48,5 +48,5 @@ def test_a_pressure_without_its_boundary_values_is_refused():
     made = cavity((9, 8), "spectral", "cpu")
     u, v, p = made.u, made.v, made.p
     p[3, 0] += 1
-    with pytest.raises(ValueError, match="row 3, column 0; allowed: the boundary value"):
+    with pytest.raises(ValueError, match=r"row 3, column 0; allowed: the boundary value .*strategy='numpy'"):
         made._solver.load(u, v, p)
