@@ -1,6 +1,6 @@
 """Incompressible fluid on a grid: the lid-driven cavity and others of four sides (`md.Cavity`).
 
-A strategy computes the steps; the scheme is the same for all (`md.cavity.scheme`).
+A strategy computes the steps; the scheme is the same for all but "staggered" (`md.cavity.scheme`).
 """
 
 from md.cavity.base import Solver, Strategy

@@ -2,8 +2,9 @@
 
 Contract. A strategy is two classes in one file: the configuration (`Strategy`), a frozen dataclass with a
 `name` and attributes for what it supports, and the `Solver` that its `build` makes. `md.Cavity` refuses by
-name what a strategy does not support, before `build`. All solvers take the steps of `md.cavity.scheme`. The
-strategy "numpy" is the reference: the others on the CPU give its bits, or state a `tolerance`.
+name what a strategy does not support, before `build`. All solvers but that of "staggered", which has a grid
+of its own, take the steps of `md.cavity.scheme`. The strategy "numpy" is the reference: the others on the CPU
+give its bits, or state a `tolerance`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from md.backend.base import Backend
+from md.cavity.memory import Order, needed_bytes
 from md.cavity.scheme import Scheme
-from sfc import Curve
 
-Order = str | Curve
+__all__ = ["Order", "Solver", "Strategy"]
 
 
 class Strategy(ABC):
@@ -60,6 +61,10 @@ class Strategy(ABC):
             The shapes that are allowed; empty if `shape` is, as for most strategies any is.
         """
         return ""
+
+    def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
+        """Return the bytes that `build` allocates; arguments as those of `build`."""
+        return needed_bytes(scheme.shape, scheme.dtype, layout, order)
 
     @abstractmethod
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:

@@ -1,9 +1,9 @@
 """Checkpoints of cavities: all that a run needs to resume, to the last bit, in one file without code.
 
 A file holds numpy arrays without pickle, in the zip format of `numpy.savez`. `format` and `version` identify
-it. `config` is JSON, with the arguments of the cavity, the step and the version of the package. `u`, `v` and
-`p` are the fields, row by row, and `state_*` what a strategy keeps besides (`Solver.state_dict`). The arrays
-are not compressed; what no checkpoint holds is an error with its name (`md.io.archive`).
+it. `config` is JSON, with the arguments of the cavity and the step. `u`, `v` and `p` are the fields, row by
+row, and `state_*` what a strategy keeps besides (`Solver.state_dict`). The arrays are not compressed; what no
+checkpoint holds is an error with its name (`md.io.archive`).
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ class Problem:
         if not is_finite(scheme):
             name = "lid" if self.sides is None else "speed of sides"
             raise ValueError(
-                f"viscosity = {self.viscosity}, {name} = {sides.fastest}, size = {self.size}, density = {self.density}, "
-                f"dt = {dt}; allowed: numbers with 0 < dt < inf, and finite coefficients and boundary "
-                f"values in {self.precision}; take numbers nearer to 1"
+                f"viscosity = {self.viscosity}, {name} = {sides.fastest}, size = {self.size}, "
+                f"density = {self.density}, dt = {dt}; allowed: numbers with 0 < dt < inf, and "
+                f"finite coefficients and boundary values in {self.precision}; take numbers nearer to 1"
             )
         return scheme
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from md.cavity.base import Order
-from sfc import ordering
+from sfc import Curve, ordering
 from sfc.cache import AccessStream
 
+Order = str | Curve
 FIELDS = ("u", "v", "p", "u_next", "v_next", "p_next", "source")
 CELL = (  # numbers of a cell of the source's program (NavierStokesCell.h), in its order
     "u", "v", "p", "du_dx", "du_dy", "dv_dx", "dv_dy", "u_laplacian", "v_laplacian", "du_dt", "dv_dt",
@@ -56,7 +56,7 @@ class Stencil(NamedTuple):
 def cell_dtype(dtype: np.dtype) -> np.dtype:
     """Return the record of a cell with all that the source's program stores in it: 184 bytes in float64.
 
-    Steps use the numbers of `Fields` only; the others take their room, as there.
+    Steps use the numbers of `Fields` only; the others fill the same bytes as in that program.
     """
     return np.dtype([(name, dtype) for name in CELL] + [(name, bool) for name in FLAGS], align=True)
 

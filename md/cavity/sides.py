@@ -1,8 +1,8 @@
 """Conditions at the four sides of a cavity: walls, inlets and outlets.
 
-A side gives each of its boundary cells a condition for u, for v and for the pressure p: a fixed value
-(Dirichlet), or the value of the neighbouring cell inside (zero gradient, Neumann). Speeds and pressures may
-differ from cell to cell. Velocities are along +x (u) and +y (v).
+A side gives each of its boundary points a condition for u, for v and for the pressure p: a fixed value
+(Dirichlet), or the value of the neighbouring point inside (zero gradient, Neumann). Speeds and pressures may
+differ from point to point. Velocities are along +x (u) and +y (v).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Profile = float | tuple[float, ...]
 
 
 class Conditions(NamedTuple):
-    """Conditions for u, v and p along one side, over its cells by increasing x or y.
+    """Conditions for u, v and p along one side, over its points by increasing x or y.
 
     Attributes:
-        u, v, p: (cells,) float64 fixed values; None for zero gradient.
+        u, v, p: (points,) float64 fixed values; None for zero gradient.
     """
 
     u: np.ndarray | None
@@ -42,15 +42,15 @@ class Side:
 
     kind: ClassVar[str]
 
-    def conditions(self, name: str, cells: int) -> Conditions:
+    def conditions(self, name: str, points: int) -> Conditions:
         """Return the conditions for u, v and p.
 
         Args:
             name: of the side, one of `NAMES`.
-            cells: boundary cells of the side, corners included.
+            points: boundary points of the side, corners included.
 
         Raises:
-            ValueError: a profile of another number of values than cells.
+            ValueError: a profile of another number of values than points.
         """
         raise NotImplementedError
 
@@ -70,9 +70,9 @@ class Wall(Side):
 
     Args:
         speed: of the wall, along +x for bottom and top, along +y for left and right; a number, or one for
-            each cell of the side.
+            each point of the side.
         pressure: "neumann" for zero gradient across the wall, or "dirichlet" for p = `value`.
-        value: the fixed pressure, a number, or one for each cell; only with "dirichlet".
+        value: the fixed pressure, a number, or one for each point; only with "dirichlet".
 
     Raises:
         TypeError: an argument of another class.
@@ -88,11 +88,11 @@ class Wall(Side):
         object.__setattr__(self, "speed", _profile("speed of Wall", self.speed))
         _check_pressure(self)
 
-    def conditions(self, name: str, cells: int) -> Conditions:
+    def conditions(self, name: str, points: int) -> Conditions:
         """Return the conditions for u, v and p; see `Side.conditions`."""
-        along, across = _along(f"speed of {name}", self.speed, cells), np.zeros(cells)
+        along, across = _along(f"speed of {name}", self.speed, points), np.zeros(points)
         u, v = (along, across) if name in ("bottom", "top") else (across, along)
-        return Conditions(u, v, _fixed_pressure(self, name, cells))
+        return Conditions(u, v, _fixed_pressure(self, name, points))
 
     @property
     def fastest(self) -> float:
@@ -105,9 +105,9 @@ class Inlet(Side):
     """Side through which fluid enters at right angles, with a given speed.
 
     Args:
-        speed: into the cavity, at least 0; a number, or one for each cell of the side.
+        speed: into the cavity, at least 0; a number, or one for each point of the side.
         pressure: "neumann" for zero gradient across the side, or "dirichlet" for p = `value`.
-        value: the fixed pressure, a number, or one for each cell; only with "dirichlet".
+        value: the fixed pressure, a number, or one for each point; only with "dirichlet".
 
     Raises:
         TypeError: an argument of another class.
@@ -128,12 +128,12 @@ class Inlet(Side):
             )
         _check_pressure(self)
 
-    def conditions(self, name: str, cells: int) -> Conditions:
+    def conditions(self, name: str, points: int) -> Conditions:
         """Return the conditions for u, v and p; see `Side.conditions`."""
-        inward, along = _along(f"speed of {name}", self.speed, cells), np.zeros(cells)
+        inward, along = _along(f"speed of {name}", self.speed, points), np.zeros(points)
         inward = -inward if name in ("top", "right") else inward
         u, v = (along, inward) if name in ("bottom", "top") else (inward, along)
-        return Conditions(u, v, _fixed_pressure(self, name, cells))
+        return Conditions(u, v, _fixed_pressure(self, name, points))
 
     @property
     def fastest(self) -> float:
@@ -146,7 +146,7 @@ class Outlet(Side):
     """Side through which fluid leaves: zero gradient of both velocities, and a fixed pressure.
 
     Args:
-        value: the pressure, a number, or one for each cell of the side.
+        value: the pressure, a number, or one for each point of the side.
 
     Raises:
         TypeError: a value of another class.
@@ -160,14 +160,17 @@ class Outlet(Side):
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", _profile("value of Outlet", self.value))
 
-    def conditions(self, name: str, cells: int) -> Conditions:
+    def conditions(self, name: str, points: int) -> Conditions:
         """Return the conditions for u, v and p; see `Side.conditions`."""
-        return Conditions(None, None, _fixed_pressure(self, name, cells))
+        return Conditions(None, None, _fixed_pressure(self, name, points))
 
 
 @dataclass(frozen=True)
 class Sides:
     """Conditions at all four sides; a side that is not given is a wall at rest.
+
+    If no side fixes the pressure, it is defined up to a constant. Jacobi sweeps then let its mean drift without
+    bound; pressure="converged" and "sor" keep the mean 0.
 
     Args:
         bottom, top, left, right: a `Wall`, an `Inlet` or an `Outlet`.
@@ -204,13 +207,13 @@ class Sides:
         """Return the conditions of each side by name.
 
         Args:
-            shape: (ny, nx), cells along y and x.
+            shape: (ny, nx), points along y and x.
 
         Raises:
-            ValueError: a profile of another number of values than the side has cells.
+            ValueError: a profile of another number of values than the side has points.
         """
-        cells = {"bottom": shape[1], "top": shape[1], "left": shape[0], "right": shape[0]}
-        return {name: getattr(self, name).conditions(name, cells[name]) for name in NAMES}
+        points = {"bottom": shape[1], "top": shape[1], "left": shape[0], "right": shape[0]}
+        return {name: getattr(self, name).conditions(name, points[name]) for name in NAMES}
 
     def to_plain(self) -> dict[str, dict[str, object]]:
         """Return all sides as plain data, for a checkpoint."""
@@ -236,7 +239,7 @@ def checked_sides(sides: object, shape: tuple[int, int]) -> Sides:
     Raises:
         TypeError: another class.
         ValueError: a name that no side has, sides that contradict each other, or a profile of another number
-            of values than the side has cells.
+            of values than the side has points.
     """
     if isinstance(sides, Mapping):
         for name in sides:
@@ -274,24 +277,24 @@ def _check_pressure(side: Wall | Inlet) -> None:
 
 
 def _profile(name: str, value: object, low: float = -np.inf, remedy: str = "") -> Profile:
-    """Check a number, or one for each cell; return a float or a tuple of floats."""
+    """Check a number, or one for each point; return a float or a tuple of floats."""
     if isinstance(value, (list, tuple, np.ndarray)):
         found = checks.numbers(name, value, low=low, remedy=remedy)
         if not found:
-            raise checks.refuse_value(name, value, "a number, or one for each cell of the side", remedy)
+            raise checks.refuse_value(name, value, "a number, or one for each point of the side", remedy)
         return found
     return checks.number(name, value, low, remedy=remedy)
 
 
-def _along(name: str, value: Profile, cells: int) -> np.ndarray:
-    """Return a profile as (cells,) float64."""
-    if isinstance(value, tuple) and len(value) != cells:
+def _along(name: str, value: Profile, points: int) -> np.ndarray:
+    """Return a profile as (points,) float64."""
+    if isinstance(value, tuple) and len(value) != points:
         raise ValueError(
-            f"{name} has {len(value)} values; allowed: a number, or {cells} of them, one for each cell of "
+            f"{name} has {len(value)} values; allowed: a number, or {points} of them, one for each point of "
             "the side, corners included"
         )
-    return np.full(cells, value, np.float64)
+    return np.full(points, value, np.float64)
 
 
-def _fixed_pressure(side: Wall | Inlet | Outlet, name: str, cells: int) -> np.ndarray | None:
-    return _along(f"value of {name}", side.value, cells) if side.pressure == "dirichlet" else None
+def _fixed_pressure(side: Wall | Inlet | Outlet, name: str, points: int) -> np.ndarray | None:
+    return _along(f"value of {name}", side.value, points) if side.pressure == "dirichlet" else None

@@ -1,4 +1,4 @@
-"""Reading of checkpoint files: arrays in the zip format of numpy, judged before they are read.
+"""Reading of checkpoint files: arrays in the zip format of numpy, checked before they are read.
 
 The arrays are neither pickled nor compressed, so that they take no more memory than the file has bytes.
 """

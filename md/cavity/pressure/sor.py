@@ -14,7 +14,7 @@ from md.errors import PressureNotConverged
 from sfc.compile import kernel
 
 TOLERANCE = 1e-8
-CHECK_EVERY = 8  # sweeps between two looks at the residual
+CHECK_EVERY = 8  # sweeps between two checks of the residual
 POWER_STEPS = 30  # inverse iterations for the lowest mode
 
 

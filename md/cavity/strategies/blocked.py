@@ -24,7 +24,7 @@ from md.cavity.vector_rows import sweep_row
 from sfc.compile import inlined, kernel
 
 CACHE = 2**20  # bytes of a core's cache that the pressure and its right-hand side may take
-DEEPEST = 10  # sweeps of a pass: with more of them, memory is no longer what a sweep waits for
+DEEPEST = 10  # sweeps of a pass: with more of them, the rate of memory no longer limits a sweep
 HALO = 8  # rows of a block for each sweep of a pass: a block computes an eighth of its rows twice at most
 
 
@@ -54,13 +54,26 @@ class Blocked(Strategy):
         if self.depth is not None:
             object.__setattr__(self, "depth", checks.integer("depth", self.depth, 1, unit="sweeps a pass"))
 
+    def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
+        """Return the bytes of the fields and of the rings of the blocks; see `Strategy`."""
+        depth, parts = self._plan(scheme, backend)
+        ring = 3 * depth * scheme.shape[1] * scheme.dtype.itemsize
+        return super().needed_bytes(scheme, layout, order, backend) + parts * ring
+
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
         """Make the solver, with all fields 0."""
+        depth, parts = self._plan(scheme, backend)
+        if not depth:
+            return CompiledSolver(scheme, layout, order, parts=1)
+        return BlockedSolver(scheme, depth, parts)
+
+    def _plan(self, scheme: Scheme, backend: Backend) -> tuple[int, int]:
+        """Return the most sweeps of a pass, 0 for a grid that is swept as a whole, and the number of blocks."""
         ny, nx = scheme.shape
         if self.depth is None and 3 * ny * nx * scheme.dtype.itemsize <= CACHE:
-            return CompiledSolver(scheme, layout, order, parts=1)
+            return 0, 1
         parts = max(1, min(backend.workers, ny - 2))
-        return BlockedSolver(scheme, min(self.depth or _depth(scheme, parts), scheme.sweeps), parts)
+        return min(self.depth or _depth(scheme, parts), scheme.sweeps), parts
 
 
 class BlockedSolver(Solver):

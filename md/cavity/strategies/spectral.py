@@ -87,6 +87,12 @@ class Spectral(Strategy):
         fits = backend.name == "cpu" or max(shape) <= LARGEST
         return "" if fits else f"at most {LARGEST} points a side on backend {backend.name!r}"
 
+    def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
+        """Return the bytes of the fields, of the bases with their angles, and of the modes; see `Strategy`."""
+        ny, nx = scheme.shape
+        operator = 8 * (2 * (nx * nx + ny * ny) + 5 * nx * ny)
+        return super().needed_bytes(scheme, layout, order, backend) + operator
+
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> Solver:
         """Make the solver, with all fields 0."""
         if backend.name == "cpu":

@@ -128,6 +128,25 @@ def test_the_state_of_a_strategy_is_saved_too(counted):
 
 
 @pytest.mark.quick
+def test_a_state_that_is_missing_is_refused(counted):
+    changed(counted, state_count=None)
+    refused(counted, "makes no cavity", "state_count = None")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["counted", "path"])
+def test_a_state_that_no_strategy_keeps_is_refused(name, request):
+    path = request.getfixturevalue(name)
+    changed(path, state_other=np.zeros(3))
+    refused(
+        path,
+        "makes no cavity",
+        "array state_other",
+        "allowed: " + {"counted": "state_count", "path": "none"}[name],
+    )
+
+
+@pytest.mark.quick
 def test_a_state_of_another_shape_is_refused(counted):
     changed(counted, state_count=np.zeros(3, np.int64))
     refused(counted, "makes no cavity", "state_count = ", "int64")

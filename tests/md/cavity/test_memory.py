@@ -6,6 +6,7 @@ import pytest
 import md
 import sfc
 from md.cavity.memory import cell_dtype, places, stencil, zeros
+from md.cavity.strategies import Blocked
 
 
 @pytest.mark.quick
@@ -65,11 +66,30 @@ def test_curves_hit_more_often_in_a_small_cache():
 
 
 @pytest.mark.quick
+def test_dense_bases_that_there_is_no_memory_for_are_refused(monkeypatch):
+    monkeypatch.setattr(md.backend.Cpu, "free_memory", lambda _: 2**36)
+    with pytest.raises(ValueError, match=r"fields of shape \(3, 200000\): .* are needed; .*strategy='numpy'"):
+        md.Cavity((3, 200_000), viscosity=0.1, strategy="spectral", backend="cpu")
+
+
+@pytest.mark.quick
+def test_rings_of_blocks_count(monkeypatch):
+    def bytes_of(strategy, shape=(100, 900)):
+        one = md.Cavity(shape, viscosity=0.1, strategy=strategy, backend="cpu")
+        return strategy.needed_bytes(one.scheme, "arrays", "row", one.backend), one._solver
+
+    found, solver = bytes_of(Blocked(20))
+    held = (solver._velocities, solver._source, solver._rows)
+    assert found == sum(array.nbytes for array in held)
+    assert bytes_of(Blocked(), (9, 9))[0] == 9 * 9 * 56
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("options", "point"),
     [
-        ({}, 56),
-        ({"precision": "float32"}, 28),
+        ({"strategy": "numpy"}, 56),
+        ({"strategy": "numpy", "precision": "float32"}, 28),
         ({"strategy": "serial", "layout": "structs"}, 184),
         ({"strategy": "serial", "order": "hilbert"}, 56 + 24),
     ],

@@ -101,7 +101,7 @@ BAD = [
     (lambda: Wall("fast"), TypeError, "speed of Wall = 'fast'"),
     (lambda: Wall(np.inf), ValueError, "speed of Wall = inf; allowed: a finite number"),
     (lambda: Wall([0.0, np.nan]), ValueError, r"speed of Wall\[1\] = nan"),
-    (lambda: Wall(()), ValueError, r"speed of Wall = \(\); allowed: a number, or one for each cell"),
+    (lambda: Wall(()), ValueError, r"speed of Wall = \(\); allowed: a number, or one for each point"),
     (
         lambda: Wall(0.0, "robin"),
         ValueError,

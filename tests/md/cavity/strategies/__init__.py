@@ -1,1 +1,1 @@
-"""Tests of md/io."""
+"""Tests of md/cavity/strategies."""
