@@ -169,8 +169,8 @@ class Outlet(Side):
 class Sides:
     """Conditions at all four sides; a side that is not given is a wall at rest.
 
-    If no side fixes the pressure, it is defined up to a constant. Jacobi sweeps then let its mean drift without
-    bound; pressure="converged" and "sor" keep the mean 0.
+    If no side fixes the pressure, it is defined up to a constant. Jacobi sweeps then let its mean drift
+    without bound; pressure="converged" and "sor" keep the mean 0.
 
     Args:
         bottom, top, left, right: a `Wall`, an `Inlet` or an `Outlet`.

@@ -68,7 +68,7 @@ class Blocked(Strategy):
         return BlockedSolver(scheme, depth, parts)
 
     def _plan(self, scheme: Scheme, backend: Backend) -> tuple[int, int]:
-        """Return the most sweeps of a pass, 0 for a grid that is swept as a whole, and the number of blocks."""
+        """Return the most sweeps of a pass, 0 for a grid swept as a whole, and the number of blocks."""
         ny, nx = scheme.shape
         if self.depth is None and 3 * ny * nx * scheme.dtype.itemsize <= CACHE:
             return 0, 1

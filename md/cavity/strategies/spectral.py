@@ -88,7 +88,7 @@ class Spectral(Strategy):
         return "" if fits else f"at most {LARGEST} points a side on backend {backend.name!r}"
 
     def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
-        """Return the bytes of the fields, of the bases with their angles, and of the modes; see `Strategy`."""
+        """Return the bytes of the fields, the bases with their angles, and the modes; see `Strategy`."""
         ny, nx = scheme.shape
         operator = 8 * (2 * (nx * nx + ny * ny) + 5 * nx * ny)
         return super().needed_bytes(scheme, layout, order, backend) + operator
