@@ -64,20 +64,22 @@ def advance(steps, sweeps, fields, factors, parts, u_edges, v_edges, p_edges):
     inner = len(u) - 2
     for step in range(steps):
         for k in numba.prange(parts):
-            tentative_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, u, v, ut, vt, factors)
+            first, last = rows_of(k, parts, inner)
+            tentative_rows(first, last, u, v, ut, vt, factors)
         copy_edges(u, ut)
         copy_edges(v, vt)
         for k in numba.prange(parts):
-            source_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, ut, vt, b, factors.source)
+            first, last = rows_of(k, parts, inner)
+            source_rows(first, last, ut, vt, b, factors.source)
         for _ in range(sweeps):
             for k in numba.prange(parts):
-                first, last = 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+                first, last = rows_of(k, parts, inner)
                 sweep_rows(first, last, p, q, b, factors.quarter, p_edges)
             set_bottom_and_top(q, p_edges)
             p, q = q, p
         bad = 0
         for k in numba.prange(parts):
-            first, last = 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+            first, last = rows_of(k, parts, inner)
             bad += correct_rows(first, last, u, v, ut, vt, p, factors.gradient)
         set_velocity_edges(u, u_edges)
         set_velocity_edges(v, v_edges)
@@ -87,9 +89,15 @@ def advance(steps, sweeps, fields, factors, parts, u_edges, v_edges, p_edges):
 
 
 @inlined
+def rows_of(k, parts, inner):
+    """Return the first row of part k of the `inner` rows inside the boundary, and the row after its last."""
+    return 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+
+
+@inlined
 def tentative_rows(first, last, u, v, ut, vt, factors):
     """Compute the tentative velocities at the points inside of rows first .. last - 1."""
-    for r in range(max(1, first), last):
+    for r in range(first, last):
         for c in range(1, u.shape[1] - 1):
             uc, uw, ue, us, un = u[r, c], u[r, c - 1], u[r, c + 1], u[r - 1, c], u[r + 1, c]
             vc, vw, ve, vs, vn = v[r, c], v[r, c - 1], v[r, c + 1], v[r - 1, c], v[r + 1, c]
@@ -118,37 +126,37 @@ def copy_edges(field, copied):
 @inlined
 def source_rows(first, last, ut, vt, b, source):
     """Compute the right-hand side in rows first .. last - 1 from the divergence of the tentative velocity."""
-    for r in range(max(1, first), last):
+    for r in range(first, last):
         for c in range(1, ut.shape[1] - 1):
             b[r, c] = source * ((ut[r, c + 1] - ut[r, c - 1]) + (vt[r + 1, c] - vt[r - 1, c]))
 
 
 @inlined
-def sweep_rows(first, last, p, q, b, quarter, edges):
+def sweep_rows(first, last, p, q, b, quarter, given):
     """Compute rows first .. last - 1 of q, the pressure p after one sweep, with both ends of each row."""
     nx = p.shape[1]
-    for r in range(max(1, first), last):
+    for r in range(first, last):
         sweep_row(p, (r - 1, r, r + 1, r), q, b, r, quarter)
-        q[r, nx - 1] = q[r, nx - 2] if edges.copies_right else edges.right[r]
-        q[r, 0] = q[r, 1] if edges.copies_left else edges.left[r]
+        q[r, nx - 1] = q[r, nx - 2] if given.copies_right else given.right[r]
+        q[r, 0] = q[r, 1] if given.copies_left else given.left[r]
 
 
 @inlined
-def set_bottom_and_top(field, edges):
+def set_bottom_and_top(field, given):
     """Set the boundary values at bottom and top, corners included."""
     ny, nx = field.shape
-    if edges.copies_bottom:
+    if given.copies_bottom:
         for c in range(nx):
             field[0, c] = field[1, c]
     else:
         for c in range(nx):
-            field[0, c] = edges.bottom[c]
-    if edges.copies_top:
+            field[0, c] = given.bottom[c]
+    if given.copies_top:
         for c in range(nx):
             field[ny - 1, c] = field[ny - 2, c]
     else:
         for c in range(nx):
-            field[ny - 1, c] = edges.top[c]
+            field[ny - 1, c] = given.top[c]
 
 
 @inlined
@@ -158,7 +166,7 @@ def correct_rows(first, last, u, v, ut, vt, p, gradient):
     Returns how many points of these rows are not finite.
     """
     bad = 0
-    for r in range(max(1, first), last):
+    for r in range(first, last):
         for c in range(1, u.shape[1] - 1):
             uc = ut[r, c] - gradient * (p[r, c + 1] - p[r, c - 1])
             vc = vt[r, c] - gradient * (p[r + 1, c] - p[r - 1, c])
@@ -174,10 +182,10 @@ def not_finite(value):
 
 
 @inlined
-def set_velocity_edges(field, edges):
+def set_velocity_edges(field, given):
     """Set the boundary values of a velocity: bottom, top, left, right."""
     ny, nx = field.shape
-    set_bottom_and_top(field, edges)
+    set_bottom_and_top(field, given)
     for r in range(ny):
-        field[r, 0] = field[r, 1] if edges.copies_left else edges.left[r]
-        field[r, nx - 1] = field[r, nx - 2] if edges.copies_right else edges.right[r]
+        field[r, 0] = field[r, 1] if given.copies_left else given.left[r]
+        field[r, nx - 1] = field[r, nx - 2] if given.copies_right else given.right[r]

@@ -102,7 +102,7 @@ class Scheme:
 
     @property
     def bound(self) -> float:
-        """Largest stable time step; see `largest_dt`."""
+        """Largest time step that is stable for the speeds that the sides prescribe; see `largest_dt`."""
         return largest_dt(self.h, self.viscosity, self.sides.fastest)
 
 

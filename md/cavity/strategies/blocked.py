@@ -15,6 +15,7 @@ from md.cavity.row_kernels import (
     copy_edges,
     correct_rows,
     edges,
+    rows_of,
     set_velocity_edges,
     source_rows,
     tentative_rows,
@@ -149,23 +150,27 @@ def advance(steps, sweeps, depth, parts, velocities, rows, at, b, factors, u_edg
     inner = ny - 2
     for step in range(steps):
         for k in numba.prange(parts):
-            tentative_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, u, v, ut, vt, factors)
+            first, last = rows_of(k, parts, inner)
+            tentative_rows(first, last, u, v, ut, vt, factors)
         copy_edges(u, ut)
         copy_edges(v, vt)
         for k in numba.prange(parts):
-            source_rows(1 + inner * k // parts, 1 + inner * (k + 1) // parts, ut, vt, b, factors.source)
+            first, last = rows_of(k, parts, inner)
+            source_rows(first, last, ut, vt, b, factors.source)
         left = sweeps
         while left > 0:
             count = min(depth, left)
             for k in numba.prange(parts):
-                block = 1 + inner * k // parts, 1 + inner * (k + 1) // parts, 2 * ny + 3 * depth * k
-                sweep_block(block, count, rows, at, b, factors.quarter, p_edges)
+                first, last = rows_of(k, parts, inner)
+                sweep_block(
+                    (first, last, 2 * ny + 3 * depth * k), count, rows, at, b, factors.quarter, p_edges
+                )
             at = ny - at
             left -= count
         p = rows[at : at + ny]
         bad = 0
         for k in numba.prange(parts):
-            first, last = 1 + inner * k // parts, 1 + inner * (k + 1) // parts
+            first, last = rows_of(k, parts, inner)
             bad += correct_rows(first, last, u, v, ut, vt, p, factors.gradient)
         set_velocity_edges(u, u_edges)
         set_velocity_edges(v, v_edges)
@@ -175,7 +180,7 @@ def advance(steps, sweeps, depth, parts, velocities, rows, at, b, factors, u_edg
 
 
 @inlined
-def sweep_block(block, count, rows, at, b, quarter, edges):
+def sweep_block(block, count, rows, at, b, quarter, given):
     """Take sweeps of one block of rows.
 
     Args:
@@ -185,7 +190,7 @@ def sweep_block(block, count, rows, at, b, quarter, edges):
         at: row of the pressure before the sweeps; after them it is in the other one.
         b: (ny, nx) right-hand side.
         quarter: 1 / 4.
-        edges: conditions for the pressure.
+        given: conditions for the pressure.
     """
     first, last, ring = block
     ny, nx = b.shape
@@ -203,13 +208,13 @@ def sweep_block(block, count, rows, at, b, quarter, edges):
                 if s == count:
                     bottom, below, out = ny - at, ny - at + r - 1, ny - at + r
                 if r == ny - 1:
-                    set_row(rows, out, below, edges.copies_top, edges.top)
+                    set_row(rows, out, below, given.copies_top, given.top)
                 else:
                     sweep_row(rows, (south, centre, north, out), rows, b, r, quarter)
-                    rows[out, nx - 1] = rows[out, nx - 2] if edges.copies_right else edges.right[r]
-                    rows[out, 0] = rows[out, 1] if edges.copies_left else edges.left[r]
+                    rows[out, nx - 1] = rows[out, nx - 2] if given.copies_right else given.right[r]
+                    rows[out, 0] = rows[out, 1] if given.copies_left else given.left[r]
                 if r == 1:
-                    set_row(rows, bottom, out, edges.copies_bottom, edges.bottom)
+                    set_row(rows, bottom, out, given.copies_bottom, given.bottom)
 
 
 @inlined
