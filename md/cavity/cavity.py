@@ -58,8 +58,8 @@ class Cavity:
             side fixes p, Jacobi sweeps let its mean drift without bound; velocities depend on differences.
         layout: "arrays" for an array a field, "structs" for an array of records.
         precision: "float64" or "float32"; after 1000 steps of 41 x 41 points with viscosity 0.02 and the
-            default sides the two differ by less than 1e-6 of the largest value of a field. With other sides
-            it is of the order of 1e-5, and of 1e-3 with pressure="sor".
+            default sides the two differ by less than 1e-6 of the largest value of a field. Differences
+            of up to 1e-5 were found with other sides, and of up to 1e-3 with pressure="sor".
         backend: "auto", "cpu", "cuda", or a `md.backend.Backend`. "auto" is the backend of the strategy; with
             strategy="auto" it is the CPU.
 
