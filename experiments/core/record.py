@@ -30,7 +30,7 @@ import pandas as pd
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
 from md.io.atomic_write import write_atomically
-from md.simulation.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 from sfc import checks
 
 JOURNAL = "rows.jsonl"

@@ -9,7 +9,7 @@ from experiments.core.executor import Executor, Measure, has_process_per_run
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
 from experiments.processes.lifetime import Terminated
-from md.simulation.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 
 
 def sweep(

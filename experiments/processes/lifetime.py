@@ -20,7 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from md.simulation.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 
 GRACE = 6.0  # s, from SIGTERM to SIGKILL, for a worker that removes its temporary folders
 PROGRAM_GRACE = 2  # s, from SIGTERM to SIGKILL, for a program; a worker ends its programs within its own

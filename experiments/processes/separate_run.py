@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sfc
 from experiments.processes.lifetime import GRACE, Terminated, prepare_worker, terminable, without_interrupts
 from md import BackendUnavailableError, SimulationFault
-from md.simulation.interrupt import defer_sigint
+from md.io.interrupt import defer_sigint
 
 Round = tuple[list[dict], int | None]
 # Errors of `measure` of which the terminal shows only the message.
