@@ -281,8 +281,8 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
     look = style.lines_in_turn(list(found["state"].unique()), "state")
     figure, panels = _panels(found, names)
     for panel, part in panels:
-        figures.dots_by_name(panel, part, names, look, "time_ms", 1e3)
-        figures.plain_log_axis(panel, part, "time_ms", 1e3, "time of a step (us)")
+        figures.dots_by_name(panel, part, names, look, "time_ms")
+        figures.plain_log_axis(panel, part, "time_ms", 1, "time of a step (ms)")
     figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
     best = summary(table).sort_values("share_of_copy").groupby("n").last()
     lines = [
