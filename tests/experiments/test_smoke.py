@@ -8,6 +8,7 @@ import pytest
 
 from experiments.__main__ import listing
 from experiments.core import main
+from experiments.measurement import memory_bandwidth
 
 # In double precision and by few searches, so that few kinds of kernels are compiled.
 SMALLER = {
@@ -60,7 +61,14 @@ def check_run(name: str, smaller: str, tmp_path) -> None:
     assert pictures == prints
 
 
+@pytest.fixture
+def small_copies(monkeypatch):
+    monkeypatch.setitem(memory_bandwidth.BYTES, "cpu", 2**20)
+    monkeypatch.setattr(memory_bandwidth, "TIMES", 0)
+
+
 @pytest.mark.quick
+@pytest.mark.usefixtures("small_copies")
 @pytest.mark.parametrize("name", listing())
 def test_it_runs_and_is_drawn(name, tmp_path):
     assert name in SMALLER, "a new experiment needs a case here"

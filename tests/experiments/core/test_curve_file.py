@@ -58,6 +58,7 @@ def refusal(tmp_path, capsys, *arguments) -> str:
     return message
 
 
+@pytest.mark.nightly
 def test_the_readme_s_curve_is_run_beside_a_built_in_one_and_its_grammar_kept(tmp_path):
     (grammar,) = re.findall(r"```toml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "coil.toml"

@@ -47,6 +47,7 @@ def test_two_processes_give_the_table_of_one(whole, tmp_path):
     assert read_provenance(only(tmp_path))["executor"] == "processes"
 
 
+@pytest.mark.nightly
 def test_two_workers_of_a_cluster_give_the_table_of_one_process(whole, cluster, tmp_path):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--repeats", 2, "--executor", cluster, "--seconds", 0.15, "--log", log)

@@ -52,6 +52,7 @@ def same_table(folder: Path, other: Path) -> None:
         pd.testing.assert_frame_equal(read(folder / name), read(other / name))
 
 
+@pytest.mark.nightly
 def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
     log = tmp_path / "log"
     flags = ("--seconds", 0.1, "--log", log)

@@ -146,7 +146,6 @@ WORKS = {
 }
 OF_EACH_PATTERN = (  # over particles, ranges of cells, parts of a sum, blocks of rows
     "linked",
-    "wrapping laws",
     "cavity, several sweeps a pass",
 )
 

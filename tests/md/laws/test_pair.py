@@ -58,11 +58,11 @@ def check_in_searches(folder: Path, power: float, backend: str, searches: Sequen
 @pytest.mark.parametrize(
     ("where", "searches"),
     [
-        ("cpu", tiers.BY_DEFAULT),
+        ("cpu", ("linked",)),
         pytest.param("cpu", tuple(md.search.SEARCHES), marks=pytest.mark.nightly),
         pytest.param("cuda", tuple(md.search.SEARCHES), marks=pytest.mark.gpu),
     ],
-    ids=["few", "every", "device"],
+    ids=["one", "every", "device"],
 )
 def test_the_law_of_the_readme_acts_in_searches_and_so_does_an_edit_of_it(tmp_path, where, searches, request):
     file, _, functor = readme_blocks()

@@ -131,6 +131,7 @@ def test_an_edit_that_no_kernel_can_reach_compiles_nothing(checkout, edits):
     assert checkout.run() == (FORCES, [], KERNELS, [])
 
 
+@pytest.mark.nightly
 def test_an_edit_of_one_search_compiles_its_own_kernels_alone(checkout):
     checkout.edit("md/search/naive.py", "            if j != i:\n", "            if i != j:\n")
     forces, compiled, found, _ = checkout.run()
@@ -185,6 +186,7 @@ def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else
     assert file.suffix == ".kernel"
 
 
+@pytest.mark.nightly
 def test_damaged_kernels_are_compiled_again(checkout):
     damages = {
         "md.search.naive.force": lambda data: data[:-100],
@@ -252,6 +254,7 @@ print(json.dumps([total(by), len(set(by.tolist())), len(counts.found), len(count
 """
 
 
+@pytest.mark.nightly
 def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
 
