@@ -40,7 +40,7 @@ PRECISIONS = ("float64", "float32")
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}  # of a device, in units of the largest value of each field
 PASSES_OF_A_SWEEP = 3  # over memory: pressure and right-hand side are read, a pressure is written
 PASSES_OF_A_STEP = 12  # besides: tentative velocity 4, right-hand side 3, correction 5
-PASSES = "GB_per_s"
+BANDWIDTH = "GB_per_s"  # column
 SWEEPING = tuple(
     name for name, kind in STRATEGIES.items() if "collocated" in kind.grids and "jacobi" in kind.pressures
 )
@@ -203,7 +203,7 @@ def _entry(
         ms = elapsed[0] / steps
         passes = PASSES_OF_A_SWEEP * case.sweeps + PASSES_OF_A_STEP
         moved = passes * case.n**2 * cavity.scheme.dtype.itemsize
-        yield {"time_ms": ms, "sample_ms": elapsed[0], PASSES: moved / ms / 1e6}
+        yield {"time_ms": ms, "sample_ms": elapsed[0], BANDWIDTH: moved / ms / 1e6}
 
     single = columns["strategy"] in ("numpy", "serial")
     return Entry(columns, sample, threads=1 if single else None, on_device=cavity.backend.name == "cuda")
@@ -253,9 +253,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each way of computing: its time, and the bandwidths beside it."""
     by = [*CAVITY, "name"]
     found = statistics.over_runs(table, by, "time_ms")
-    columns = [name for name in (PASSES, "copy_GB_per_s", "hit_ratio") if name in table]
+    columns = [name for name in (BANDWIDTH, "copy_GB_per_s", "hit_ratio") if name in table]
     means = table.groupby(by, sort=False)[columns].mean().reset_index()
-    found = found.merge(means.assign(share_of_copy=means[PASSES] / means["copy_GB_per_s"]), on=by)
+    found = found.merge(means.assign(share_of_copy=means[BANDWIDTH] / means["copy_GB_per_s"]), on=by)
     return found[~found["name"].map(is_again)]
 
 
@@ -286,7 +286,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
     figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
     best = summary(table).sort_values("share_of_copy").groupby("n").last()
     lines = [
-        f"{n} x {n}: {row['name']} moves {row[PASSES]:.3g} GB/s in passes of single sweeps; a copy "
+        f"{n} x {n}: {row['name']} moves {row[BANDWIDTH]:.3g} GB/s in passes of single sweeps; a copy "
         f"{row['copy_GB_per_s']:.3g} GB/s"
         for n, row in best.iterrows()
     ]

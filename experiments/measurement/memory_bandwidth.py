@@ -25,11 +25,6 @@ def copy_bandwidth(backend: Backend) -> float:
         backend: of the arrays.
     """
     count = max(BYTES[backend.name], TIMES * caches(backend)[-1].bytes) // 8
-    return _copied(backend, count)
-
-
-def _copied(backend: Backend, count: int) -> float:
-    """Measure a copy of `count` numbers of 8 bytes."""
     source = backend.upload(np.ones(count))
     target = backend.empty(count, np.float64)
     parts = numba.get_num_threads() if backend.name == "cpu" else 1
