@@ -9,7 +9,7 @@ struct uint4 {
     unsigned x, y, z, w;
 };
 struct Message {
-    unsigned words[4];
+    unsigned words[12];
 };
 struct Block {
     std::vector<uint4> shared;

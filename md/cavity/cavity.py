@@ -61,7 +61,7 @@ class Cavity:
             default sides the two differ by less than 1e-6 of the largest value of a field. Differences
             of up to 1e-5 were found with other sides, and of up to 1e-3 with pressure="sor".
         backend: "auto", "cpu", "cuda", or a `md.backend.Backend`. "auto" is the backend of the strategy; with
-            strategy="auto" it is the CPU.
+            strategy="auto" it is CUDA where there is a device and one of its strategies supports the rest.
 
     Attributes:
         scheme: all numbers of the discretised problem.

@@ -20,7 +20,10 @@ GRIDS = ("collocated", "staggered")
 PRESSURES = ("jacobi", "converged", "sor")
 LAYOUTS = ("arrays", "structs")
 PRECISIONS = ("float64", "float32")
-AUTO = ("persistent", "cuda", "blocked", "threads", "numpy", "staggered")  # the first that supports all
+AUTO = {  # for each backend: the first that supports all other choices
+    "cuda": ("spectral", "persistent", "cuda"),
+    "cpu": ("blocked", "threads", "numpy", "staggered"),
+}
 MOST_POINTS = 2**31 - 1  # neighbour tables are of 32-bit numbers
 MOST_SWEEPS = 2**31 - 1  # so are the arguments of kernels
 
@@ -184,7 +187,7 @@ def chosen(
     elif checks.word("strategy", strategy, known, "or a md.cavity.Strategy") != "auto":
         found = STRATEGIES[str(strategy)]
     if given == "auto" and found is None:
-        given = "cpu"  # until the strategies of a device have been run on one
+        given = "cpu" if backends.why_not() else "cuda"
     elif given == "auto" and found is not None and len(found.backends) == 1:
         given = found.backends[0]
     try:
@@ -196,6 +199,9 @@ def chosen(
     choice = Choice(found or STRATEGIES["numpy"], problem, layout, kept, made)
     if found is None:
         first = _first(choice)
+        if first is None and backend == "auto":  # no strategy of the device supports the other choices
+            choice = choice._replace(backend=backends.get("cpu"))
+            first = _first(choice)
         if first is None:
             raise ValueError(_unsupported(choice))
         choice = choice._replace(strategy=first)
@@ -204,7 +210,7 @@ def chosen(
         remedy = f"take strategy={others[0]!r}" if others else _unsupported(choice)
         raise ValueError(f"strategy {choice.strategy.name!r} does not support {lacking}; {remedy}")
     taken = choice.strategy
-    return taken() if isinstance(taken, type) else taken, layout, kept, made
+    return taken() if isinstance(taken, type) else taken, layout, kept, choice.backend
 
 
 def _lacking(choice: Choice) -> str:
@@ -250,5 +256,5 @@ def _unsupported(choice: Choice) -> str:
 
 def _first(choice: Choice) -> type[Strategy] | None:
     """Return the first strategy of `AUTO` that supports the other choices; None if there is none."""
-    known = [STRATEGIES[name] for name in AUTO if name in STRATEGIES]
+    known = [STRATEGIES[name] for name in AUTO.get(choice.backend.name, ()) if name in STRATEGIES]
     return next((one for one in known if not _lacking(choice._replace(strategy=one))), None)

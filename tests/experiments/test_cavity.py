@@ -138,7 +138,7 @@ def test_a_strategy_with_other_fields_is_not_recorded(monkeypatch, value):
         return right(one) * (value if one.strategy.name == "serial" else 1)
 
     monkeypatch.setattr(md.Cavity, "v", property(wrong))
-    with pytest.raises(WrongResultError, match=r"v of serial, arrays.* differs from that of numpy"):
+    with pytest.raises(WrongResultError, match=r"v of serial, arrays.* differs from that of the reference"):
         all_rows(cavity.measure(case()))
 
 

@@ -8,9 +8,7 @@
 #include "persistent.cuh"
 
 #define LAST (ROWS - 1)
-#ifndef EARLY
 #define EARLY (LAST / 3)  // inner rows of a sweep that are done before the wait for the neighbouring warps
-#endif
 
 static_assert(ROWS >= 3 && EARLY <= LAST - 2, "the rows at the edges of a warp come before the last inner row");
 
@@ -137,7 +135,7 @@ __device__ __forceinline__ void tentative(const Place& at, const Shared& shared,
         load_row(velocities[i] + shared.velocity(at, 0), here[i]);
     }
     __syncthreads();
-#pragma unroll 1
+#pragma unroll
     for (int r = 0; r < ROWS; ++r) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -189,86 +187,51 @@ __device__ __forceinline__ void find_source(Pressure& pressure, const Factors& f
     }
 }
 
-// Subtracts the gradient of the pressure. Returns whether all velocities that the block owns are finite.
-__device__ __forceinline__ bool correct(Pressure& pressure, const Factors& factors) {
-    const Place& at = pressure.at;
-    number south[COLUMNS], above[COLUMNS], east[COLUMNS], u[COLUMNS], v[COLUMNS];
-    bool finite = true;
-    __syncthreads();
-    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.below, south);
-    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.above, above);
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        int place = pressure.shared.velocity(at, r);
-        load_row(pressure.shared.u + place, u);
-        load_row(pressure.shared.v + place, v);
-        east_of(pressure.p[r], at, east);
-        number west = west_of(pressure.p[r], at);
-#pragma unroll
-        for (int k = 0; k < COLUMNS; ++k) {
-            number north = r < LAST ? pressure.p[r < LAST ? r + 1 : r][k] : above[k];
-            number along_x = east[k] - (k ? pressure.p[r][k ? k - 1 : 0] : west), along_y = north - south[k];
-            if (at.is_inside(r, k)) u[k] -= factors.gradient * along_x, v[k] -= factors.gradient * along_y;
-            finite &= (isfinite(u[k]) && isfinite(v[k])) || !(at.owns_row(r) && at.owns_column(k));
-            south[k] = pressure.p[r][k];
-        }
-        store_row(pressure.shared.u + place, u);
-        store_row(pressure.shared.v + place, v);
-    }
-    return finite;
-}
-
 // Exchange of numbers with the neighbouring blocks, by arrays in which each block writes what it owns.
 struct Exchange {
     const Place& at;
     int* failed;              // in global memory: an exchange was given up
     unsigned published, copied;  // rows, as bits, of which the lane's points go to others, or are copies
+    unsigned published_source, copied_source;  // likewise, of the right-hand side
     size_t place;                // of the lane's first point in the arrays
     int most = MOST_POLLS;
 
-    __device__ __forceinline__ Exchange(const Place& at, int* failed) : at(at), failed(failed), published(0), copied(0) {
-        place = (size_t)at.row * PITCH + at.column;
-        for (int r = 0; r < ROWS; ++r) published |= (unsigned)at.is_published(r) << r, copied |= (unsigned)at.is_copied(r) << r;
+    // A block finds the right-hand side itself but for the two outermost layers; no sweep uses that of the last.
+    __device__ __forceinline__ Exchange(const Place& at, int* failed)
+        : at(at), failed(failed), published(0), copied(0), published_source(0), copied_source(0) {
+        place = (size_t)at.row * PITCH + at.column / COLUMNS * OF_PART;
+        for (int r = 0; r < ROWS; ++r) {
+            published |= (unsigned)at.is_published(r, 1) << r, copied |= (unsigned)at.is_copied(r, 1) << r;
+            published_source |= (unsigned)at.is_published(r, HALO - 1) << r;
+            copied_source |= (unsigned)at.is_copied(r, HALO - 1) << r;
+        }
     }
     static __device__ __forceinline__ unsigned tag(unsigned turn) { return turn >> 1 & 1; }
     __device__ __forceinline__ number* buffer(number* arrays, unsigned turn) const {
         return arrays + (turn & 1) * ((size_t)INNER_Y * PITCH) + place;
     }
-    __device__ __forceinline__ void send(number* arrays, unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
+    __device__ __forceinline__ void send(unsigned rows, number* arrays, unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
         number* to = buffer(arrays, turn);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            if (published >> r & 1) publish(to + r * PITCH, values[r], tag(turn));
-        }
+        for (int r = 0; r < ROWS; ++r) publish(rows & 1u << r, to + r * PITCH, values[r], tag(turn));
     }
-    // Starts all loads of the lane's copies. The barrier of the warp keeps the compiler from waiting for one before the next.
-    __device__ __forceinline__ void fetch(number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
+    // Loads numbers of `rows`; takes from `rows` those of which all were written in the exchange. The barrier of the warp
+    // keeps the compiler from waiting for one load before the next.
+    __device__ __forceinline__ void fetch(unsigned rows, number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
         const number* from = buffer(arrays, turn);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            if (copied >> r & 1) receive(from + r * PITCH, values[r]);
-        }
-        __syncwarp();
+        for (int r = 0; r < ROWS; ++r) receive(rows & 1u << r, from + r * PITCH, values[r]);
     }
-    __device__ __forceinline__ bool is_missing(unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
-        unsigned wrong = 0;
+    __device__ __forceinline__ unsigned still_missing(unsigned rows, unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
+        unsigned late = 0;
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) add_masked(wrong, missing(values[r], tag(turn)), copied >> r);
-        return wrong & 1;
+        for (int r = 0; r < ROWS; ++r) add_masked(late, missing(values[r], tag(turn)) << r, 1u << r);
+        return rows & late;
     }
     __device__ __forceinline__ void store(const number (&values)[ROWS][COLUMNS], number* field, const Shared& shared) const {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             if (copied >> r & 1) store_row(field + shared.velocity(at, r), values[r]);
-        }
-    }
-    __device__ __forceinline__ void send(number* arrays, unsigned turn, const number* field, const Shared& shared) const {
-        number values[COLUMNS];
-#pragma unroll 1
-        for (int r = 0; r < ROWS; ++r) {
-            if (!(published >> r & 1)) continue;
-            load_row(field + shared.velocity(at, r), values);
-            publish(buffer(arrays, turn) + r * PITCH, values, tag(turn));
         }
     }
     // Whether the lanes of the warp are to poll once more. After an exchange that took too long the others do not wait.
@@ -279,47 +242,88 @@ struct Exchange {
         most = 0;
         return false;
     }
+    // Waits for the copies of two arrays, the rows `one` of the first and `other` of the second.
+    __device__ __forceinline__ void receive_both(unsigned one, number* first, unsigned first_turn, number (&values)[ROWS][COLUMNS],
+                                                 unsigned other, number* second, unsigned second_turn,
+                                                 number (&others)[ROWS][COLUMNS]) {
+        int polls = 0;
+        do {
+            fetch(one, first, first_turn, values);
+            fetch(other, second, second_turn, others);
+            __syncwarp();
+            one = still_missing(one, first_turn, values), other = still_missing(other, second_turn, others);
+        } while (again(one | other, polls));
+        __syncwarp();
+    }
+    __device__ __forceinline__ void receive_rows(unsigned rows, number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) {
+        int polls = 0;
+        do {
+            fetch(rows, arrays, turn, values);
+            __syncwarp();
+            rows = still_missing(rows, turn, values);
+        } while (again(rows, polls));
+        __syncwarp();
+    }
 };
 
 template <bool WITH_SOURCE>
 __device__ __forceinline__ void exchange_pressure(Pressure& pressure, Exchange& exchange, const Fields& fields,
                                                   unsigned turn, unsigned round) {
-    exchange.send(fields.pressure, turn, pressure.p);
-    if (WITH_SOURCE) exchange.send(fields.source, round, pressure.b);
-    bool wait;
-    int polls = 0;
-    do {
-        exchange.fetch(fields.pressure, turn, pressure.p);
-        if (WITH_SOURCE) exchange.fetch(fields.source, round, pressure.b);
-        wait = exchange.is_missing(turn, pressure.p);
-        if (WITH_SOURCE) wait |= exchange.is_missing(round, pressure.b);
-    } while (exchange.again(wait, polls));
-    __syncwarp();
+    exchange.send(exchange.published, fields.pressure, turn, pressure.p);
+    if (WITH_SOURCE) {
+        exchange.send(exchange.published_source, fields.source, round, pressure.b);
+        exchange.receive_both(exchange.copied, fields.pressure, turn, pressure.p, exchange.copied_source, fields.source, round,
+                              pressure.b);
+    } else {
+        exchange.receive_rows(exchange.copied, fields.pressure, turn, pressure.p);
+    }
     pressure.store_edges();
 }
 
-// The exchange at the end of a step. The right-hand side is not needed any more, so that its registers are free.
-__device__ __forceinline__ void exchange_all(Pressure& pressure, Exchange& exchange, const Fields& fields, unsigned turn,
-                                             unsigned round) {
+// Subtracts the gradient of the pressure, and publishes the velocities if `exchange` is not null. Returns 0, or a number
+// that is not finite if a velocity that the block owns is not.
+template <bool IS_ALONE>
+__device__ __forceinline__ number correct(Pressure& pressure, const Factors& factors, const Exchange& exchange,
+                                          const Fields& fields, unsigned round) {
+    const Place& at = pressure.at;
+    number south[COLUMNS], above[COLUMNS], east[COLUMNS], u[COLUMNS], v[COLUMNS], sum = 0;
+    number *to_u = exchange.buffer(fields.velocity_u, round), *to_v = exchange.buffer(fields.velocity_v, round);
+    __syncthreads();
+    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.below, south);
+    load_row<32>(pressure.shared.turn(pressure.turn) + pressure.shared.above, above);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        int place = pressure.shared.velocity(at, r);
+        load_row(pressure.shared.u + place, u);
+        load_row(pressure.shared.v + place, v);
+        east_of(pressure.p[r], at, east);
+        number west = west_of(pressure.p[r], at), row_sum = 0;
+#pragma unroll
+        for (int k = 0; k < COLUMNS; ++k) {
+            number north = r < LAST ? pressure.p[r < LAST ? r + 1 : r][k] : above[k];
+            number along_x = east[k] - (k ? pressure.p[r][k ? k - 1 : 0] : west), along_y = north - south[k];
+            if (at.is_inside(r, k)) u[k] -= factors.gradient * along_x, v[k] -= factors.gradient * along_y;
+            row_sum += u[k] * 0, row_sum += v[k] * 0;
+            south[k] = pressure.p[r][k];
+        }
+        if (at.owns_row(r)) sum += row_sum;
+        store_row(pressure.shared.u + place, u);
+        store_row(pressure.shared.v + place, v);
+        if (IS_ALONE) continue;
+        publish(exchange.published & 1u << r, to_u + r * PITCH, u, Exchange::tag(round));
+        publish(exchange.published & 1u << r, to_v + r * PITCH, v, Exchange::tag(round));
+    }
+    return at.owns_column(0) ? sum : 0;
+}
+
+// The end of the exchange after a step. The right-hand side is not needed any more, so that its registers are free.
+__device__ __forceinline__ void receive_all(Pressure& pressure, Exchange& exchange, const Fields& fields, unsigned turn,
+                                            unsigned round) {
     const Shared& shared = pressure.shared;
     number moved[ROWS][COLUMNS] = {};
-    __syncthreads();
-    exchange.send(fields.pressure, turn, pressure.p);
-    exchange.send(fields.velocity_u, round, shared.u, shared);
-    exchange.send(fields.velocity_v, round, shared.v, shared);
-    bool wait;
-    int polls = 0;
-    do {
-        exchange.fetch(fields.pressure, turn, pressure.p);
-        exchange.fetch(fields.velocity_u, round, moved);
-        wait = exchange.is_missing(turn, pressure.p) | exchange.is_missing(round, moved);
-    } while (exchange.again(wait, polls));
+    exchange.receive_both(exchange.copied, fields.pressure, turn, pressure.p, exchange.copied, fields.velocity_u, round, moved);
     exchange.store(moved, shared.u, shared);
-    polls = 0;
-    do {
-        exchange.fetch(fields.velocity_v, round, moved);
-        wait = exchange.is_missing(round, moved);
-    } while (exchange.again(wait, polls));
+    exchange.receive_rows(exchange.copied, fields.velocity_v, round, moved);
     exchange.store(moved, shared.v, shared);
     __syncwarp();
     pressure.store_edges();
@@ -392,7 +396,7 @@ __device__ __forceinline__ void store_fields(const Pressure& pressure, const Fie
 // has been exchanged, and the gradient another one.
 extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int done, Fields fields, Factors factors, int* status) {
     extern __shared__ uint4 memory[];
-    const bool alone = GRID_X * GRID_Y == 1;
+    constexpr bool alone = GRID_X * GRID_Y == 1;
     Place at;
     Shared shared((number*)memory, at);
     Pressure pressure(at, shared);
@@ -419,12 +423,10 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int don
             }
             is_first = false, layers = HALO, ++turn;
         }
-        if (!correct(pressure, factors)) atomicMin(status, step + 1);
+        if (!alone) exchange.send(exchange.published, fields.pressure, turn, pressure.p);
+        if (correct<alone>(pressure, factors, exchange, fields, round) != 0) atomicMin(status, step + 1);
         if (step == 0) set_boundary(at, shared, fields.lid);
-        if (!alone) {
-            exchange_all(pressure, exchange, fields, turn, round);
-            ++turn, ++round;
-        }
+        if (!alone) receive_all(pressure, exchange, fields, turn, round), ++turn, ++round;
     }
     __syncthreads();
     store_fields(pressure, fields);

@@ -22,6 +22,7 @@ struct alignas(COLUMNS * sizeof(number) > 16 ? 16 : COLUMNS * sizeof(number)) Pa
     number value[(COLUMNS * sizeof(number) > 16 ? 16 : COLUMNS * sizeof(number)) / sizeof(number)];
 };
 #define PARTS (COLUMNS * sizeof(number) / sizeof(Part))
+#define OF_PART (COLUMNS / (int)PARTS)         // numbers
 
 // Loads the numbers of a lane in as few parts as 16 bytes allow, APART parts apart: with 32, each part of a warp is in one
 // piece, and no two lanes use the same bank.
@@ -30,7 +31,7 @@ template <int APART = 1> __device__ __forceinline__ void load_row(const number* 
     for (int k = 0; k < (int)PARTS; ++k) {
         Part part = ((const Part*)from)[k * APART];
 #pragma unroll
-        for (int i = 0; i < COLUMNS / (int)PARTS; ++i) to[k * (COLUMNS / PARTS) + i] = part.value[i];
+        for (int i = 0; i < OF_PART; ++i) to[k * OF_PART + i] = part.value[i];
     }
 }
 
@@ -39,16 +40,20 @@ template <int APART = 1> __device__ __forceinline__ void store_row(number* to, c
     for (int k = 0; k < (int)PARTS; ++k) {
         Part part;
 #pragma unroll
-        for (int i = 0; i < COLUMNS / (int)PARTS; ++i) part.value[i] = from[k * (COLUMNS / PARTS) + i];
+        for (int i = 0; i < OF_PART; ++i) part.value[i] = from[k * OF_PART + i];
         ((Part*)to)[k * APART] = part;
     }
 }
 
 // First point of region `k` of `count` along an axis of `inner` points, in steps of `unit` points; the last region ends
 // with the axis, or at most `unit` - 1 points beyond.
-__device__ __forceinline__ int region_start(int k, int count, int inner, int extent, int unit) {
+__device__ __forceinline__ constexpr int region_start(int k, int count, int inner, int extent, int unit) {
     return count == 1 ? 0 : k * ((inner - extent + unit - 1) / unit) / (count - 1) * unit;
 }
+
+// What a block copies is owned by its direct neighbours: the blocks between two others own at least HALO points.
+static_assert(GRID_X < 3 || region_start(1, GRID_X, INNER_X, WIDTH, COLUMNS) >= HALO, "the tile is too narrow");
+static_assert(GRID_Y < 3 || region_start(1, GRID_Y, INNER_Y, HEIGHT, 1) >= HALO, "the tile is too low");
 
 // Part of an axis that a block has: points first .. first + extent, of which it owns begin .. end.
 struct Span {
@@ -78,36 +83,52 @@ struct Place {
     }
     __device__ __forceinline__ bool owns_row(int r) const { return row + r >= y.begin && row + r < y.end; }
     __device__ __forceinline__ bool owns_column(int k) const { return column + k >= x.begin && column + k < x.end; }
-    __device__ __forceinline__ bool is_inside(int r, int k) const { return column + k < INNER_X && row + r < INNER_Y; }
-    // Whether other blocks have copies of the lane's points of a row.
-    __device__ __forceinline__ bool is_published(int r) const {
-        bool near_x = (x.begin > 0 && column < x.begin + HALO) || (x.end < INNER_X && column >= x.end - HALO);
-        bool near_y = (y.begin > 0 && row + r < y.begin + HALO) || (y.end < INNER_Y && row + r >= y.end - HALO);
+    // `k` and whether rows can lie outside are known when compiled: most points need no test.
+    __device__ __forceinline__ bool is_inside(int r, int k) const {
+        bool in_x = (WIDTH <= INNER_X && k <= EAST) || column + k < INNER_X;
+        return in_x && (!PADDED || row + r < INNER_Y);
+    }
+    // Whether other blocks have copies of the lane's points of a row, in their layers from `nearest` outwards.
+    __device__ __forceinline__ bool is_published(int r, int nearest) const {
+        bool near_x = (x.begin > 0 && is_layer(column + COLUMNS - x.begin, nearest)) ||
+                      (x.end < INNER_X && is_layer(x.end - column, nearest));
+        bool near_y = (y.begin > 0 && is_layer(row + r + 1 - y.begin, nearest)) ||
+                      (y.end < INNER_Y && is_layer(y.end - row - r, nearest));
         return owns_row(r) && owns_column(0) && (near_x || near_y);
     }
-    // Whether the lane's points of a row are copies of what other blocks own.
-    __device__ __forceinline__ bool is_copied(int r) const {
-        bool near_x = column >= max(x.begin - HALO, 0) && column < min(x.end + HALO, INNER_X);
-        bool near_y = row + r >= max(y.begin - HALO, 0) && row + r < min(y.end + HALO, INNER_Y);
-        return near_x && near_y && !(owns_row(r) && owns_column(0));
+    // Whether the lane's points of a row are copies of what other blocks own, in the layers from `nearest` outwards.
+    __device__ __forceinline__ bool is_copied(int r, int nearest) const {
+        int layer_x = max(x.begin - column, min(column, INNER_X - COLUMNS) + COLUMNS - x.end);
+        int layer_y = max(y.begin - row - r, row + r + 1 - y.end), layer = max(layer_x, layer_y);
+        bool in_reach = column < INNER_X && row + r < INNER_Y && layer <= HALO;
+        return in_reach && layer >= nearest && !(owns_row(r) && owns_column(0));
     }
+    static __device__ __forceinline__ bool is_layer(int layer, int nearest) { return layer >= nearest && layer <= HALO; }
 };
 
 // The lowest bit of each exchanged number tells in which exchange it was written: each buffer is used in every second
 // exchange, and the bit changes from one use to the next. So a reader needs no flag, and a copy is off by one unit in the
-// last place at most.
-__device__ __forceinline__ void publish(number* to, const number (&values)[COLUMNS], unsigned tag) {
-    Word words[COLUMNS];
+// last place at most. A row of a buffer has the first parts of all lanes, then the second ones.
+__device__ __forceinline__ void publish(unsigned when, number* to, const number (&values)[COLUMNS], unsigned tag) {
 #pragma unroll
-    for (int k = 0; k < COLUMNS; ++k) words[k] = (word_of(values[k]) & ~(Word)1) | tag;
-    store_words(to, words);
+    for (int k = 0; k < (int)PARTS; ++k) {
+        Word words[OF_PART];
+#pragma unroll
+        for (int i = 0; i < OF_PART; ++i) words[i] = (word_of(values[k * OF_PART + i]) & ~(Word)1) | tag;
+        store_words(when, to + k * (PITCH / PARTS), words);
+    }
 }
 
-__device__ __forceinline__ void receive(const number* from, number (&values)[COLUMNS]) {
-    Word words[COLUMNS];
-    load_words(from, words);
+__device__ __forceinline__ void receive(unsigned when, const number* from, number (&values)[COLUMNS]) {
 #pragma unroll
-    for (int k = 0; k < COLUMNS; ++k) values[k] = number_of(words[k]);
+    for (int k = 0; k < (int)PARTS; ++k) {
+        Word words[OF_PART];
+#pragma unroll
+        for (int i = 0; i < OF_PART; ++i) words[i] = word_of(values[k * OF_PART + i]);
+        load_words(when, from + k * (PITCH / PARTS), words);
+#pragma unroll
+        for (int i = 0; i < OF_PART; ++i) values[k * OF_PART + i] = number_of(words[i]);
+    }
 }
 
 // A word whose lowest bit is 0 if all numbers were written in the exchange of the tag.

@@ -1,105 +1,110 @@
 // Many steps of a small cavity in one launch of one block; the sweeps of a step are four products of matrices.
 //
-// Contract. The constants INNER_X, INNER_Y (points inside the boundary) GROUPS and POINTS are defined. With X and Y the orthonormal
+// Contract. The constants INNER_X, INNER_Y (points inside the boundary) and POINTS are defined. With X and Y the orthonormal
 // bases along x and y (a row a mode), the transform of a field f is Y f X^T. All sweeps of a step together multiply the
 // transform of the pressure by `decay`, and add `gain` times that of the right-hand side. Matrices are padded by zeros to
-// multiples of 8 rows and columns. In each product a warp has 8 rows or columns of a basis, in registers if they are few,
-// and of the tiles of the result that need them every GROUPS-th. A thread has POINTS points of a column.
+// multiples of 8 rows and columns. Of each product a warp has 16 rows and 8 columns; the second operand is always a basis,
+// of which a lane needs so few numbers that they stay in registers if the cavity is small. A thread has POINTS points of a column.
 #include "../scheme.cuh"
 #include "double_cores.cuh"
 
 #define BLOCKS_X ((INNER_X + 7) / 8)
 #define BLOCKS_Y ((INNER_Y + 7) / 8)
+#define TILES_X ((INNER_X + 15) / 16)
+#define TILES_Y ((INNER_Y + 15) / 16)
 #define PADDED_X (8 * BLOCKS_X)
 #define PADDED_Y (8 * BLOCKS_Y)
 #define STRIDE_X (PADDED_X + 4)  // of rows in shared memory: with 4 more, the lanes of a load are in different banks
 #define STRIDE_Y (PADDED_Y + 4)
-#define TILES_X ((BLOCKS_X + GROUPS - 1) / GROUPS)
-#define TILES_Y ((BLOCKS_Y + GROUPS - 1) / GROUPS)
+#define MATRIX (PADDED_Y * STRIDE_X > PADDED_X * STRIDE_Y ? PADDED_Y * STRIDE_X : PADDED_X * STRIDE_Y)
 #define ROW (INNER_X + 2)
 #define ALL ((INNER_Y + 2) * ROW)
-#ifndef KEPT
 #define KEPT (PADDED_X <= 40 && PADDED_Y <= 40)  // whether the bases stay in registers
-#endif
 
 struct Shared {
-    double *basis_x, *basis_y, *first, *second;  // first, second: (PADDED_Y, STRIDE_X) operands and results in turns
+    double *basis_x, *basis_y, *first, *second;  // first, second: operands and results in turns
     number *u, *v, *ut, *vt;                     // (INNER_Y + 2, ROW) velocities and tentative velocities
     __device__ __forceinline__ Shared(double* memory) {
         basis_x = memory, basis_y = basis_x + PADDED_X * STRIDE_X, first = basis_y + PADDED_Y * STRIDE_Y;
-        second = first + PADDED_Y * STRIDE_X, u = (number*)(second + PADDED_Y * STRIDE_X);
+        second = first + MATRIX, u = (number*)(second + MATRIX);
         v = u + ALL, ut = v + ALL, vt = ut + ALL;
     }
 };
 
-// Part of a thread in products on tensor cores.
-struct Lane {
-    int major, minor, block, group;  // block: 8 rows or columns of a basis; group: the first tile
-    __device__ __forceinline__ Lane() {
+// Part of a lane in products with 16 TILES rows and 8 BLOCKS columns: 16 rows and 8 columns of its warp.
+template <int TILES, int BLOCKS> struct Part {
+    int major, minor, tile, block;
+    bool works;
+    __device__ __forceinline__ Part() {
         int warp = threadIdx.x / 32;
-        major = threadIdx.x % 32 / 4, minor = threadIdx.x % 4, block = warp / GROUPS;
-        group = (warp + block / 2) % GROUPS;  // so that warps with more tiles are spread
+        major = threadIdx.x % 32 / 4, minor = threadIdx.x % 4, tile = warp / BLOCKS, block = warp % BLOCKS;
+        works = tile < TILES;
     }
+    // Row and column of entry `i` of a result.
+    __device__ __forceinline__ int row(int i) const { return 16 * tile + 8 * (i / 2) + major; }
+    __device__ __forceinline__ int column(int i) const { return 8 * block + 2 * minor + i % 2; }
 };
 
-// What a lane needs of a basis as one operand: rows (or columns, if turned) of block `block`.
-template <int STEPS, bool IS_TURNED> struct Operand {
-    double entry[STEPS];
-    __device__ __forceinline__ void load(const double* basis, int stride, const Lane& lane) {
-        int own = 8 * lane.block + lane.major;
-        if (8 * lane.block >= 4 * STEPS) return;
+// What a lane needs of a basis as second operand, of BLOCKS blocks: its transpose, to modes, or itself.
+template <int BLOCKS, bool TO_MODES> struct Basis {
+    double entry[BLOCKS][2];
+    template <class OfLane> __device__ __forceinline__ void load(const double* basis, const OfLane& part) {
+        const int stride = 8 * BLOCKS + 4;
+        int own = 8 * part.block + part.major;
+        if (!part.works) return;
 #pragma unroll
-        for (int k = 0; k < STEPS; ++k) {
-            int other = 4 * k + lane.minor;
-            entry[k] = IS_TURNED ? basis[other * stride + own] : basis[own * stride + other];
+        for (int k = 0; k < 2 * BLOCKS; ++k) {
+            int other = 4 * k + part.minor;
+            entry[k / 2][k % 2] = TO_MODES ? basis[own * stride + other] : basis[other * stride + own];
         }
     }
 };
+
+struct alignas(16) Pair {
+    double first, second;
+};
+
+// A matrix of ROWS rows times a basis. In memory are the matrix, or its transpose if IS_TURNED, with rows FROM numbers apart,
+// and the result with rows TO numbers apart. `change(entry, value)` gives what is stored.
+template <int ROWS, int FROM, int TO, bool IS_TURNED, int BLOCKS, bool TO_MODES, class OfLane, class Change>
+__device__ __forceinline__ void multiply(const double* data, const Basis<BLOCKS, TO_MODES>& basis, double* result,
+                                         const OfLane& part, Change change) {
+    if (!part.works) return;
+    double sums[4] = {};
+#pragma unroll
+    for (int k = 0; k < BLOCKS; ++k) {
+        double rows[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            int own = min(part.row(2 * (i % 2)), ROWS - 1);  // rows beyond the matrix give results that are not stored
+            int other = 8 * k + 4 * (i / 2) + part.minor;
+            rows[i] = IS_TURNED ? data[other * FROM + own] : data[own * FROM + other];
+        }
+        add_product(sums, rows, basis.entry[k]);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        Pair pair = {change(i, sums[i]), change(i + 1, sums[i + 1])};
+        if (part.row(i) < ROWS) *(Pair*)(result + part.row(i) * TO + part.column(i)) = pair;
+    }
+}
+
+// Rows are points or modes along y, or along x.
+typedef Part<TILES_Y, BLOCKS_X> RowsY;
+typedef Part<TILES_X, BLOCKS_Y> RowsX;
 
 struct Bases {
-    Operand<PADDED_X / 4, false> to_modes_x;
-    Operand<PADDED_X / 4, true> from_modes_x;
-    Operand<PADDED_Y / 4, false> to_modes_y;
-    Operand<PADDED_Y / 4, true> from_modes_y;
+    RowsY rows_y;
+    RowsX rows_x;
+    Basis<BLOCKS_X, true> to_modes_x;
+    Basis<BLOCKS_Y, true> to_modes_y;
+    Basis<BLOCKS_Y, false> from_modes_y;
+    Basis<BLOCKS_X, false> from_modes_x;
 };
 
-// Rows of `data` times a basis along x, or its transpose. Calls store(row, column, value, value of the next column).
-template <class Basis, class Store>
-__device__ __forceinline__ void multiply_x(const double* data, const Basis& basis, const Lane& lane, Store store) {
-    if (lane.block >= BLOCKS_X) return;
-#pragma unroll
-    for (int tile = 0; tile < TILES_Y; ++tile) {
-        int row = 8 * (lane.group + tile * GROUPS) + lane.major;
-        if (row >= PADDED_Y) continue;
-        double sums[2][2] = {};
-#pragma unroll
-        for (int k = 0; k < PADDED_X / 4; ++k) {
-            add_product(sums[k % 2], data[row * STRIDE_X + 4 * k + lane.minor], basis.entry[k]);
-        }
-        store(row, 8 * lane.block + 2 * lane.minor, sums[0][0] + sums[1][0], sums[0][1] + sums[1][1]);
-    }
-}
-
-// A basis along y, or its transpose, times `data`. Calls store(tile, row, column, value, value of the next column).
-template <class Basis, class Store>
-__device__ __forceinline__ void multiply_y(const double* data, const Basis& basis, const Lane& lane, Store store) {
-    if (lane.block >= BLOCKS_Y) return;
-#pragma unroll
-    for (int tile = 0; tile < TILES_X; ++tile) {
-        int column = 8 * (lane.group + tile * GROUPS);
-        if (column >= PADDED_X) continue;
-        double sums[2][2] = {};
-#pragma unroll
-        for (int k = 0; k < PADDED_Y / 4; ++k) {
-            add_product(sums[k % 2], basis.entry[k], data[(4 * k + lane.minor) * STRIDE_X + column + lane.major]);
-        }
-        store(tile, 8 * lane.block + lane.major, column + 2 * lane.minor, sums[0][0] + sums[1][0], sums[0][1] + sums[1][1]);
-    }
-}
-
-// The modes of a lane: those of its entries in products with the basis along y.
+// The modes of a lane, those of its entries of (x, y) matrices of modes, and their factors.
 struct Modes {
-    double pressure[TILES_X][2], decay[TILES_X][2], gain[TILES_X][2];
+    double pressure[4], decay[4], gain[4];
 };
 
 // The points of a thread, and their velocities.
@@ -157,33 +162,24 @@ __device__ __forceinline__ void find_source(const Shared& shared, const Points& 
 }
 
 // All sweeps of a step: from the right-hand side in the first matrix to the pressure there.
-__device__ __forceinline__ void solve_pressure(const Shared& shared, Bases& bases, Modes& modes, const Lane& lane) {
-    auto to_second = [&](int row, int column, double value, double next) {
-        double* to = shared.second + row * STRIDE_X + column;
-        to[0] = value, to[1] = next;
-    };
-    if (!KEPT) bases.to_modes_x.load(shared.basis_x, STRIDE_X, lane);
-    multiply_x(shared.first, bases.to_modes_x, lane, to_second);
+__device__ __forceinline__ void solve_pressure(const Shared& shared, Bases& bases, Modes& modes) {
+    const RowsY& along_y = bases.rows_y;
+    const RowsX& along_x = bases.rows_x;
+    auto same = [](int, double value) { return value; };
+    if (!KEPT) bases.to_modes_x.load(shared.basis_x, along_y);
+    multiply<PADDED_Y, STRIDE_X, STRIDE_X, false>(shared.first, bases.to_modes_x, shared.second, along_y, same);
     __syncthreads();
-    if (!KEPT) bases.to_modes_y.load(shared.basis_y, STRIDE_Y, lane);
-    multiply_y(shared.second, bases.to_modes_y, lane, [&](int tile, int row, int column, double value, double next) {
-        double *to = shared.first + row * STRIDE_X + column, added[2] = {value, next};
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            modes.pressure[tile][i] = modes.decay[tile][i] * modes.pressure[tile][i] + modes.gain[tile][i] * added[i];
-            to[i] = modes.pressure[tile][i];
-        }
-    });
+    if (!KEPT) bases.to_modes_y.load(shared.basis_y, along_x);
+    multiply<PADDED_X, STRIDE_X, STRIDE_Y, true>(
+        shared.second, bases.to_modes_y, shared.first, along_x, [&](int i, double added) {
+            return modes.pressure[i] = modes.decay[i] * modes.pressure[i] + modes.gain[i] * added;
+        });
     __syncthreads();
-    if (!KEPT) bases.from_modes_y.load(shared.basis_y, STRIDE_Y, lane);
-    multiply_y(shared.first, bases.from_modes_y, lane,
-               [&](int, int row, int column, double value, double next) { to_second(row, column, value, next); });
+    if (!KEPT) bases.from_modes_y.load(shared.basis_y, along_x);
+    multiply<PADDED_X, STRIDE_Y, STRIDE_Y, false>(shared.first, bases.from_modes_y, shared.second, along_x, same);
     __syncthreads();
-    if (!KEPT) bases.from_modes_x.load(shared.basis_x, STRIDE_X, lane);
-    multiply_x(shared.second, bases.from_modes_x, lane, [&](int row, int column, double value, double next) {
-        double* to = shared.first + row * STRIDE_X + column;
-        to[0] = value, to[1] = next;
-    });
+    if (!KEPT) bases.from_modes_x.load(shared.basis_x, along_y);
+    multiply<PADDED_Y, STRIDE_Y, STRIDE_X, true>(shared.second, bases.from_modes_x, shared.first, along_y, same);
     __syncthreads();
 }
 
@@ -218,12 +214,11 @@ template <class Visit> __device__ __forceinline__ void for_each_point(Visit visi
     for (int k = threadIdx.x; k < ALL; k += RESIDENT_THREADS) visit(k, k % ROW - 1, k / ROW - 1);
 }
 
-// Calls visit(tile, entry, index in the padded matrices) for the modes of a lane.
-template <class Visit> __device__ __forceinline__ void for_each_mode(const Lane& lane, Visit visit) {
+// Calls visit(entry, index in the padded (y, x) matrices) for the modes of a lane.
+template <class Visit> __device__ __forceinline__ void for_each_mode(const RowsX& part, Visit visit) {
 #pragma unroll
-    for (int k = 0; k < 2 * TILES_X; ++k) {
-        int row = 8 * lane.block + lane.major, column = 8 * (lane.group + k / 2 * GROUPS) + 2 * lane.minor + k % 2;
-        if (row < PADDED_Y && column < PADDED_X) visit(k / 2, k % 2, row * PADDED_X + column);
+    for (int i = 0; i < 4; ++i) {
+        if (part.works && part.row(i) < PADDED_X) visit(i, part.column(i) * PADDED_X + part.row(i));
     }
 }
 
@@ -234,7 +229,7 @@ __device__ __forceinline__ void load_fields(const Shared& shared, const Fields& 
     for (int k = threadIdx.x; k < PADDED_Y * PADDED_Y; k += RESIDENT_THREADS) {
         shared.basis_y[k / PADDED_Y * STRIDE_Y + k % PADDED_Y] = fields.basis_y[k];
     }
-    for (int k = threadIdx.x; k < PADDED_Y * STRIDE_X; k += RESIDENT_THREADS) shared.first[k] = shared.second[k] = 0;
+    for (int k = threadIdx.x; k < MATRIX; k += RESIDENT_THREADS) shared.first[k] = shared.second[k] = 0;
     for_each_point([&](int k, int, int) {
         shared.u[k] = shared.ut[k] = fields.u[k], shared.v[k] = shared.vt[k] = fields.v[k];
     });
@@ -252,23 +247,21 @@ __device__ __forceinline__ void set_boundary(const Shared& shared, number lid) {
 extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, Fields fields, Factors factors, int* status) {
     extern __shared__ uint4 memory[];
     Shared shared((double*)memory);
-    Lane lane;
     Bases bases;
-    Modes modes;
+    Modes modes = {};
     Points points;
     number tentative_v[POINTS];
     load_fields(shared, fields);
-    for_each_mode(lane, [&](int tile, int i, int k) {
-        modes.pressure[tile][i] = fields.transform[k];
-        modes.decay[tile][i] = fields.decay[k], modes.gain[tile][i] = fields.gain[k];
+    for_each_mode(bases.rows_x, [&](int i, int k) {
+        modes.pressure[i] = fields.transform[k], modes.decay[i] = fields.decay[k], modes.gain[i] = fields.gain[k];
     });
 #pragma unroll
     for (int r = 0; r < POINTS; ++r) {
         if (r < points.count) points.u[r] = shared.u[points.place(r)], points.v[r] = shared.v[points.place(r)];
     }
     if (KEPT) {
-        bases.to_modes_x.load(shared.basis_x, STRIDE_X, lane), bases.from_modes_x.load(shared.basis_x, STRIDE_X, lane);
-        bases.to_modes_y.load(shared.basis_y, STRIDE_Y, lane), bases.from_modes_y.load(shared.basis_y, STRIDE_Y, lane);
+        bases.to_modes_x.load(shared.basis_x, bases.rows_y), bases.from_modes_x.load(shared.basis_x, bases.rows_y);
+        bases.to_modes_y.load(shared.basis_y, bases.rows_x), bases.from_modes_y.load(shared.basis_y, bases.rows_x);
     }
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
@@ -276,7 +269,7 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, Fields 
         __syncthreads();
         find_source(shared, points, tentative_v, factors);
         __syncthreads();
-        solve_pressure(shared, bases, modes, lane);
+        solve_pressure(shared, bases, modes);
         if (!correct(shared, points, tentative_v, factors)) atomicMin(status, step + 1);
         if (step == 0) set_boundary(shared, fields.lid);
         __syncthreads();
@@ -285,5 +278,5 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, Fields 
         fields.u[k] = shared.u[k], fields.v[k] = shared.v[k];
         fields.p[k] = (number)pressure_at(shared.first, x, y);
     });
-    for_each_mode(lane, [&](int tile, int i, int k) { fields.transform[k] = modes.pressure[tile][i]; });
+    for_each_mode(bases.rows_x, [&](int i, int k) { fields.transform[k] = modes.pressure[i]; });
 }

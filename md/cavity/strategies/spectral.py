@@ -22,9 +22,10 @@ from md.cavity.scheme import Scheme
 from md.cavity.strategies.reference import NumpySolver
 
 LARGEST = 58  # points a side of a cavity whose matrices fit in the shared memory of a block
-BLOCK = 8  # rows and columns of the tiles of a product
-GROUPS = 2  # warps that have the same part of a basis
+BLOCK = 8  # matrices are padded to multiples of so many rows and columns
+TILE = 16  # rows of the part of a product that a warp has; it has BLOCK columns
 LANES = 32
+SCHEDULERS = 4  # of a multiprocessor; each has as many warps
 NEVER = 2**31 - 1  # a step that is not reached
 
 
@@ -226,9 +227,10 @@ def padded(matrix: np.ndarray) -> np.ndarray:
 
 def constants_of(nx: int, ny: int) -> dict[str, int]:
     """Return the constants for which the kernel is compiled, for nx by ny points inside the boundary."""
-    threads = LANES * GROUPS * -(-max(nx, ny) // BLOCK)
+    warps = max(-(-nx // BLOCK) * -(-ny // TILE), -(-ny // BLOCK) * -(-nx // TILE))
+    threads = LANES * SCHEDULERS * -(-warps // SCHEDULERS)
     points = points_of_a_thread(nx, ny, threads)
-    return {"INNER_X": nx, "INNER_Y": ny, "GROUPS": GROUPS, "RESIDENT_THREADS": threads, "POINTS": points}
+    return {"INNER_X": nx, "INNER_Y": ny, "RESIDENT_THREADS": threads, "POINTS": points}
 
 
 def points_of_a_thread(nx: int, ny: int, threads: int) -> int:
@@ -240,5 +242,6 @@ def shared_bytes(scheme: Scheme) -> int:
     """Return the bytes of shared memory of the kernel: two bases, two matrices, four velocities."""
     ny, nx = scheme.shape
     wide, high = (-(-(size - 2) // BLOCK) * BLOCK for size in (nx, ny))
-    doubles = wide * (wide + 4) + high * (high + 4) + 2 * high * (wide + 4)
+    matrix = max(high * (wide + 4), wide * (high + 4))
+    doubles = wide * (wide + 4) + high * (high + 4) + 2 * matrix
     return 8 * doubles + 4 * nx * ny * scheme.dtype.itemsize

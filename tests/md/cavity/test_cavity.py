@@ -316,8 +316,30 @@ def test_a_depth_that_is_none_is_refused(depth):
         ({"strategy": Numpy()}, "numpy"),
     ],
 )
-def test_auto_takes_the_first_that_supports_all_choices(options, name):
+def test_auto_takes_the_first_of_the_cpu_that_supports_all_choices(options, name):
     assert cavity(**options).strategy.name == name
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "spectral"),
+        ({"shape": (90, 90)}, "persistent"),
+        ({"shape": (2000, 2000)}, "cuda"),
+        ({"order": "hilbert"}, "cuda"),
+        ({"pressure": "sor"}, "numpy"),
+        ({"grid": "staggered", "pressure": "converged"}, "staggered"),
+        ({"backend": "cpu"}, "blocked"),
+    ],
+)
+def test_auto_takes_the_device_where_it_supports_all_choices(monkeypatch, tmp_path, options, name):
+    device, get = EmulatedCuda(tmp_path), md.backend.get
+    monkeypatch.setattr(md.backend, "why_not", lambda: None)
+    monkeypatch.setattr(md.backend, "get", lambda choice: device if choice == "cuda" else get(choice))
+    made = md.Cavity(**{"shape": (9, 9), "viscosity": 0.1} | options)
+    assert made.strategy.name == name
+    assert made.backend.name == ("cuda" if name in ("spectral", "persistent", "cuda") else "cpu")
 
 
 @pytest.mark.quick

@@ -20,20 +20,27 @@ from md.backend.cuda_source import file_of, parameters
 HEADER = Path(__file__).parents[3] / "grid_on_host.h"
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
-template <class From, class To> void load_words(From* from, To& to) { memcpy(&to, from, sizeof to); }
-template <class To, class From> void store_words(To* to, From& from) { memcpy(to, &from, sizeof from); }
+template <class From, class To> void load_words(unsigned when, From* from, To& to) {
+    if (when) memcpy(&to, from, sizeof to);
+}
+template <class To, class From> void store_words(unsigned when, To* to, From& from) {
+    if (when) memcpy(to, &from, sizeof from);
+}
 inline void add_difference(unsigned& wrong, unsigned word, unsigned tag) { wrong |= word ^ tag; }
-inline void add_masked(unsigned& wrong, unsigned part, unsigned mask) { wrong |= part & mask; }
+inline void add_masked(unsigned& late, unsigned part, unsigned mask) { late |= part & mask; }
 __device__ """,
     "double_cores.cuh": """
-struct Pair {
-    double a, b;
+struct Operands {
+    double a[4], b[2];
 };
-inline void add_product(double (&sum)[2], double a, double b) {
+inline void add_product(double (&sum)[4], const double (&a)[4], const double (&b)[2]) {
     int lane = threadIdx.x % 32;
-    auto all = of_all_lanes(Pair{a, b});
-    for (int i = 0; i < 2; ++i) {
-        for (int k = 0; k < 4; ++k) sum[i] += all[lane / 4 * 4 + k].a * all[(2 * (lane % 4) + i) * 4 + k].b;
+    auto all = of_all_lanes(Operands{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
+    for (int i = 0; i < 4; ++i) {
+        int column = 2 * (lane % 4) + i % 2;
+        for (int k = 0; k < 8; ++k) {
+            sum[i] += all[lane / 4 * 4 + k % 4].a[i / 2 + 2 * (k / 4)] * all[column * 4 + k % 4].b[k / 4];
+        }
     }
 }
 #line""",

@@ -39,10 +39,11 @@ def tiled(tile):
         ((41, 41), 50, "float64", None),
         ((41, 41), 50, "float32", None),
         ((3, 3), 2, "float64", None),
-        ((44, 110), 50, "float64", Tile(2, 8, 3)),
-        ((45, 273), 23, "float32", Tile(4, 8, 3)),
-        ((60, 77), 5, "float64", Tile(1, 6, 4)),
-        ((60, 77), 21, "float64", Tile(2, 8, 4, 12)),
+        ((60, 110), 50, "float64", Tile(2, 8, 4)),
+        ((45, 273), 23, "float32", Tile(4, 8, 4)),
+        ((45, 273), 23, "float64", Tile(4, 8, 4)),
+        ((60, 77), 5, "float64", Tile(1, 8, 4)),
+        ((60, 77), 21, "float64", Tile(2, 8, 6, 12)),
     ],
 )
 def test_the_kernel_gives_the_fields_of_the_reference(device, monkeypatch, shape, sweeps, precision, tile):
@@ -70,7 +71,7 @@ class OneByOne(EmulatedCuda):
 
 
 def test_blocks_that_wait_in_vain_give_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(persistent, "plan_for", tiled(Tile(2, 8, 3)))
+    monkeypatch.setattr(persistent, "plan_for", tiled(Tile(2, 8, 4)))
     constants = persistent.constants_of
     monkeypatch.setattr(persistent, "constants_of", lambda *case: constants(*case) | {"MOST_POLLS": 20})
     made = md.Cavity((44, 110), viscosity=0.1, strategy="persistent", backend=OneByOne(tmp_path))
@@ -103,7 +104,7 @@ def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
     with pytest.raises(ValueError, match=message):
         md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=device)
     assert md.Cavity((300, 300), viscosity=0.1, backend=device).strategy.name == "cuda"
-    assert md.Cavity((41, 41), viscosity=0.1, backend=device).strategy.name == "persistent"
+    assert md.Cavity((90, 60), viscosity=0.1, backend=device).strategy.name == "persistent"
 
 
 @pytest.mark.parametrize(
