@@ -4,7 +4,7 @@
 // bases along x and y (a row a mode), the transform of a field f is Y f X^T. All sweeps of a step together multiply the
 // transform of the pressure by `decay`, and add `gain` times that of the right-hand side. Matrices are padded by zeros to
 // multiples of 8 rows and columns. Of each product a warp has 16 rows and 8 columns; the second operand is always a basis,
-// of which a lane needs so few numbers that they stay in registers if the cavity is small. A thread has POINTS points of a column.
+// of which a lane needs so few numbers that they stay in registers. A thread has POINTS points of a column.
 #include "../scheme.cuh"
 #include "double_cores.cuh"
 
@@ -19,7 +19,6 @@
 #define MATRIX (PADDED_Y * STRIDE_X > PADDED_X * STRIDE_Y ? PADDED_Y * STRIDE_X : PADDED_X * STRIDE_Y)
 #define ROW (INNER_X + 2)
 #define ALL ((INNER_Y + 2) * ROW)
-#define KEPT (PADDED_X <= 40 && PADDED_Y <= 40)  // whether the bases stay in registers
 
 struct Shared {
     double *basis_x, *basis_y, *first, *second;  // first, second: operands and results in turns
@@ -162,23 +161,19 @@ __device__ __forceinline__ void find_source(const Shared& shared, const Points& 
 }
 
 // All sweeps of a step: from the right-hand side in the first matrix to the pressure there.
-__device__ __forceinline__ void solve_pressure(const Shared& shared, Bases& bases, Modes& modes) {
+__device__ __forceinline__ void solve_pressure(const Shared& shared, const Bases& bases, Modes& modes) {
     const RowsY& along_y = bases.rows_y;
     const RowsX& along_x = bases.rows_x;
     auto same = [](int, double value) { return value; };
-    if (!KEPT) bases.to_modes_x.load(shared.basis_x, along_y);
     multiply<PADDED_Y, STRIDE_X, STRIDE_X, false>(shared.first, bases.to_modes_x, shared.second, along_y, same);
     __syncthreads();
-    if (!KEPT) bases.to_modes_y.load(shared.basis_y, along_x);
     multiply<PADDED_X, STRIDE_X, STRIDE_Y, true>(
         shared.second, bases.to_modes_y, shared.first, along_x, [&](int i, double added) {
             return modes.pressure[i] = modes.decay[i] * modes.pressure[i] + modes.gain[i] * added;
         });
     __syncthreads();
-    if (!KEPT) bases.from_modes_y.load(shared.basis_y, along_x);
     multiply<PADDED_X, STRIDE_Y, STRIDE_Y, false>(shared.first, bases.from_modes_y, shared.second, along_x, same);
     __syncthreads();
-    if (!KEPT) bases.from_modes_x.load(shared.basis_x, along_y);
     multiply<PADDED_Y, STRIDE_Y, STRIDE_X, true>(shared.second, bases.from_modes_x, shared.first, along_y, same);
     __syncthreads();
 }
@@ -259,10 +254,8 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, Fields 
     for (int r = 0; r < POINTS; ++r) {
         if (r < points.count) points.u[r] = shared.u[points.place(r)], points.v[r] = shared.v[points.place(r)];
     }
-    if (KEPT) {
-        bases.to_modes_x.load(shared.basis_x, bases.rows_y), bases.from_modes_x.load(shared.basis_x, bases.rows_y);
-        bases.to_modes_y.load(shared.basis_y, bases.rows_x), bases.from_modes_y.load(shared.basis_y, bases.rows_x);
-    }
+    bases.to_modes_x.load(shared.basis_x, bases.rows_y), bases.from_modes_x.load(shared.basis_x, bases.rows_y);
+    bases.to_modes_y.load(shared.basis_y, bases.rows_x), bases.from_modes_y.load(shared.basis_y, bases.rows_x);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
         tentative(shared, points, tentative_v, factors);

@@ -21,7 +21,7 @@ from md.cavity.boundary import apply, require_boundary_values
 from md.cavity.scheme import Scheme
 from md.cavity.strategies.reference import NumpySolver
 
-LARGEST = 58  # points a side of a cavity whose matrices fit in the shared memory of a block
+LARGEST = 42  # points a side of a cavity whose bases fit in the registers of a block
 BLOCK = 8  # matrices are padded to multiples of so many rows and columns
 TILE = 16  # rows of the part of a product that a warp has; it has BLOCK columns
 LANES = 32

@@ -25,7 +25,7 @@ def test_float32_gives_the_fields_of_the_reference():
 
 @pytest.mark.parametrize(
     ("shape", "sweeps", "precision"),
-    [((41, 41), 50, "float64"), ((28, 13), 7, "float32"), ((4, 50), 2, "float64")],
+    [((41, 41), 50, "float64"), ((28, 13), 7, "float32"), ((4, 42), 2, "float64")],
 )
 def test_the_kernel_gives_the_fields_of_the_reference(device, shape, sweeps, precision):
     assert_as_reference(shape, "spectral", device, sweeps=sweeps, precision=precision, lid=0.7)
@@ -39,9 +39,9 @@ def test_the_bases_are_orthonormal():
 
 def test_a_cavity_too_large_for_a_block_is_refused(device):
     with pytest.raises(
-        ValueError, match=r"shape=\(59, 41\); allowed: at most 58 points .*; take strategy='cuda'"
+        ValueError, match=r"shape=\(43, 41\); allowed: at most 42 points .*; take strategy='cuda'"
     ):
-        md.Cavity((59, 41), viscosity=0.1, strategy="spectral", backend=device)
+        md.Cavity((43, 41), viscosity=0.1, strategy="spectral", backend=device)
 
 
 def test_a_pressure_without_its_boundary_values_is_refused():
