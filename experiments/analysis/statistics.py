@@ -239,7 +239,7 @@ def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:
 
 
 def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return centre, lower and upper end of each row, from either set of columns, for drawing.
+    """Return centre, lower and upper end of each row, from the set of columns that it has, for drawing.
 
     Returns:
         Columns `centre`, `low`, `high`; the index of the summary.
@@ -250,9 +250,11 @@ def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
     """
     if table_of("summary", summary).empty:
         return pd.DataFrame(columns=["centre", "low", "high"], dtype=float)
-    several = value in summary
-    names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{n}" for n in ONE_RUN]
+    of_one, of_several = [f"{value}_{n}" for n in ONE_RUN], [value, f"{value}_low", f"{value}_high"]
+    names = of_several if value in summary else of_one
     found = table_of("summary", summary, names)[names].set_axis(["centre", "low", "high"], axis=1)
+    if names is of_several and set(of_one) <= set(summary):  # rows of one run beside rows of several
+        found = found.fillna(summary[of_one].set_axis(found.columns, axis=1))
     return found.assign(low=found["low"].fillna(found["centre"]), high=found["high"].fillna(found["centre"]))
 
 

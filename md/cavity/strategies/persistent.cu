@@ -326,6 +326,7 @@ __device__ __forceinline__ void receive_all(Pressure& pressure, Exchange& exchan
     exchange.receive_rows(exchange.copied, fields.velocity_v, round, moved);
     exchange.store(moved, shared.v, shared);
     __syncwarp();
+    pressure.turn ^= 1;  // other warps may not have read the edges for the gradient yet
     pressure.store_edges();
 }
 

@@ -131,6 +131,14 @@ def test_a_case_of_one_run_among_several_has_no_bounds():
     assert drawn.loc[2].tolist() == [2, 2, 2]
 
 
+def test_gains_of_one_run_beside_those_of_several_have_the_range_of_their_rounds():
+    several = gains({"shuffled": [[4], [4]], "row": [[2], [2.5]]})
+    one = gains({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
+    drawn = statistics.bounds(pd.concat([several, one], ignore_index=True), "gain")
+    assert drawn.loc[1].tolist() == [2, 1, 4]
+    assert drawn.loc[0].tolist() == several[["gain", "gain_low", "gain_high"]].loc[0].tolist()
+
+
 def test_columns_name_the_baseline():
     found = gains({"shuffled": [[4], [4]], again("shuffled"): [[4], [4]], "row": [[2], [2.5]]})
     message = statistics.named(found, "shuffled")
