@@ -12,12 +12,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from experiments.measurement.profiler_target import Job
-from experiments.processes.lifetime import run_program
+from experiments.processes.lifetime import run_program, temporary_folder
 from sfc import checks
 
 COUNTERS = ("nsight", "perf", "cachegrind")
@@ -179,8 +177,8 @@ def _perf_counts() -> bool:
 
 
 def _by_cachegrind(job: Job) -> tuple[float, float, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "out"
+    with temporary_folder("cachegrind-") as folder:
+        path = folder / "out"
         flags = ["--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={path}"]
         _run_under("valgrind", flags, job)
         return read_cachegrind(path.read_text())

@@ -7,11 +7,10 @@ with ours. Only the steps are timed, by the peer's own clock.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import md
+from experiments.processes.lifetime import temporary_folder
 from sfc import checks
 
 
@@ -69,13 +68,13 @@ class Peer(ABC):
         self.require()
 
     def __enter__(self) -> "Peer":
-        self._temporary = TemporaryDirectory(prefix="peer-")
-        self._folder = Path(self._temporary.name)
+        self._temporary = temporary_folder("peer-")
+        self._folder = self._temporary.__enter__()
         self._prepare()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._temporary.cleanup()
+        self._temporary.__exit__(None, None, None)
 
     @classmethod
     @abstractmethod

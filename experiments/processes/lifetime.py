@@ -8,14 +8,17 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -50,6 +53,47 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Defer SIGINT and, within `terminable`, SIGTERM until the block is done."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not _terminate:
+        with defer_sigint():
+            yield
+        return
+    arrived: list[tuple] = []
+    signal.signal(signal.SIGTERM, lambda *arguments: arrived.append(arguments))
+    try:
+        with defer_sigint():
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, _terminate)
+        if arrived:
+            _terminate(*arrived[0])
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
+    """Make a folder and remove it after the block; no signal comes between its making or its removal.
+
+    Args:
+        prefix: of its name.
+        within: folder to make it in; None for that of the system.
+
+    Raises:
+        OSError: it cannot be made or removed.
+    """
+    folder: Path | None = None
+    try:
+        with _undisturbed():
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+        yield folder
+    finally:
+        if folder is not None:
+            with _undisturbed():
+                shutil.rmtree(folder)
 
 
 def _terminate(*_) -> None:

@@ -4,12 +4,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
 from experiments.core import TimedSettings, main
-from experiments.processes.lifetime import run_program
+from experiments.processes.lifetime import run_program, temporary_folder
 
 SLEEP = ["sleep", "61"]
 
@@ -26,7 +25,7 @@ class Config(TimedSettings):
 
 def measure(case, begin=0):
     """Waits for a program."""
-    with TemporaryDirectory(prefix="peer-", dir=case.folder), tqdm(total=1, disable=True):
+    with temporary_folder("peer-", Path(case.folder)), tqdm(total=1, disable=True):
         (subprocess.run if case.plainly else run_program)(SLEEP)
     yield [{"round": begin, "time_ms": time.perf_counter(), "sample_ms": 0.1}]
 

@@ -278,3 +278,20 @@ def test_ctrl_c_while_the_process_of_a_run_imports_shows_no_traceback(seconds, t
     assert "error: interrupted; the finished cases" in errors
     assert "Traceback" not in errors
     assert "leaked" not in errors
+
+
+@pytest.mark.parametrize("work", ["tempfile.mkdtemp", "shutil.rmtree"])
+def test_a_folder_is_removed_even_if_a_signal_comes_as_it_is_made_or_removed(work, monkeypatch, tmp_path):
+    module, name = work.split(".")
+    done = getattr(getattr(lifetime, module), name)
+
+    def signalled(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)  # the handler has been called
+        return done(*arguments, **options)
+
+    monkeypatch.setattr(getattr(lifetime, module), name, signalled)
+    with pytest.raises(lifetime.Terminated), lifetime.terminable():
+        with lifetime.temporary_folder("peer-", tmp_path):
+            assert name == "rmtree"
+    assert not list(tmp_path.glob("peer-*"))
