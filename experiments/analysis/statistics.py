@@ -9,7 +9,7 @@ One run has no interval and no verdict, only the median and the range of its rou
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its `special` is loaded when first used
 
 from experiments.analysis.baselines import gain_over, is_again, original
 from experiments.analysis.tables import names_of, table_of
@@ -124,7 +124,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
     mean = logs.mean()
     if len(logs) < 2:
         return float(np.exp(mean)), float("nan"), float("nan")
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+    reach = scipy.special.stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
     return float(np.exp(mean)), float(np.exp(mean - reach)), float(np.exp(mean + reach))
 
 

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its `fft` is loaded when first used
 from numpy.typing import DTypeLike
-from scipy import fft
 
 from md import checks
 from md.cavity.scheme import Scheme
@@ -92,9 +92,9 @@ def transform(values: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
         Coefficients, in the order of `eigenvalues`; of the same shape and precision.
     """
     if ends == ("neumann", "neumann"):
-        return fft.dct(values, 2, axis=axis, norm="ortho")
+        return scipy.fft.dct(values, 2, axis=axis, norm="ortho")
     if ends == ("dirichlet", "dirichlet"):
-        return fft.dst(values, 1, axis=axis, norm="ortho")
+        return scipy.fft.dst(values, 1, axis=axis, norm="ortho")
     rows = np.moveaxis(values, axis, -1)
     n = rows.shape[-1]
     if n <= LARGEST_MATRIX:
@@ -103,22 +103,22 @@ def transform(values: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
         rows = rows[..., ::-1]
     # Odd about the Dirichlet end: an even sequence of 2 n + 1 values, which has odd cosines only.
     odd = np.concatenate([rows, np.zeros_like(rows[..., :1]), -rows[..., ::-1]], axis=-1)
-    return np.moveaxis(fft.dct(odd, 2, axis=-1, norm="ortho")[..., 1::2] / math.sqrt(2), -1, axis)
+    return np.moveaxis(scipy.fft.dct(odd, 2, axis=-1, norm="ortho")[..., 1::2] / math.sqrt(2), -1, axis)
 
 
 def inverse(coefficients: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
     """Sum the eigenvectors of the second difference along one axis: the inverse of `transform`."""
     if ends == ("neumann", "neumann"):
-        return fft.idct(coefficients, 2, axis=axis, norm="ortho")
+        return scipy.fft.idct(coefficients, 2, axis=axis, norm="ortho")
     if ends == ("dirichlet", "dirichlet"):
-        return fft.idst(coefficients, 1, axis=axis, norm="ortho")
+        return scipy.fft.idst(coefficients, 1, axis=axis, norm="ortho")
     rows = np.moveaxis(coefficients, axis, -1)
     n = rows.shape[-1]
     if n <= LARGEST_MATRIX:
         return np.moveaxis(rows @ mixed_basis(n, ends, rows.dtype).T, -1, axis)
     odd = np.zeros((*rows.shape[:-1], 2 * n + 1), rows.dtype)
     odd[..., 1::2] = rows * math.sqrt(2)
-    values = fft.idct(odd, 2, axis=-1, norm="ortho")[..., :n]
+    values = scipy.fft.idct(odd, 2, axis=-1, norm="ortho")[..., :n]
     return np.moveaxis(values[..., ::-1] if ends == ("dirichlet", "neumann") else values, -1, axis)
 
 
@@ -175,7 +175,7 @@ class DirectPoisson:
         """
         rows, columns = self.ends
         if rows == columns == ("neumann", "neumann"):
-            return fft.idctn(self.factors * fft.dctn(source, 2, norm="ortho"), 2, norm="ortho")
+            return scipy.fft.idctn(self.factors * scipy.fft.dctn(source, 2, norm="ortho"), 2, norm="ortho")
         spectrum = self.factors * transform(transform(source, 1, columns), 0, rows)
         return inverse(inverse(spectrum, 0, rows), 1, columns)
 

@@ -115,7 +115,7 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     ("kernel", "dim", "real", "layout", "data"),
     [
         tiers.nightly("gather_none", 3, np.float32, "aos4", "sorted"),
-        ("gather_local", 2, np.float64, "soa", "unsorted"),
+        tiers.nightly("gather_local", 2, np.float64, "soa", "unsorted"),
         tiers.nightly("gather_shared", 3, np.float64, "aos", "sorted"),
         tiers.nightly("push_none", 2, np.float64, "aos4", "unsorted"),
         tiers.nightly("push_local", 3, np.float32, "soa", "sorted"),
