@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,8 +62,7 @@ MOST_AT_TOP = 5  # files of md that are in no room
 DIALECT = {  # in no identifier, and in no first line of a docstring
     "who", "whom", "whose", "whoever", "somebody", "nobody", "everybody", "anew", "heed", "heeds", "told",
     "tells", "everyone", "anyone", "lookout", "foresight", "enlist", "pressing", "watching", "remember",
-    "forget",
-    "gone", "wants", "knows", "asks", "meet",
+    "forget", "gone", "wants", "knows", "asks", "meet",
 }  # fmt: skip
 PRONOUNS = {"who", "whom", "whose", "whoever", "somebody", "nobody", "heed", "heeds", "anew"}
 STANDARD = frozenset(sys.stdlib_module_names)
@@ -79,20 +79,27 @@ def sources(root: Path) -> dict[str, Path]:
     return {module_name(path, root): path for path in found}
 
 
+@cache
+def nodes_of(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a source."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
+@cache
+def import_statements(text: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The imports of a source, and whether each is at module level."""
+    functions = (node for node in nodes_of(text) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    found = (node for node in nodes_of(text) if isinstance(node, ast.Import | ast.ImportFrom))
+    return [(node, id(node) not in inside) for node in found]
+
+
 def imports(path: Path, name: str, known: set[str]) -> Iterator[tuple[str, bool]]:
     """What a module imports, down to the submodule, and whether it does so at module level."""
-    tree = ast.parse(path.read_text())
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
-        at_top = id(node) not in inside
+    for node, at_top in import_statements(path.read_text()):
         if isinstance(node, ast.Import):
             yield from ((alias.name, at_top) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             package = name if path.stem == "__init__" else name.rpartition(".")[0]
             above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
@@ -268,7 +275,7 @@ def dialect(root: Path) -> list[str]:
                 wrong += [f"{place}: identifier {name}" for name in sorted(found)]
             if path.suffix != ".py":
                 continue
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path.read_text()):
                 names = [getattr(node, field, None) for field in ("name", "id", "attr", "arg")]
                 for name in names:
                     if isinstance(name, str) and words_of(name) & DIALECT:
@@ -295,7 +302,7 @@ def lines_of_code(path: Path) -> int:
 def long_functions(path: Path) -> list[str]:
     """Functions of a file with more lines of code than allowed."""
     lines, found = code_of(path), []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path.read_text()):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
             if count > LONGEST_FUNCTION:
@@ -307,7 +314,7 @@ def code_of(path: Path) -> set[int]:
     """Numbers of the lines that are neither blank nor comments nor in a docstring."""
     text = path.read_text()
     described = set()
-    for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
+    for node in nodes_of(text) if path.suffix == ".py" else ():
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)

@@ -12,6 +12,7 @@ from experiments.core import executor
 from experiments.core.record import read_provenance
 from tests.experiments import toy
 from tests.experiments.core.test_survival import argv, only, run, same_table
+from tests.tiers import nightly
 
 ROOT = Path(__file__).parents[3]
 
@@ -58,7 +59,7 @@ def test_two_workers_of_a_cluster_give_the_table_of_one_process(whole, cluster, 
     assert len(pids(log)) == 2
 
 
-@pytest.mark.parametrize("executor", ["processes", "cluster"])
+@pytest.mark.parametrize("executor", ["processes", nightly("cluster")])
 def test_a_case_that_fails_elsewhere_ends_the_run_and_keeps_the_others(executor, tmp_path, capsys, request):
     where = request.getfixturevalue("cluster") if executor == "cluster" else executor
     assert run("--results", tmp_path, "--executor", where, "--size", 1, 2, 13, "--workers", 1) == 1

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from md.backend.waiting import USER_VARIABLES, wait_passively
+from tests.tiers import nightly
 
 
 @pytest.mark.parametrize("name", USER_VARIABLES)
@@ -22,7 +23,7 @@ def test_threads_wait_passively_by_default():
     assert given == {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "3000"}
 
 
-@pytest.mark.parametrize("package", ["md", "experiments.core.settings"])
+@pytest.mark.parametrize("package", [nightly("md"), "experiments.core.settings"])
 @pytest.mark.parametrize(
     ("variables", "found"), [({}, "passive 3000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
 )

@@ -150,7 +150,14 @@ LOAD = "(array[i, 0], array[i, 1], array[i, 2])"
         pytest.param(
             "md/laws/spring_dashpot.py", LAW, LAW.replace("p.spring", "3 * p.spring"), 75.0, id="a law"
         ),
-        pytest.param("md/backend/prelude.py", LOAD, LOAD.replace("0]", "0] / 1.5"), 50.0, id="an accessor"),
+        pytest.param(
+            "md/backend/prelude.py",
+            LOAD,
+            LOAD.replace("0]", "0] / 1.5"),
+            50.0,
+            id="an accessor",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_an_edit_that_a_kernel_reaches_acts_at_once(checkout, file, old, new, force):

@@ -123,7 +123,7 @@ def test_the_smallest_grids(strategy, shape):
     assert_same_bits(ended(20, shape=shape, strategy=strategy), reference("driven", shape, 20))
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", nightly("float32")])
 @pytest.mark.parametrize("strategy", ["serial", Blocked(2)])
 def test_rows_of_any_length(strategy, precision):
     for nx in range(3, 36):  # up to two whole vectors in float32
