@@ -13,6 +13,7 @@ from experiments.core import main
 from experiments.core.settings import UsageError
 from experiments.peers import PEERS, Lammps, Peer, PeerError, Sample, lammps
 from experiments.processes.separate_run import all_rows
+from tests.tiers import nightly
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
 LOG = """\
@@ -254,7 +255,7 @@ def test_a_gain_over_a_peer_is_of_each_round_and_judged_by_our_noise(ourselves):
     assert pd.isna(found.loc["ourselves", "gain_over_ourselves_median_of_rounds"])
 
 
-@pytest.mark.parametrize("other", [{"search": ("linked",)}, {"precision": "float32"}])
+@pytest.mark.parametrize("other", [{"search": ("linked",)}, nightly({"precision": "float32"})])
 def test_a_peer_is_measured_beside_its_own_kind_alone(ourselves, other):
     rows = all_rows(searches.measure(case(peers=["ourselves"], **other)))
     assert len(rows) == 2 * 3

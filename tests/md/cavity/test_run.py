@@ -9,6 +9,7 @@ import pytest
 import md
 from md.cavity import Inlet, Outlet
 from md.cavity.strategies import Blocked, blocked
+from tests.tiers import nightly
 
 STAGGERED = {"grid": "staggered", "pressure": "converged"}
 
@@ -46,7 +47,7 @@ def interrupt(one: md.Cavity, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"strategy": "numpy"}, {"strategy": "serial"}, {"strategy": Blocked(3)}, STAGGERED],
+    [{"strategy": "numpy"}, nightly({"strategy": "serial"}), {"strategy": Blocked(3)}, STAGGERED],
     ids=["numpy", "serial", "blocked", "staggered"],
 )
 def test_an_interrupted_run_has_the_fields_of_its_step(options, monkeypatch):

@@ -87,8 +87,7 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
 
 
 @pytest.mark.split
-@pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(("search", "dim"), tiers.product(sorted(SEARCHES), [2, 3], every=2))
 @tiers.examples(30)
 @given(data=st.data())
 def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, data):

@@ -13,6 +13,7 @@ from md.backend.cuda_launcher import _struct, functor_of
 from md.backend.cuda_source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
 from md.search.tensor import PARTS
+from tests.tiers import by_default
 
 HEADER = Path(__file__).parents[2] / "blocks_on_host.h"
 PROGRAM = """
@@ -152,7 +153,7 @@ def largest_difference(
     return float(np.abs(by_tensor_cores(run, program, folder, capacity, plain) - expected).max())
 
 
-@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("kind", by_default(BOXES, lambda kind: kind != "small"))
 def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     box = BOXES[kind]
     n = int(box.volume / 8) if box.dim == 3 else 600

@@ -16,6 +16,7 @@ from md.cavity.strategies.persistent import (
 )
 from tests.md.cavity.strategies.beside_reference import assert_as_reference
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.tiers import nightly
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +42,9 @@ def tiled(tile):
         ((3, 3), 2, "float64", None),
         ((60, 110), 50, "float64", Tile(2, 8, 4)),
         ((45, 273), 23, "float32", Tile(4, 8, 4)),
-        ((45, 273), 23, "float64", Tile(4, 8, 4)),
+        nightly((45, 273), 23, "float64", Tile(4, 8, 4)),
         ((60, 77), 5, "float64", Tile(1, 8, 4)),
-        ((60, 77), 21, "float64", Tile(2, 8, 6, 12)),
+        nightly((60, 77), 21, "float64", Tile(2, 8, 6, 12)),
     ],
 )
 def test_the_kernel_gives_the_fields_of_the_reference(device, monkeypatch, shape, sweeps, precision, tile):

@@ -11,6 +11,7 @@ from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import bits_for
 from md.search.bvh.tree import Tree
+from tests import tiers
 
 pytestmark = pytest.mark.split
 
@@ -166,7 +167,7 @@ def test_what_is_no_tree_is_refused(options, message):
 
 @pytest.mark.parametrize(
     ("side", "n", "bits"),
-    [(16.0, 500, 8), (256.0, 500, 8), (257.0, 500, 10), (1024.0, 500, 10), (1025.0, 500, 21)],
+    [tiers.nightly(16.0, 500, 8), (256.0, 500, 8), (257.0, 500, 10), (1024.0, 500, 10), (1025.0, 500, 21)],
 )
 def test_keys_are_as_short_as_cells_no_wider_than_the_cutoff_allow(side, n, bits, backend):
     pos = np.random.default_rng(0).random((n, 3)) * side
