@@ -15,6 +15,7 @@ from experiments.core.record import JOURNAL, Record, read_table
 from experiments.core.settings import UsageError
 from tests.experiments import toy
 from tests.processes import started
+from tests.tiers import nightly
 
 
 def argv(*arguments) -> list[str]:
@@ -274,7 +275,9 @@ def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
     ("code", "message"),
     [
         ({"sources": "0" * 64}, "with sources of hash 000000000000, and these have"),
-        ({"tree": "0" * 40, "commit": "1"}, "was started by older code, which kept no hash of its sources"),
+        nightly(
+            {"tree": "0" * 40, "commit": "1"}, "was started by older code, which kept no hash of its sources"
+        ),
     ],
 )
 def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import md
+from tests.tiers import nightly
 
 SpringDashpot, Frictional = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 ELASTIC = SpringDashpot(stiffness=1e4, damping=0.0)
@@ -64,7 +65,7 @@ def strays(steps_a_contact: int, backend: str) -> np.ndarray:
     return np.array(found) / found[0] - 1
 
 
-@pytest.mark.parametrize(("steps_a_contact", "limit"), [(50, 1e-4), (200, 1e-5)])
+@pytest.mark.parametrize(("steps_a_contact", "limit"), [(50, 1e-4), nightly(200, 1e-5)])
 def test_energy_of_an_elastic_gas_strays_in_10_000_steps_by_less_than(steps_a_contact, limit, backend):
     """Every contact errs a little, up or down, so the energy walks at random.
 

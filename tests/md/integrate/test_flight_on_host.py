@@ -8,6 +8,7 @@ from md.integrate import Flight
 from md.laws.pair import kernel_law
 from tests.md.backend.test_cuda_on_host import printed_around
 from tests.md.backend.test_cuda_source import source_of
+from tests.tiers import nightly
 
 LAW = md.laws.Boids(2.0, 1.2, 1.6, cohesion=0.05, separation=0.1, alignment=0.2)
 BOX = md.Box((9.1, 7.3, 8.2), (True, True, False))
@@ -104,7 +105,7 @@ def ran(tmp_path, run: md.Simulation, call: str, kernel: str, stem: str, out: st
     return found[..., 0], found[..., 1], rows[-1]
 
 
-@pytest.mark.parametrize("options", [{}, WALLED], ids=["free", "walled"])
+@pytest.mark.parametrize("options", [nightly({}), WALLED], ids=["free", "walled"])
 class TestFusedSteps:
     def found(self, tmp_path, run, options, **names):
         driven, out = (DRIVEN, "driven_flight") if options else ("", "flight")
