@@ -76,7 +76,7 @@ def _undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """Make a folder and remove it after the block; no signal comes between its making or its removal.
+    """Make a folder and remove it after the block; signals wait while it is made or removed.
 
     Args:
         prefix: of its name.

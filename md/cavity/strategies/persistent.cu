@@ -215,13 +215,14 @@ struct Exchange {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) publish(rows & 1u << r, to + r * PITCH, values[r], tag(turn));
     }
-    // Loads numbers of `rows`; takes from `rows` those of which all were written in the exchange. The barrier of the warp
-    // keeps the compiler from waiting for one load before the next.
+    // Starts all loads of `rows`. A barrier of the warp has to follow: it keeps the compiler from waiting for one load before
+    // the next.
     __device__ __forceinline__ void fetch(unsigned rows, number* arrays, unsigned turn, number (&values)[ROWS][COLUMNS]) const {
         const number* from = buffer(arrays, turn);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) receive(rows & 1u << r, from + r * PITCH, values[r]);
     }
+    // Those of `rows` of which a number was not yet written in the exchange.
     __device__ __forceinline__ unsigned still_missing(unsigned rows, unsigned turn, const number (&values)[ROWS][COLUMNS]) const {
         unsigned late = 0;
 #pragma unroll
@@ -280,7 +281,7 @@ __device__ __forceinline__ void exchange_pressure(Pressure& pressure, Exchange& 
     pressure.store_edges();
 }
 
-// Subtracts the gradient of the pressure, and publishes the velocities if `exchange` is not null. Returns 0, or a number
+// Subtracts the gradient of the pressure, and publishes the velocities if there are other blocks. Returns 0, or a number
 // that is not finite if a velocity that the block owns is not.
 template <bool IS_ALONE>
 __device__ __forceinline__ number correct(Pressure& pressure, const Factors& factors, const Exchange& exchange,
