@@ -10,6 +10,8 @@
 #define LAST (ROWS - 1)
 #define EARLY (LAST / 3)  // inner rows of a sweep that are done before the wait for the neighbouring warps
 
+#define NO_SWEEP_BETWEEN (SWEEPS >= HALO - 1 && (SWEEPS + 1) % HALO == 0)  // the last two exchanges of a step
+
 static_assert(ROWS >= 3 && EARLY <= LAST - 2, "the rows at the edges of a warp come before the last inner row");
 
 struct Shared {
@@ -425,10 +427,11 @@ extern "C" __global__ void RESIDENT advance(int n, int bytes, int steps, int don
             }
             is_first = false, layers = HALO, ++turn;
         }
+        if (NO_SWEEP_BETWEEN) __syncthreads();  // as a sweep has: all that was exchanged has arrived
         if (!alone) exchange.send(exchange.published, fields.pressure, turn, pressure.p);
         if (correct<alone>(pressure, factors, exchange, fields, round) != 0) atomicMin(status, step + 1);
-        if (step == 0) set_boundary(at, shared, fields.lid);
         if (!alone) receive_all(pressure, exchange, fields, turn, round), ++turn, ++round;
+        if (step == 0) set_boundary(at, shared, fields.lid);  // last: copies have boundary values of before
     }
     __syncthreads();
     store_fields(pressure, fields);

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import md
@@ -14,7 +15,12 @@ from md.cavity.strategies.persistent import (
     shared_bytes,
     tiles_along,
 )
-from tests.md.cavity.strategies.beside_reference import assert_as_reference
+from tests.md.cavity.strategies.beside_reference import (
+    TOLERANCE,
+    assert_as_reference,
+    cavity,
+    largest_error,
+)
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.tiers import nightly
 
@@ -63,6 +69,20 @@ def test_a_field_that_is_not_finite_is_a_fault_at_the_step_of_the_reference(devi
         steps.append((fault.value.step, made.step))
     assert steps[0] == steps[1]
     assert 1 < steps[0][0] < 100
+
+
+def test_boundary_values_set_between_launches_last_until_the_next_step(device, monkeypatch):
+    monkeypatch.setattr(persistent, "plan_for", tiled(Tile(4, 8, 4)))
+    u, v = np.random.default_rng(3).uniform(-1, 1, (2, 45, 271)).astype(np.float32)
+    found, expected = (
+        cavity((45, 271), name, backend, sweeps=15, precision="float32")
+        for name, backend in (("persistent", device), ("numpy", "cpu"))
+    )
+    for one in (found, expected):
+        one.run(4)
+        one.set_fields(u=u, v=v)
+        one.run(4)  # in one launch
+    assert largest_error(found, expected) < TOLERANCE["float32"]
 
 
 class OneByOne(EmulatedCuda):
