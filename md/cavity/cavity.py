@@ -49,7 +49,7 @@ class Cavity:
         sweeps: Jacobi sweeps of a step, at least 1; they continue from the last pressure.
         strategy: how a step is computed: "auto", a name of `md.cavity.STRATEGIES`, or a strategy.
         order: in which the points are stored: a name of `sfc.orderings(2)`, or a curve.
-        pressure: "jacobi" for `sweeps`, "converged" for the solution, or "sor".
+        pressure: "jacobi" for `sweeps`, "converged" for the solution, or "sor" (on the CPU only).
         grid: "collocated", or "staggered" for velocities on the faces of cells, which needs
             pressure="converged" or "sor".
         sides: conditions at the sides, `md.cavity.Sides` or a dict by name ("bottom", "top", "left",

@@ -8,10 +8,11 @@ import numpy as np
 
 from md.cavity.boundary import apply
 from md.cavity.pressure.poisson import DirectPoisson, PressureSides
+from md.cavity.pressure.products import ProductPoisson
 from md.cavity.pressure.sor import Sor
 from md.cavity.scheme import Scheme
 
-__all__ = ["SOLVERS", "DirectPoisson", "PressureSides", "Sor", "pressure_solver"]
+__all__ = ["SOLVERS", "DirectPoisson", "PressureSides", "ProductPoisson", "Sor", "pressure_solver"]
 
 SOLVERS: dict[str, type[DirectPoisson] | type[Sor]] = {"converged": DirectPoisson, "sor": Sor}
 

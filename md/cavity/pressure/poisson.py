@@ -98,7 +98,7 @@ def transform(values: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
     rows = np.moveaxis(values, axis, -1)
     n = rows.shape[-1]
     if n <= LARGEST_MATRIX:
-        return np.moveaxis(rows @ mixed_basis(n, ends, rows.dtype), -1, axis)
+        return np.moveaxis(rows @ _kept_basis(n, ends, rows.dtype), -1, axis)
     if ends == ("dirichlet", "neumann"):
         rows = rows[..., ::-1]
     # Odd about the Dirichlet end: an even sequence of 2 n + 1 values, which has odd cosines only.
@@ -115,16 +115,15 @@ def inverse(coefficients: np.ndarray, axis: int, ends: Ends) -> np.ndarray:
     rows = np.moveaxis(coefficients, axis, -1)
     n = rows.shape[-1]
     if n <= LARGEST_MATRIX:
-        return np.moveaxis(rows @ mixed_basis(n, ends, rows.dtype).T, -1, axis)
+        return np.moveaxis(rows @ _kept_basis(n, ends, rows.dtype).T, -1, axis)
     odd = np.zeros((*rows.shape[:-1], 2 * n + 1), rows.dtype)
     odd[..., 1::2] = rows * math.sqrt(2)
     values = scipy.fft.idct(odd, 2, axis=-1, norm="ortho")[..., :n]
     return np.moveaxis(values[..., ::-1] if ends == ("dirichlet", "neumann") else values, -1, axis)
 
 
-@lru_cache(maxsize=8)
-def mixed_basis(n: int, ends: Ends, dtype: np.dtype) -> np.ndarray:
-    """Return the eigenvectors of the second difference of n unknowns with one Neumann and one Dirichlet end.
+def basis(n: int, ends: Ends, dtype: DTypeLike = np.float64) -> np.ndarray:
+    """Return the eigenvectors of the second difference of n unknowns.
 
     Args:
         n: number of unknowns.
@@ -135,10 +134,19 @@ def mixed_basis(n: int, ends: Ends, dtype: np.dtype) -> np.ndarray:
         (n, n), an eigenvector of length 1 a column, in the order of `eigenvalues`.
     """
     j, k = np.arange(n)[:, None], np.arange(n)
-    # An integer modulo the period keeps the cosine exact to rounding for every n.
-    angle = (2 * j + 1) * (2 * k + 1) % (4 * (2 * n + 1)) * (np.pi / (2 * (2 * n + 1)))
-    basis = np.cos(angle) * (2 / math.sqrt(2 * n + 1))
-    return np.ascontiguousarray(basis[::-1] if ends == ("dirichlet", "neumann") else basis, dtype)
+    # Integers modulo the period keep sine and cosine exact to rounding for every n.
+    if ends == ("neumann", "neumann"):
+        columns = np.cos((2 * j + 1) * k % (4 * n) * (np.pi / (2 * n))) * math.sqrt(2 / n)
+        columns[:, 0] = math.sqrt(1 / n)
+    elif ends == ("dirichlet", "dirichlet"):
+        columns = np.sin((j + 1) * (k + 1) % (2 * (n + 1)) * (np.pi / (n + 1))) * math.sqrt(2 / (n + 1))
+    else:
+        angle = (2 * j + 1) * (2 * k + 1) % (4 * (2 * n + 1)) * (np.pi / (2 * (2 * n + 1)))
+        columns = np.cos(angle) * (2 / math.sqrt(2 * n + 1))
+    return np.ascontiguousarray(columns[::-1] if ends == ("dirichlet", "neumann") else columns, dtype)
+
+
+_kept_basis = lru_cache(maxsize=8)(basis)
 
 
 class DirectPoisson:

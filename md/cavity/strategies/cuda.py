@@ -1,6 +1,7 @@
 """Strategy "cuda": one CUDA launch for each sweep over the pressure, a step as one CUDA graph.
 
-As the CUDA program of Vickers (fluid_simulation), which has the layout "structs".
+As the CUDA program of Vickers (fluid_simulation), which has the layout "structs". With pressure="converged"
+products of matrices take the place of the sweeps.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import numpy as np
 
 from md.backend.base import Array, Backend
 from md.cavity.base import Order, Solver, Strategy
-from md.cavity.boundary import BoundaryTable, boundary_table
+from md.cavity.boundary import BoundaryTable, apply, boundary_table
 from md.cavity.memory import CELL, FIELDS, Fields, Stencil, cell_dtype, places, stencil
+from md.cavity.pressure import PressureSides, ProductPoisson
 from md.cavity.scheme import Scheme
+from md.cavity.sides import Conditions
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,21 @@ class Cuda(Strategy):
     backends = ("cuda",)
     layouts = ("arrays", "structs")
     any_order = True
+    pressures = ("jacobi", "converged")
+
+    def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
+        """Return the bytes of the fields and tables, and of the matrices; see `Strategy`."""
+        ny, nx = scheme.shape
+        found = super().needed_bytes(scheme, layout, order, backend)
+        if scheme.pressure == "jacobi":
+            return found
+        gathered = ny * nx * (4 + 3 * scheme.dtype.itemsize)
+        return found + gathered + ProductPoisson.needed_bytes((ny - 2, nx - 2), scheme.dtype)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> CudaSolver:
         """Make the solver, with all fields 0."""
-        return CudaSolver(scheme, layout, order, backend)
+        solver = CudaSolver if scheme.pressure == "jacobi" else ConvergedSolver
+        return solver(scheme, layout, order, backend)
 
 
 class CudaSolver(Solver):
@@ -91,18 +105,22 @@ class CudaSolver(Solver):
         """Take steps; see `Solver.advance`."""
         self._backend.fill(self._status, 0)
         for _ in range(steps):
-            if not self._compiled:
-                self._step()
-                self._compiled = True
-            else:
-                if self._swapped not in self._graphs:
-                    self._graphs[self._swapped] = self._backend.record(self._step)
-                self._graphs[self._swapped]()
-            if self.scheme.sweeps % 2:
-                self._p, self._next = self._next, self._p
-                self._swapped = not self._swapped
+            self._take_step()
         fault = int(self._backend.download(self._status)[0])
         return -fault if fault else steps
+
+    def _take_step(self) -> None:
+        """Launch the graph of a step; the first step launches its kernels, which compiles them."""
+        if not self._compiled:
+            self._step()
+            self._compiled = True
+        else:
+            if self._swapped not in self._graphs:
+                self._graphs[self._swapped] = self._backend.record(self._step)
+            self._graphs[self._swapped]()
+        if self.scheme.sweeps % 2:
+            self._p, self._next = self._next, self._p
+            self._swapped = not self._swapped
 
     def _step(self) -> None:
         """Launch the kernels of one step. After an odd number of sweeps the pressure is in `_next`."""
@@ -115,16 +133,50 @@ class CudaSolver(Solver):
         u, v, _, ut, vt, _, source = self._fields
         kernels.tentative(points, u, v, ut, vt, self._status, self._of_u, around, factors)
         kernels.find_source(self._inner, ut, vt, source, around, factors)
+        p = self._solve_pressure()
+        kernels.correct(points, p, ut, vt, u, v, self._status, self._of_u, self._of_v, around, factors)
+
+    def _solve_pressure(self) -> Array:
+        """Launch the sweeps, and return the array that has the new pressure."""
         p, after = self._p, self._next
         for _ in range(self.scheme.sweeps):
             self._sweep(p, after)
             p, after = after, p
-        kernels.correct(points, p, ut, vt, u, v, self._status, self._of_u, self._of_v, around, factors)
+        return p
 
     def _sweep(self, p: Array, after: Array) -> None:
         """Launch one sweep."""
         points, source = self._inner + self._edge, self._fields.source
         self._kernels.sweep(points, p, source, after, self._of_p, self._stencil, self._factors)
+
+
+class ConvergedSolver(CudaSolver):
+    """Fields in device memory; each step solves the equation of the pressure by products of matrices."""
+
+    def __init__(self, scheme: Scheme, layout: str, order: Order, backend: Backend):
+        super().__init__(scheme, layout, order, backend)
+        ny, nx = scheme.shape
+        self._poisson = ProductPoisson((ny - 2, nx - 2), PressureSides.of(scheme), scheme.dtype, backend)
+        self._places = backend.upload(self._place)  # (ny, nx)
+        self._conditions = {
+            side: Conditions(
+                None, None, None if one.p is None else backend.upload(one.p.astype(scheme.dtype))
+            )
+            for side, one in scheme.conditions.items()
+        }
+
+    def _take_step(self) -> None:
+        """Launch the kernels of a step one by one: memory that products allocate is in no graph."""
+        self._step()
+
+    def _solve_pressure(self) -> Array:
+        """Solve the equation, and return the array that has the new pressure."""
+        p = self._p[self._places]
+        apply(p, "p", self._conditions)  # the given values
+        self._poisson.solve_inside(self._fields.source[self._places[1:-1, 1:-1]], p)
+        apply(p, "p", self._conditions)
+        self._p[self._places] = p
+        return self._p
 
 
 def zeros(backend: Backend, points: int, dtype: np.dtype, layout: str) -> tuple[Fields, int]:

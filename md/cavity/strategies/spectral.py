@@ -18,6 +18,7 @@ import numpy as np
 from md.backend.base import Backend
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import apply, require_boundary_values
+from md.cavity.pressure.poisson import basis
 from md.cavity.scheme import Scheme
 from md.cavity.strategies.reference import NumpySolver
 
@@ -57,9 +58,7 @@ def operator_of(shape: tuple[int, int], sweeps: int) -> Operator:
     """Return the operator of `sweeps` Jacobi sweeps for a (ny, nx) cavity, boundary included."""
     ny, nx = shape[0] - 2, shape[1] - 2
     wave_x, wave_y = np.pi * np.arange(nx) / nx, np.pi * (2 * np.arange(ny) + 1) / (2 * ny + 1)
-    basis_x = np.cos(np.outer(wave_x, np.arange(nx) + 0.5)) * np.sqrt(2 / nx)
-    basis_x[0] = np.sqrt(1 / nx)
-    basis_y = np.cos(np.outer(wave_y, np.arange(ny) + 0.5)) * (2 / np.sqrt(2 * ny + 1))
+    basis_x, basis_y = basis(nx, ("neumann", "neumann")).T, basis(ny, ("neumann", "dirichlet")).T
     factor = (np.cos(wave_x) + np.cos(wave_y)[:, None]) / 2
     decay, gain = np.ones_like(factor), np.zeros_like(factor)
     for bit in f"{sweeps:b}":  # of twice as many sweeps, and of one more

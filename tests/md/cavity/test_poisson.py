@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import md
 from md.cavity.pressure import poisson
 from md.cavity.pressure.poisson import KINDS, DirectPoisson, PressureSides, eigenvalues, inverse, transform
+from md.cavity.pressure.products import ProductPoisson
 from md.cavity.pressure.sor import CHECK_EVERY, Sor, jacobi_radius
 from md.errors import PressureNotConverged
 
@@ -62,6 +63,15 @@ def test_the_direct_solution_is_the_fixed_point_of_the_sweeps(sides, values):
     assert np.abs(p[1:-1, 1:-1]).max() > 1e-4
     change = sweep(p, source, sides, values) - p
     assert np.abs(change).max() < 1e-14 * max(1, np.abs(p).max())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_give_the_solution_of_the_transforms(sides, dtype):
+    source = problem(sides, (13, 9)).astype(dtype)
+    expected = DirectPoisson((13, 9), sides, dtype).solve(source)
+    found = ProductPoisson((13, 9), sides, dtype, md.backend.get("cpu")).solve(source)
+    assert found.dtype == expected.dtype
+    assert np.abs(found - expected).max() < 20 * np.finfo(dtype).eps * np.abs(expected).max()
 
 
 @given(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from md.backend import Cpu
 from md.backend.cuda_launcher import Launcher
@@ -55,18 +56,37 @@ extern "C" void launch(int blocks, int at_once, int threads, size_t bytes, void*
 """
 
 
-class HostArray:
-    """An array that the launcher takes for one on a device: it has an address, and is no numpy array."""
+class HostArray(NDArrayOperatorsMixin):
+    """An array that the launcher takes for one on a device: it has an address, and is no numpy array.
+
+    As with an array of cupy, an operation on it and a numpy array is an error.
+    """
 
     def __init__(self, host: np.ndarray):
         self.host, self.data = host, SimpleNamespace(ptr=host.ctypes.data)
         self.dtype, self.ndim, self.shape, self.size = host.dtype, host.ndim, host.shape, host.size
 
-    def __getitem__(self, key: slice) -> "HostArray":
-        return HostArray(self.host[key])
+    def __getitem__(self, key: Any) -> "HostArray":
+        return HostArray(self.host[key.host if isinstance(key, HostArray) else key])
 
-    def __setitem__(self, key: slice, values: "HostArray") -> None:
-        self.host[key] = values.host
+    def __setitem__(self, key: Any, values: "HostArray") -> None:
+        self.host[key.host if isinstance(key, HostArray) else key] = values.host
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None) -> Any:
+        if method != "__call__" or any(isinstance(value, np.ndarray) for value in inputs):
+            return NotImplemented
+        result = ufunc(*(one.host if isinstance(one, HostArray) else one for one in inputs))
+        if out is None:
+            return HostArray(result)
+        out[0].host[...] = result
+        return out[0]
+
+    @property
+    def T(self) -> "HostArray":  # noqa: N802  # as numpy names it
+        return HostArray(self.host.T)
+
+    def copy(self) -> "HostArray":
+        return HostArray(self.host.copy())
 
 
 class Kernel:

@@ -55,6 +55,18 @@ def test_the_same_run_gives_the_same_bits_again(shape):
     np.testing.assert_array_equal(made[0].p, made[1].p)
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(60, 90), (515, 700)])
+def test_the_solution_of_the_equation_is_that_of_the_reference(shape, precision):
+    made = [
+        cavity(shape, name, backend, precision=precision, pressure="converged")
+        for name, backend in (("cuda", "cuda"), ("numpy", "cpu"))
+    ]
+    for one in made:
+        one.run(5)
+    assert largest_error(*made) < (1e-12 if precision == "float64" else 1e-5)
+
+
 @pytest.mark.parametrize("strategy", ["cuda", "tiled"])
 def test_a_channel_is_that_of_the_reference(strategy):
     sides = {"left": md.cavity.Inlet(0.5), "right": md.cavity.Outlet(0.25), "top": md.cavity.Wall(-0.5)}
