@@ -43,7 +43,7 @@ class Cuda(Strategy):
         if scheme.pressure == "jacobi":
             return found
         gathered = ny * nx * (4 + 3 * scheme.dtype.itemsize)
-        return found + gathered + ProductPoisson.needed_bytes((ny - 2, nx - 2), scheme.dtype)
+        return found + gathered + ProductPoisson.needed_bytes((ny - 2, nx - 2))
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> CudaSolver:
         """Make the solver, with all fields 0."""

@@ -85,6 +85,9 @@ class HostArray(NDArrayOperatorsMixin):
     def T(self) -> "HostArray":  # noqa: N802  # as numpy names it
         return HostArray(self.host.T)
 
+    def astype(self, dtype: Any) -> "HostArray":
+        return HostArray(self.host.astype(dtype))
+
     def copy(self) -> "HostArray":
         return HostArray(self.host.copy())
 
