@@ -13,7 +13,8 @@ from experiments.analysis import statistics
 from experiments.analysis.baselines import again
 
 CAVITY = ["n", "precision"]
-TWICE = "serial, arrays"  # measured twice: the difference is noise
+TWICE = ("serial, arrays", "cuda, arrays")  # measured twice: the difference is noise of the CPU, the device
+DEVICE = ("cuda", "tiled")  # strategies of the claims that run on a device
 SMALL, LARGE = 41, 1000  # points a side in the claims
 ROW = "row"
 ONE_RUN = "no verdict from one run (take --runs 3 or more)"
@@ -65,11 +66,18 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
     found = []
     for claim in CLAIMS:
         rows = table[table["n"].isin([SMALL, LARGE] if claim.n is None else [claim.n])]
-        gains = statistics.gains(rows, CAVITY, "name", claim.over)
+        gains = statistics.gains(_with_noise_of(rows, claim.name, claim.over), CAVITY, "name", claim.over)
         gains = gains[gains["name"] == claim.name]
         source = float("nan") if claim.source is None else claim.source
         found.append(gains.assign(claim=claim.claim, expected=claim.expected, source_gain=source))
     return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
+
+
+def _with_noise_of(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Leave out second measurements but those of the device, or of the CPU if one of the ways runs there."""
+    cpu, device = (again(name) for name in TWICE)
+    other = cpu if all(name.split(", ")[0] in DEVICE for name in names) else device
+    return table[table["name"] != other]
 
 
 def verdict(found: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
@@ -121,10 +129,12 @@ def order_gains(table: pd.DataFrame) -> pd.DataFrame:
         Rows of `statistics.gains`, with the noise of `TWICE`.
     """
     found = []
-    twice = table["name"].isin([TWICE, again(TWICE)])
-    for (strategy, layout), rows in table[~twice].groupby(["strategy", "layout"], sort=False):
-        if rows["order"].nunique() < 2 and f"{strategy}, {layout}" != TWICE:
+    twice = table["name"].isin([*TWICE, *map(again, TWICE)])
+    for (strategy, layout), rows in table.groupby(["strategy", "layout"], sort=False):
+        if rows["order"].nunique() < 2:
             continue
-        gains = statistics.gains(pd.concat([rows, table[twice]]), CAVITY, "name", f"{strategy}, {layout}")
-        found.append(gains[gains["name"].str.startswith(f"{strategy}, {layout}, ")])
+        name = f"{strategy}, {layout}"
+        noise = _with_noise_of(table[twice & ~table["name"].isin(rows["name"])], name)
+        gains = statistics.gains(_with_noise_of(pd.concat([rows, noise]), name), CAVITY, "name", name)
+        found.append(gains[gains["name"].str.startswith(f"{name}, ")])
     return pd.concat([part for part in found if len(part)] or [table.iloc[:0]], ignore_index=True)

@@ -293,6 +293,21 @@ def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> 
         span(1 / floor, floor, color="0.92", zorder=0, label=None)
 
 
+def noise_by_name(panel: Axes, summary: pd.DataFrame, names: list[str]) -> None:
+    """Draw a line at a gain of 1, and behind each name of `dots_by_name` the gains that noise alone gives.
+
+    Args:
+        panel: where.
+        summary: rows of `statistics.gains`, with a column `name`.
+        names: of the rows of dots.
+    """
+    panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
+    floors = summary.groupby("name")["noise_floor"].max().dropna()
+    for name, floor in floors.items():
+        at = names.index(name)
+        panel.fill_betweenx([at - 0.5, at + 0.5], 1 / floor, floor, color="0.92", linewidth=0, zorder=0)
+
+
 def dots_by_name(
     panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, value: str, scale: float = 1.0
 ) -> None:

@@ -68,7 +68,7 @@ class CudaSolver(Solver):
         self._inner, self._edge = (ny - 2) * (nx - 2), 2 * (nx + ny) - 4  # points inside, and on the boundary
         self._factors = scheme.coefficients
         self._place = places(order, scheme.shape)
-        has_tables = order != "row"
+        self._has_tables = has_tables = order != "row"
         around = stencil(self._place) if has_tables else without_tables(self._place)
         self._of_u, self._of_v, self._of_p = (
             BoundaryTable(*(backend.upload(array) for array in by_place(table, self._place, around)))
@@ -90,15 +90,15 @@ class CudaSolver(Solver):
         for to, field in ((self._fields.u, u), (self._fields.v, v), (self._p, p)):
             if field is None:
                 continue
-            stored = np.empty(field.size, self.scheme.dtype)
-            stored[self._place] = field
+            stored = field.astype(self.scheme.dtype).ravel()
+            if self._has_tables:
+                stored[self._place.ravel()] = field.ravel()
             to[:] = self._backend.upload(stored)
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p on the host."""
-        u, v, p = (
-            self._backend.download(field)[self._place] for field in (self._fields.u, self._fields.v, self._p)
-        )
+        stored = (self._backend.download(field) for field in (self._fields.u, self._fields.v, self._p))
+        u, v, p = (one[self._place] if self._has_tables else one.reshape(self.scheme.shape) for one in stored)
         return u, v, p
 
     def advance(self, steps: int) -> int:

@@ -55,6 +55,21 @@ def test_no_difference_and_one_run():
     assert all("no verdict from one run (take --runs 3 or more); gain" in one for one in lines[:2])
 
 
+def test_noise_is_of_the_processor_that_both_ways_run_on():
+    times = {"serial, structs": 2.0, "serial, arrays": 1.0, "cuda, structs": 0.6, "cuda, arrays": 0.5}
+    both = table(times | {again("serial, arrays"): 1.3, again("cuda, arrays"): 0.505})
+    found = cavity_claims.judged(both).set_index(["claim", "name", "over"])
+    floors = found["noise_floor"]
+    assert floors["F3", "serial, arrays", "serial, structs"] == pytest.approx(1.3)
+    assert floors["F1", "cuda, structs", "serial, structs"] == pytest.approx(1.3)
+    assert floors["F3", "cuda, arrays", "cuda, structs"] == pytest.approx(1.01)
+    assert found["difference"].tolist() == ["faster"] * 3
+    turned = table(times | {"cuda, arrays, hilbert": 1.0, again("cuda, arrays"): 0.505})
+    (row,) = cavity_claims.order_gains(turned).to_dict("records")
+    assert row["noise_floor"] == pytest.approx(1.01)
+    assert row["gain"] == pytest.approx(0.5)
+
+
 def test_orders_are_compared_with_rows_of_the_same_strategy_and_layout():
     times = SMALL | {"serial, structs, hilbert": 8.0, "serial, arrays, hilbert": 3.0}
     both = table(times | {again("serial, arrays"): 1.1})
