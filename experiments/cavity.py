@@ -180,7 +180,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
     ways = list(_ways(case))
     used = {(backend := _backend_of(case, strategy)).name: backend for _, strategy, *_ in ways}
-    copied = {name: copy_bandwidth(backend) for name, backend in used.items()}
+    copied = {name: _copied(backend) for name, backend in used.items()}
     entries = []
     for name, strategy, layout, order in ways:
         for one in (name, again(name)) if name in TWICE else (name,):
@@ -192,6 +192,12 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
             }  # fmt: skip
             entries.append(_entry(case, cavity, columns, partial(expected, where)))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+@lru_cache
+def _copied(backend: md.backend.Backend) -> float:
+    """Return the bandwidth of a copy in GB/s, measured once in a process."""
+    return copy_bandwidth(backend)
 
 
 def _entry(case: Config, cavity: Cavity, columns: dict[str, Any], expected: Callable[[], dict]) -> Entry:

@@ -12,7 +12,7 @@ from experiments.measurement.hardware_caches import caches
 from md.backend import Backend
 
 BYTES = {"cpu": 2**28, "cuda": 2**31}  # of each of the two arrays, at least
-TIMES = 4  # the last cache, at least
+TIMES = 2  # the last cache, at least
 SAMPLES = 7
 
 
@@ -25,8 +25,8 @@ def copy_bandwidth(backend: Backend) -> float:
         backend: of the arrays.
     """
     count = max(BYTES[backend.name], TIMES * caches(backend)[-1].bytes) // 8
-    source = backend.upload(np.ones(count))
-    target = backend.empty(count, np.float64)
+    source, target = (backend.empty(count, np.float64) for _ in range(2))
+    backend.fill(source, 1)
     parts = numba.get_num_threads() if backend.name == "cpu" else 1
     ends = np.linspace(0, count, parts + 1).astype(int)
 
