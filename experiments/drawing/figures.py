@@ -304,7 +304,7 @@ def noise_by_name(panel: Axes, summary: pd.DataFrame, names: list[str]) -> None:
     panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
     floors = summary.groupby("name")["noise_floor"].max().dropna()
     for name, floor in floors.items():
-        at = names.index(name)
+        at = names.index(str(name))
         panel.fill_betweenx([at - 0.5, at + 0.5], 1 / floor, floor, color="0.92", linewidth=0, zorder=0)
 
 

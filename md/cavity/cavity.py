@@ -28,6 +28,9 @@ from md.errors import (
 from md.io.interrupt import defer_sigint
 from sfc.cache import AccessStream
 
+LEAST_UPDATES = (
+    2**16
+)  # of points, as which a step counts for the length of a call: small ones wait more than they work
 ROUNDING = 1 + 1e-6  # of a speed at a side, relative
 
 
@@ -182,7 +185,8 @@ class Cavity:
         """
         left = checks.integer("steps", steps, 0)
         ny, nx = self.scheme.shape
-        most = max(1, self.strategy.work // (ny * nx * (self.scheme.sweeps + 1)))
+        updates = max(LEAST_UPDATES, ny * nx * (self.scheme.sweeps + 1))
+        most = max(1, self.strategy.work // updates)
         while left:
             # Up to as many steps as were taken, so that a fast flow is found before its fields overflow.
             taken = self._advance(min(left, most, max(1, self.step)))
@@ -298,7 +302,7 @@ class Cavity:
                 self.step += (fault.step or 1) - 1
                 raise fault.at(self.step + 1) from None
             except BackendUnavailableError:
-                self.step = 0  # the fields are lost
+                self.step = self._next_check = 0  # the fields are lost
                 raise
             self.step += abs(taken)
         return taken

@@ -196,5 +196,6 @@ def test_a_copy_that_leaves_a_part_out_is_not_recorded(monkeypatch):
             return [function(part) for part in list(parts)[1:]]
 
     monkeypatch.setattr(memory_bandwidth, "ThreadPoolExecutor", Lazy)
+    monkeypatch.setattr("numba.get_num_threads", lambda: 2)
     with pytest.raises(WrongResultError, match="a copy in memory differs"):
         memory_bandwidth.copy_bandwidth(md.backend.get("cpu"))

@@ -7,6 +7,7 @@ overlapped tiles; Holewinski, Pouchet and Sadayappan, 2012). A small cavity is t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from md.errors import BackendUnavailableError
 
 LANES = 32
 BUFFERS = 2  # of each exchanged array, used in turns
+TURNS = 2 * BUFFERS  # after so many steps buffers and marks of exchanges are the same again
 NEVER = 2**31 - 1  # a step that is not reached
 
 
@@ -66,21 +68,23 @@ SINGLE = (Tile(2, 10, 4), Tile(2, 8, 8))  # for a cavity in one block; fewer war
 TILES = (Tile(2, 5, 8), Tile(4, 5, 8), Tile(4, 11, 8))  # the first with which the blocks are not too many
 
 
-def plan_for(shape: tuple[int, int], most_blocks: int) -> Plan | None:
+def plan_for(shape: tuple[int, int], most_blocks: int, most_bytes: int) -> Plan | None:
     """Choose the tile for a cavity.
 
     Args:
         shape: (ny, nx), boundary included.
         most_blocks: blocks that can be on the device at once.
+        most_bytes: of shared memory that a block can have.
 
     Returns:
         The plan; None if the cavity does not fit.
     """
     inner_y, inner_x = shape[0] - 2, shape[1] - 2
-    for tile in SINGLE:
+    singles, tiles = ([t for t in some if shared_bytes(t, 8) <= most_bytes] for some in (SINGLE, TILES))
+    for tile in singles:
         if inner_x <= tile.width and inner_y <= tile.height:
             return Plan(tile._replace(warps=-(-inner_y // tile.rows)), 1, 1)
-    for tile in TILES:
+    for tile in tiles:
         along_x = tiles_along(inner_x, tile.width, tile.halo)
         along_y = tiles_along(inner_y, tile.height, tile.halo)
         if along_y == 1:
@@ -167,11 +171,24 @@ class Persistent(Strategy):
     @classmethod
     def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
         """Describe the shapes that fit on the device at once, if `shape` does not; see `Strategy`."""
-        if plan_for(shape, backend.multiprocessors) is not None:
+        if plan_for(shape, backend.multiprocessors, backend.staging_memory) is not None:
             return ""
-        tile = TILES[-1]
+        fitting = [tile for tile in TILES if shared_bytes(tile, 8) <= backend.staging_memory]
+        if not fitting:
+            return f"none on this device, whose blocks have {backend.staging_memory} bytes of shared memory"
+        tile = fitting[-1]
         width, height = tile.width - 2 * tile.halo, tile.height - 2 * tile.halo
-        return f"up to {backend.multiprocessors} tiles of {height} x {width} points, one a multiprocessor"
+        return (
+            f"up to {backend.multiprocessors} tiles of {height} x {width} points (ny x nx), one a "
+            "multiprocessor"
+        )
+
+    def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
+        """Return the bytes of the fields, and of the numbers that blocks exchange; see `Strategy`."""
+        ny, nx = scheme.shape
+        plan = plan_for(scheme.shape, backend.multiprocessors, backend.staging_memory)
+        exchanged = 4 * BUFFERS * (ny - 2) * pitch_of(nx) if plan is not None and plan.blocks > 1 else 0
+        return scheme.dtype.itemsize * (3 * ny * nx + exchanged)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
         """Make the solver, with all fields 0."""
@@ -183,7 +200,7 @@ class PersistentSolver(Solver):
 
     def __init__(self, scheme: Scheme, backend: Backend):
         super().__init__(scheme)
-        plan = plan_for(scheme.shape, backend.multiprocessors)
+        plan = plan_for(scheme.shape, backend.multiprocessors, backend.staging_memory)
         assert plan is not None
         self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
         constants = constants_of(plan, scheme.shape, scheme.sweeps)
@@ -228,16 +245,40 @@ class PersistentSolver(Solver):
             )
         return steps if fault == NEVER else -fault
 
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the fields, and the turn of the exchanges, on which the last bits of copies depend."""
+        return super().state_dict() | {"turn": np.array([self._done % TURNS])}
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore what `state_dict` returned: the exchanged arrays have the marks of the last exchanges."""
+        super().load_state(state)
+        self._done = int(state["turn"][0])
+        first = 2 + self._done * exchanges_of(self.scheme.sweeps, self._plan.tile.halo)
+        marked = []
+        for array, turn in zip(self._fields[3:7], (first, *3 * (2 + self._done,)), strict=True):
+            words = np.zeros(array.shape, f"u{self.scheme.dtype.itemsize}")
+            for k in range(turn, turn + BUFFERS) if words.size else ():
+                words[k % BUFFERS] = 1 - k // BUFFERS % 2  # not the mark of exchange k, which is awaited
+            marked.append(self._backend.upload(words.view(self.scheme.dtype)))
+        pressure, source, velocity_u, velocity_v = marked
+        self._fields = self._fields._replace(
+            pressure=pressure, source=source, velocity_u=velocity_u, velocity_v=velocity_v
+        )
+
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p on the host."""
         u, v, p = (self._backend.download(field) for field in self._fields[:3])
         return u, v, p
 
 
+def pitch_of(nx: int) -> int:
+    """Return the numbers of a row of an exchanged array, for nx points along x, boundary included."""
+    return -(-(nx - 2) // 4) * 4
+
+
 def make_fields(scheme: Scheme, plan: Plan, backend: Backend) -> Fields:
     """Allocate the arrays of the kernel, all 0."""
-    pitch = -(-(scheme.shape[1] - 2) // 4) * 4
-    exchanged = (BUFFERS, scheme.shape[0] - 2, pitch) if plan.blocks > 1 else (0,)
+    exchanged = (BUFFERS, scheme.shape[0] - 2, pitch_of(scheme.shape[1])) if plan.blocks > 1 else (0,)
     u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
     pressure, source, velocity_u, velocity_v = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
     top = scheme.conditions["top"].u

@@ -183,7 +183,7 @@ __device__ __forceinline__ double pressure_at(const double* p, int x, int y) {
     return y == INNER_Y ? 0 : p[max(y, 0) * STRIDE_X + min(max(x, 0), INNER_X - 1)];
 }
 
-// Subtracts the gradient of the pressure from the tentative velocities. Returns whether those of the thread are finite.
+// Subtracts the gradient of the pressure from the tentative velocities. Returns whether the fields of the thread are finite.
 __device__ __forceinline__ bool correct(const Shared& shared, Points& points, const number (&tentative_v)[POINTS],
                                         const Factors& factors) {
     bool finite = true;
@@ -197,7 +197,7 @@ __device__ __forceinline__ bool correct(const Shared& shared, Points& points, co
         double along_x = pressure_at(shared.first, points.x + 1, y) - pressure_at(shared.first, points.x - 1, y);
         points.u[r] = shared.ut[place] - factors.gradient * (number)along_x;
         points.v[r] = tentative_v[r] - factors.gradient * (number)(above - below);
-        finite &= isfinite(points.u[r]) && isfinite(points.v[r]);
+        finite &= isfinite(points.u[r]) && isfinite(points.v[r]) && isfinite((number)own);
         shared.u[place] = points.u[r], shared.v[place] = points.v[r];
         below = own, own = above;
     }

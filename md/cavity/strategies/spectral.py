@@ -84,8 +84,15 @@ class Spectral(Strategy):
     @classmethod
     def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
         """Describe the shapes that fit in one block of a device, if `shape` does not; see `Strategy`."""
-        fits = backend.name == "cpu" or max(shape) <= LARGEST
-        return "" if fits else f"at most {LARGEST} points a side on backend {backend.name!r}"
+        if backend.name == "cpu":
+            return ""
+        needed = shared_bytes((LARGEST, LARGEST), 8)
+        if backend.staging_memory < needed:
+            return (
+                f"none on this device: {needed} bytes of shared memory a block and tensor cores are needed, "
+                f"and {backend.staging_memory} bytes are there"
+            )
+        return "" if max(shape) <= LARGEST else f"at most {LARGEST} points a side on backend {backend.name!r}"
 
     def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
         """Return the bytes of the fields, the bases with their angles, and the modes; see `Strategy`."""
@@ -176,7 +183,7 @@ class DeviceSolver(Solver):
         constants = constants_of(nx, ny)
         self._threads = constants["RESIDENT_THREADS"]
         self._kernels = backend.kernels(__name__, constants=constants)
-        self._bytes = shared_bytes(scheme)
+        self._bytes = shared_bytes(scheme.shape, scheme.dtype.itemsize)
 
     def load(
         self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
@@ -237,10 +244,15 @@ def points_of_a_thread(nx: int, ny: int, threads: int) -> int:
     return next(points for points in range(1, ny + 1) if nx * -(-ny // points) <= threads)
 
 
-def shared_bytes(scheme: Scheme) -> int:
-    """Return the bytes of shared memory of the kernel: two bases, two matrices, four velocities."""
-    ny, nx = scheme.shape
+def shared_bytes(shape: tuple[int, int], itemsize: int) -> int:
+    """Return the bytes of shared memory of the kernel: two bases, two matrices, four velocities.
+
+    Args:
+        shape: (ny, nx), boundary included.
+        itemsize: bytes of a number of the fields.
+    """
+    ny, nx = shape
     wide, high = (-(-(size - 2) // BLOCK) * BLOCK for size in (nx, ny))
     matrix = max(high * (wide + 4), wide * (high + 4))
     doubles = wide * (wide + 4) + high * (high + 4) + 2 * matrix
-    return 8 * doubles + 4 * nx * ny * scheme.dtype.itemsize
+    return 8 * doubles + 4 * nx * ny * itemsize

@@ -77,7 +77,7 @@ def test_arrays_are_copies():
 def test_long_runs_are_cut_into_pieces(monkeypatch):
     expected = cavity()
     expected.run(25)
-    monkeypatch.setattr(md.cavity.Strategy, "work", 9 * 9 * 51 * 4)
+    monkeypatch.setattr(md.cavity.Strategy, "work", 4 * 2**16)  # a small step counts for 2**16 updates
     one, pieces = cavity(), []
     advance = one._solver.advance
     monkeypatch.setattr(one._solver, "advance", lambda steps: (pieces.append(steps), advance(steps))[1])

@@ -125,6 +125,7 @@ class EmulatedCuda(Cpu):
     name = "cuda"
     default_layout = "aos4"
     multiprocessors = 1
+    staging_memory = 227 * 1024
     at_once: int | None = None  # blocks of a resident kernel; None for all
 
     def __init__(self, folder: Path, multiprocessors: int = 132):

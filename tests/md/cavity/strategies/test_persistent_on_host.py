@@ -33,7 +33,7 @@ def device(tmp_path_factory):
 def tiled(tile):
     """Return a plan function that takes a tile."""
 
-    def plan(shape, most_blocks):
+    def plan(shape, most_blocks, most_bytes):
         along_x = tiles_along(shape[1] - 2, tile.width, tile.halo)
         return Plan(tile, along_x, tiles_along(shape[0] - 2, tile.height, tile.halo))
 
@@ -85,6 +85,25 @@ def test_boundary_values_set_between_launches_last_until_the_next_step(device, m
     assert largest_error(found, expected) < TOLERANCE["float32"]
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_saved_cavity_of_two_blocks_goes_on_to_the_last_bit(device, tmp_path, steps, precision):
+    made = md.Cavity(
+        (20, 70), viscosity=0.1, sweeps=10, precision=precision, strategy="persistent", backend=device
+    )
+    assert made._solver._plan.blocks == 2
+    assert made.strategy.needed_bytes(made.scheme, "arrays", "row", device) == sum(
+        array.host.nbytes for array in made._solver._fields[:7]
+    )
+    made.run(steps)
+    made.save(tmp_path / "cavity.npz")
+    loaded = md.Cavity.load(tmp_path / "cavity.npz", backend=device)
+    for one in (made, loaded):
+        one.run(4)
+    for name in "uvp":
+        np.testing.assert_array_equal(getattr(made, name), getattr(loaded, name))
+
+
 class OneByOne(EmulatedCuda):
     """A device that runs the blocks of a kernel one after another."""
 
@@ -106,7 +125,7 @@ def test_blocks_that_wait_in_vain_give_up(tmp_path, monkeypatch):
     "shape", [(41, 41), (129, 129), (257, 257), (1000, 1000), (3, 1000), (1000, 20), (90, 131)]
 )
 def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
-    plan = plan_for(shape, 132)
+    plan = plan_for(shape, 132, 227 * 1024)
     assert plan.blocks <= 132
     for inner, count, extent, unit in (
         (shape[1] - 2, plan.along_x, plan.tile.width, plan.tile.columns),
@@ -121,11 +140,17 @@ def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
 
 def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
     device = EmulatedCuda(tmp_path, 4)
-    message = r"allowed: up to 4 tiles of 72 x 112 points, .*; take strategy='cuda'"
+    message = r"allowed: up to 4 tiles of 72 x 112 points .*; take strategy='cuda'"
     with pytest.raises(ValueError, match=message):
         md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=device)
     assert md.Cavity((300, 300), viscosity=0.1, backend=device).strategy.name == "cuda"
     assert md.Cavity((90, 60), viscosity=0.1, backend=device).strategy.name == "persistent"
+    device.staging_memory = 60 * 1024
+    assert md.Cavity((90, 60), viscosity=0.1, backend=device).strategy.name == "cuda"
+    assert md.Cavity((9, 9), viscosity=0.1, backend=device).strategy.name == "persistent"  # not "spectral"
+    device.staging_memory = 0  # no tensor cores
+    with pytest.raises(ValueError, match="allowed: none on this device, whose blocks have 0 bytes"):
+        md.Cavity((9, 9), viscosity=0.1, strategy="persistent", backend=device)
 
 
 @pytest.mark.parametrize(
