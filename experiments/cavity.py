@@ -300,8 +300,8 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
     figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
     best = summary(table).sort_values("share_of_copy").groupby("n").last()
     lines = [
-        f"{n} x {n}: {row['name']} moves {row[BANDWIDTH]:.3g} GB/s in passes of single sweeps; a copy "
-        f"{row['copy_GB_per_s']:.3g} GB/s"
+        f"{n} x {n}: {row['name']} moves {row[BANDWIDTH]:,.0f} GB/s in passes of single sweeps; a copy "
+        f"{row['copy_GB_per_s']:,.0f} GB/s"
         for n, row in best.iterrows()
     ]
     figures.titled(figure, "\n".join([statistics.caption(found), *lines]), out, "times")

@@ -262,7 +262,9 @@ def caption(summary: pd.DataFrame) -> str:
     """Describe the centre and the ends of `bounds`, for a figure."""
     if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
         return "median and range over the rounds of one run"
-    return f"mean over {int(summary['runs'].max())} runs and its 95 % interval"
+    fewest, most = (int(count) for count in (summary["runs"].min(), summary["runs"].max()))
+    runs = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"mean over {runs} runs and its 95 % interval"
 
 
 def _one(floors: pd.DataFrame) -> float:

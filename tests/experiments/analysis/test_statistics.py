@@ -43,6 +43,12 @@ def test_one_run_has_no_interval_and_no_verdict():
     assert statistics.caption(found) == "median and range over the rounds of one run"
 
 
+def test_a_caption_tells_how_many_runs_there_are():
+    three, two = (gains({"shuffled": [[4, 4]] * n, "row": [[1, 2]] * n}) for n in (3, 2))
+    assert statistics.caption(three) == "mean over 3 runs and its 95 % interval"
+    assert statistics.caption(pd.concat([three, two])) == "mean over 2 to 3 runs and its 95 % interval"
+
+
 def test_the_interval_is_students_of_the_logarithms_over_runs():
     own = [[4.0, 4.4, 3.9], [4.1, 4.0, 4.2], [3.8, 4.0, 4.1]]
     other = [[2.0, 2.0, 2.1], [2.2, 2.0, 2.1], [1.7, 1.9, 2.0]]
