@@ -85,7 +85,7 @@ def test_boundary_values_set_between_launches_last_until_the_next_step(device, m
     assert largest_error(found, expected) < TOLERANCE["float32"]
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", nightly("float32")])
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_a_saved_cavity_of_two_blocks_goes_on_to_the_last_bit(device, tmp_path, steps, precision):
     made = md.Cavity(
