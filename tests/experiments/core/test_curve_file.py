@@ -101,6 +101,7 @@ def test_the_flag_may_be_spelled_as_any_other(tmp_path, capsys, flag):
     assert "No such file" in refusal(tmp_path, capsys, f"{flag}{tmp_path / 'none.toml'}")
 
 
+@pytest.mark.nightly
 def test_curves_given_in_several_flags_are_all_known(tmp_path):
     for name in ("coil", "spool"):
         (tmp_path / f"{name}.toml").write_text(GRAMMAR.format(name=name), encoding="utf-8")

@@ -167,6 +167,7 @@ def test_an_edit_that_a_kernel_reaches_acts_at_once(checkout, file, old, new, fo
     assert forces["naive"] == pytest.approx([-force, force], rel=1e-12)
 
 
+@pytest.mark.nightly
 def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
     law = "md/laws/spring_dashpot.py"
     checkout.edit(law, LAW, LAW.replace("p.spring", "MANY * p.spring"))
@@ -183,6 +184,7 @@ def test_a_constant_of_a_module_without_kernels_acts_at_once(checkout):
         assert checkout.run("naive")[:2] == ({"naive": [-force, force]}, ONE[1])
 
 
+@pytest.mark.nightly
 def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else(checkout, tmp_path):
     checkout.cache = tmp_path / "empty"
     both = [checkout.start("naive") for _ in range(2)]

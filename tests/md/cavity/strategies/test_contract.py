@@ -14,7 +14,7 @@ from md.cavity.scheme import Scheme
 from md.cavity.sides import driven
 from md.cavity.strategies import Blocked
 from md.cavity.strategies.blocked import BlockedSolver, _depth
-from tests.tiers import nightly
+from tests.tiers import by_default, nightly
 
 PROFILE = tuple(np.sin(np.linspace(0, np.pi, 19)))
 SIDES = {  # every kind of side, at rest, moving, with fixed and free pressure
@@ -132,7 +132,7 @@ def test_rows_of_any_length(strategy, precision):
         assert_same_bits(found, reference("driven", (4, nx), 4, **options))
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", by_default(EXACT, lambda name: name != "serial"))
 def test_float32(name):
     found = ended(200, strategy=name, precision="float32")
     assert found[0].dtype == np.float32
