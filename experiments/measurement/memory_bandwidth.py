@@ -27,6 +27,7 @@ def copy_bandwidth(backend: Backend) -> float:
     count = max(BYTES[backend.name], TIMES * caches(backend)[-1].bytes) // 8
     source, target = (backend.empty(count, np.float64) for _ in range(2))
     backend.fill(source, 1)
+    backend.fill(target, 0)  # memory that was freed may hold the numbers of the source
     parts = numba.get_num_threads() if backend.name == "cpu" else 1
     ends = np.linspace(0, count, parts + 1).astype(int)
 
