@@ -134,7 +134,7 @@ def order_gains(table: pd.DataFrame) -> pd.DataFrame:
         if rows["order"].nunique() < 2:
             continue
         name = f"{strategy}, {layout}"
-        noise = _with_noise_of(table[twice & ~table["name"].isin(rows["name"])], name)
-        gains = statistics.gains(_with_noise_of(pd.concat([rows, noise]), name), CAVITY, "name", name)
+        others = table[twice & ~table["name"].isin(rows["name"])]
+        gains = statistics.gains(_with_noise_of(pd.concat([rows, others]), name), CAVITY, "name", name)
         found.append(gains[gains["name"].str.startswith(f"{name}, ")])
     return pd.concat([part for part in found if len(part)] or [table.iloc[:0]], ignore_index=True)

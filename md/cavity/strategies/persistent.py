@@ -175,7 +175,7 @@ class Persistent(Strategy):
             return ""
         fitting = [tile for tile in TILES if shared_bytes(tile, 8) <= backend.staging_memory]
         if not fitting:
-            return f"none on this device, whose blocks have {backend.staging_memory} bytes of shared memory"
+            return f"none on this device: its blocks have {backend.staging_memory} bytes of shared memory"
         tile = fitting[-1]
         width, height = tile.width - 2 * tile.halo, tile.height - 2 * tile.halo
         return (

@@ -144,9 +144,7 @@ WORKS = {
     "cavity, tables": cavity("threads", "hilbert"),
     "cavity, several sweeps a pass": cavity(md.cavity.strategies.Blocked(3)),
 }
-BY_DEFAULT = (
-    "linked"  # over particles; two parts of a cavity are in tests/md/cavity/strategies/test_contract.py
-)
+BY_DEFAULT = "linked"  # two parts of a cavity: tests/md/cavity/strategies/test_contract.py
 
 
 @pytest.mark.parametrize("work", tiers.by_default(WORKS, lambda work: work == BY_DEFAULT))

@@ -149,7 +149,7 @@ def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
     assert md.Cavity((90, 60), viscosity=0.1, backend=device).strategy.name == "cuda"
     assert md.Cavity((9, 9), viscosity=0.1, backend=device).strategy.name == "persistent"  # not "spectral"
     device.staging_memory = 0  # no tensor cores
-    with pytest.raises(ValueError, match="allowed: none on this device, whose blocks have 0 bytes"):
+    with pytest.raises(ValueError, match="allowed: none on this device: its blocks have 0 bytes"):
         md.Cavity((9, 9), viscosity=0.1, strategy="persistent", backend=device)
 
 
