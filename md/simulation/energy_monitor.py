@@ -32,6 +32,7 @@ from sfc.compile import kernel
 GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third
 SLOW = 0.01  # d per step; slower particles do not explode, though rounding may have set them in motion
 INTERVAL = 100
+THREADS = 2**16  # at most, on a device, in whole blocks; each sums several particles
 # A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles; a tree is used instead.
 CELLS_EACH, MOST_CELLS = 64, 2**20
 FEWEST_ULP = 32  # the rounding of a step, up to half a unit, is then 1.6 % of the step
@@ -243,12 +244,15 @@ class EnergyMonitor:
         p, backend, status = self._system.particles, self._system.backend, self._system.status
         backend.fill(status.energy, 0)
         backend.fill(status.fastest, 0)
-        backend.kernels(__name__).motion(p.n, p.vel, p.id, 4 * backend.workers, status.energy, status.fastest)
+        threads = min(-(-p.n // 256) * 256, THREADS)
+        backend.kernels(__name__).motion(
+            threads, p.n, p.vel, p.id, 4 * backend.workers, status.energy, status.fastest
+        )
 
 
 @kernel(parallel=True)
-def motion(n, vel, id, parts, energy, fastest):
-    """Compute energy[0], the sum of v^2 / 2 (m = 1), and fastest[0].
+def motion(threads, n, vel, id, parts, energy, fastest):
+    """Compute energy[0], the sum of v^2 / 2 (m = 1), and fastest[0]; `threads` are those of a device.
 
     fastest[0] holds the bits of the largest v^2 as float32 in the upper half, the id of its particle in the
     lower. Numbers that are not negative are ordered as their bits, with NaN above them all.

@@ -38,18 +38,28 @@ __device__ __forceinline__ int sum_before(const volatile unsigned long long* sta
     }
 }
 
+// Four counts from a place on, the last of which are 0 beyond the bins.
+__device__ __forceinline__ int4 four_of(const int* counts, int from, int bins) {
+    int4 four = {0, 0, 0, 0};
+    if (from < bins) four.x = counts[from];
+    if (from + 1 < bins) four.y = counts[from + 1];
+    if (from + 2 < bins) four.z = counts[from + 2];
+    return four;
+}
+
 // start[k] = sum of the counts before k, in one pass: each block takes the next tile and reads the status words of the
 // tiles before. Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back (2016). status[0] is the
-// number of tiles taken, status[1 + tile] the status word of a tile; all are 0 before.
+// number of tiles taken, status[1 + tile] the status word of a tile; all are 0 before. Both arrays begin at 16 bytes.
 extern "C" __global__ void scan(int n, int bins, const int* counts, int* start, unsigned long long* status) {
     __shared__ int tile, before, ends[256 / 32];
     if (threadIdx.x == 0) tile = (int)atomicAdd(status, 1ull);
     __syncthreads();
     int first = tile * TILE + threadIdx.x * EACH, own[EACH], sum = 0;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        own[k] = first + k < bins ? counts[first + k] : 0;
-        sum += own[k];
+    for (int k = 0; k < EACH; k += 4) {
+        int4 four = first + k + 4 <= bins ? *(const int4*)(counts + first + k) : four_of(counts, first + k, bins);
+        own[k] = four.x, own[k + 1] = four.y, own[k + 2] = four.z, own[k + 3] = four.w;
+        sum += four.x + four.y + four.z + four.w;
     }
     int upto = warp_scan(sum), warp = threadIdx.x / 32;
     if (threadIdx.x % 32 == 31) ends[warp] = upto;
@@ -68,9 +78,16 @@ extern "C" __global__ void scan(int n, int bins, const int* counts, int* start, 
     int sum_here = before + upto - sum;
     for (int w = 0; w < warp; ++w) sum_here += ends[w];
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        if (first + k <= bins) start[first + k] = sum_here;
-        sum_here += own[k];
+    for (int k = 0; k < EACH; k += 4) {
+        int4 four = {sum_here, sum_here + own[k], sum_here + own[k] + own[k + 1], sum_here + own[k] + own[k + 1] + own[k + 2]};
+        sum_here = four.w + own[k + 3];
+        if (first + k + 3 <= bins) {
+            *(int4*)(start + first + k) = four;
+        } else {
+            if (first + k <= bins) start[first + k] = four.x;
+            if (first + k + 1 <= bins) start[first + k + 1] = four.y;
+            if (first + k + 2 <= bins) start[first + k + 2] = four.z;
+        }
     }
 }
 

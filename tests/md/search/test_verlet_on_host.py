@@ -1,0 +1,124 @@
+"""The neighbour lists of a device, built on the host: all partners, lists without room, and forces."""
+
+import numpy as np
+import pytest
+
+import md
+from md.laws.pair import kernel_law
+from md.particles.cell_grid import CellGrid
+from md.particles.cell_sort import CellSort
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+
+LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
+MANY = 16  # partners
+CASES = {  # dim, lengths, periodic, order, particles, precision
+    "plain": (3, (7.0, 6.0, 5.6), True, "row", 150, "float32"),
+    "open": (3, (7.0, 6.0, 5.0), False, "row", 64, "float64"),
+    "curve": (3, (7.0, 6.0, 5.6), True, "hilbert", 100, "float32"),
+    "many partners": (3, (5.4, 5.5, 5.6), True, "row", 300, "float32"),
+    "crowd": (3, (12.0, 12.0, 12.0), True, "row", 40, "float32"),
+    "flat": (2, (9.0, 8.0), True, "row", 60, "float32"),
+    "flat crowd": (2, (12.0, 12.0), True, "row", 40, "float32"),
+    "two cells": (2, (2.7, 9.0), True, "row", 33, "float64"),
+}
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+
+
+class Lists:
+    """Lists of a random cloud with a skin of 0.3; a crowd fills one cell."""
+
+    def __init__(self, device, case, fours=100):
+        self.dim, lengths, periodic, order, n, precision = CASES[case]
+        cpu, dtype = md.backend.get("cpu"), np.dtype(precision)
+        self.grid = CellGrid(md.Box(lengths, periodic), 1.3, dtype, cpu)
+        random = np.random.default_rng(5)
+        pos = random.uniform(0, 1, (n, self.dim)) * lengths
+        if "crowd" in case:
+            pos = 5.3 + 0.3 * random.uniform(0, 1, (n, self.dim))
+        sort = CellSort(order, n, self.grid, cpu)
+        sort.find(cpu.upload_rows(pos.astype(dtype)))
+        self.pos = pos.astype(dtype)[sort.order]
+        self.vel = random.normal(size=(n, self.dim)).astype(dtype)
+        self.n, self.fours = n, fours
+        self.rows = [rows_of(array) for array in (self.pos, self.vel)]
+        self.partners = device.empty(4 * fours * n, np.int32)
+        self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(2, np.float32)
+        self.reference = rows_of(np.zeros_like(self.pos))
+        rank = device.empty(0, np.int32) if order == "row" else device.upload(sort.rank)
+        self.none = device.empty(0, np.int32)
+        self.kernels = device.kernels("md.search.verlet", LAW)
+        self.kernels.build_lists(
+            n, self.rows[0], device.upload(sort.start), rank, self.grid.record, dtype.type(1.3**2),
+            self.reference, self.none, self.none, self.partners, 4 * fours * n, self.needed, self.travelled,
+            1,
+        )  # fmt: skip
+
+    def near(self, reach: float) -> np.ndarray:
+        """(n, n) whether two particles are closer than a distance."""
+        apart = self.pos[:, None] - self.pos
+        if self.grid.box.periodic[0]:
+            apart -= np.array(self.grid.box.lengths) * np.round(apart / self.grid.box.lengths)
+        close = (apart**2).sum(-1) < reach**2
+        np.fill_diagonal(close, False)
+        return close
+
+    def of(self, i: int) -> list[int]:
+        """Partners of a particle, in the order in which the force kernel reads them."""
+        fours, partners = self.partners.host.reshape(self.fours, self.n, 4)[:, i], []
+        for four in fours:
+            more = four[3] < 0
+            entries = [*four[:3].tolist(), int(~four[3] if more else four[3])]
+            partners += [j for j in entries if j != i]
+            if not more:
+                return partners
+        raise AssertionError(f"the list of particle {i} has no end")
+
+
+def rows_of(array: np.ndarray) -> HostArray:
+    """Rows of 4 numbers in memory, of which the first belong to the array."""
+    padded = np.zeros((len(array), 4), array.dtype)
+    padded[:, : array.shape[1]] = array
+    return HostArray(padded[:, : array.shape[1]])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_lists_hold_all_partners_once(device, case):
+    lists = Lists(device, case)
+    near = lists.near(1.3)
+    counts = near.sum(1)
+    assert (counts.max() > MANY) == (case in ("many partners", "crowd", "flat crowd"))
+    assert lists.needed.host[0] == 4 * lists.n * max(1, -(-counts.max() // 4))
+    assert not lists.travelled.host.any()
+    np.testing.assert_array_equal(lists.reference.host, lists.pos)
+    for i in range(lists.n):
+        assert sorted(lists.of(i)) == np.flatnonzero(near[i]).tolist()
+
+
+def test_lists_without_room_end_there_and_halt_the_steps(device):
+    most = -(-Lists(device, "many partners").near(1.3).sum(1).max() // 4)
+    for fours in (1, 2, most - 1, most):
+        lists = Lists(device, "many partners", fours)
+        assert lists.needed.host[0] == 4 * lists.n * most
+        assert np.isinf(lists.travelled.host).tolist() == 2 * [fours < most]
+        near = lists.near(1.3)
+        for i in range(lists.n):
+            assert set(lists.of(i)) <= set(np.flatnonzero(near[i]).tolist())
+            assert len(lists.of(i)) >= min(near[i].sum(), 4 * fours - 3)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_forces_are_those_of_all_pairs(device, case):
+    lists = Lists(device, case)
+    dtype = lists.pos.dtype
+    law = kernel_law(LAW, dtype)
+    found, expected = (rows_of(np.zeros_like(lists.pos)) for _ in range(2))
+    grid, none = lists.grid.record, lists.none
+    lists.kernels.force(lists.n, *lists.rows, none, none, lists.partners, grid, law, found)
+    device.kernels("md.search.naive", LAW).force(lists.n, *lists.rows, none, grid, law, expected)
+    largest = np.abs(expected.host).max()
+    assert largest > 10
+    assert np.abs(found.host - expected.host).max() < 100 * np.finfo(dtype).eps * largest
