@@ -185,6 +185,10 @@ class Backend(ABC):
         """
         return
 
+    def packs_rows_for(self, law: Any) -> bool:
+        """Return whether packed rows (`ParticleArrays.pack`) suit the device and the functions of a law."""
+        return False
+
     def record(self, work: Callable[[], None]) -> Callable[[], None]:
         """Capture the launches of a function, without executing them, as one graph.
 

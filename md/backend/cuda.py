@@ -183,6 +183,10 @@ class Cuda(Backend):
         """Raise an error for a law without a `.cuh` file next to the module of its class."""
         functor_of(law)
 
+    def packs_rows_for(self, law: Any) -> bool:
+        """Return whether the layout is "aos4" and the law takes velocities as `velocity*`, not as `real*`."""
+        return self.layout == "aos4" and "const velocity* vel" in functor_of(law).read_text()
+
     def sort_scratch(self, n: int, bins: int) -> tuple:
         """Allocate counts of bins and status words of the scan in one block, and a rank for each key."""
         counts = -(-bins // 4) * 4  # so that the status words are aligned to 16 bytes

@@ -4,6 +4,9 @@
 // LAYOUT_AOS, LAYOUT_AOS4. The functions mirror those of the same names in prelude.py. Coordinate `axis` of row k of an
 // (n, DIM) array is
 //     soa    data[k + n * axis]        aos    data[DIM * k + axis]        aos4    data[4 * k + axis], in 16-byte loads
+// With PACKED, position and velocity of a particle are packed rows (`ParticleArrays.pack`), which take three quarters of the
+// memory in 3D, half of it in 2D. Then `pos` and `vel` are the same address: n rows (x, y, z, vx), then n rows (vy, vz); in
+// 2D n rows (x, y, vx, vy). Positions alone are those of layout aos4.
 
 struct Vec {
     real x[DIM];
@@ -74,6 +77,70 @@ __device__ __forceinline__ void store(real* data, int n, int k, const Vec& v) {
     for (int p = 0; p < (int)sizeof(real) / 4; ++p) ((float4*)(data + (size_t)k * 4))[p] = row.part[p];
 #endif
 }
+
+#if defined(PACKED)
+struct velocity {
+    real number;
+};
+struct __align__(2 * sizeof(real)) Two {
+    real a, b;
+};
+
+__device__ __forceinline__ Vec load(const velocity* rows, int n, int k) {
+    const real* data = (const real*)rows;
+    Two last = DIM == 3 ? ((const Two*)(data + 4 * (size_t)n))[k] : ((const Two*)data)[2 * (size_t)k + 1];
+    Vec v;
+    v.x[DIM - 2] = last.a;
+    v.x[DIM - 1] = last.b;
+    if (DIM == 3) v.x[0] = data[4 * (size_t)k + 3];
+    return v;
+}
+
+__device__ __forceinline__ void load_row(const real* pos, const velocity* vel, int n, int k, Vec& r, Vec& v) {
+    union {
+        real value[4];
+        float4 part[sizeof(real) / 4];
+    } row;
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 4; ++p) row.part[p] = ((const float4*)(pos + (size_t)k * 4))[p];
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) r.x[axis] = row.value[axis];
+    v.x[0] = row.value[DIM];
+    if (DIM == 3) {
+        Two last = ((const Two*)(pos + 4 * (size_t)n))[k];
+        v.x[1] = last.a;
+        v.x[DIM - 1] = last.b;
+    } else {
+        v.x[1] = row.value[3];
+    }
+}
+
+__device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k, const Vec& r, const Vec& v) {
+    union {
+        real value[4];
+        float4 part[sizeof(real) / 4];
+    } row;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) row.value[axis] = r.x[axis];
+    row.value[DIM] = v.x[0];
+    if (DIM == 2) row.value[3] = v.x[1];
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 4; ++p) ((float4*)(pos + (size_t)k * 4))[p] = row.part[p];
+    if (DIM == 3) ((Two*)(pos + 4 * (size_t)n))[k] = Two{v.x[1], v.x[DIM - 1]};
+}
+#else
+typedef real velocity;  // component of a velocity in memory
+
+__device__ __forceinline__ void load_row(const real* pos, const velocity* vel, int n, int k, Vec& r, Vec& v) {
+    r = load(pos, n, k);
+    v = load(vel, n, k);
+}
+
+__device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k, const Vec& r, const Vec& v) {
+    store(pos, n, k, r);
+    store(vel, n, k, v);
+}
+#endif
 
 __device__ __forceinline__ Vec zero() {
     Vec v;

@@ -1,8 +1,8 @@
 // Kick, drift, and the fault word; see fused.py. Part of a search's kernel if a step is fused into it.
 
-// Stores a position wrapped into the box; or the old one, with the particle in the fault word, if that fails.
-__device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, real* pos, int n, int i, const int* id,
-                                      long long step, unsigned long long* fault) {
+// Returns a position wrapped into the box; or the old one, with the particle in the fault word, if that fails.
+__device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, int i, const int* id, long long step,
+                                      unsigned long long* fault) {
     bool good = true, finite = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -23,11 +23,17 @@ __device__ __forceinline__ void place(const Grid& grid, const Vec& old, Vec r, r
     }
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) r.x[axis] = good ? r.x[axis] : old.x[axis];
-    store(pos, n, i, r);  // every position in memory is inside the box, except at its open sides
     if (!good) {
         unsigned long long word = 2ull * step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);
     }
+    return r;  // every position in memory is inside the box, except at its open sides
+}
+
+// Stores a position as `placed` returns it.
+__device__ __forceinline__ void place(const Grid& grid, const Vec& old, const Vec& r, real* pos, int n, int i,
+                                      const int* id, long long step, unsigned long long* fault) {
+    store(pos, n, i, placed(grid, old, r, i, id, step, fault));
 }
 
 // Returns the number of the step. The thread of the first particle stores that of the next step.
@@ -96,8 +102,8 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     Vec v = halted ? vi : add_scaled(vi, out.kick, push);
 #endif
     long long step = out.clock[out.turn];
-    store(out.vel, n, i, v);
-    place(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), out.pos, n, i, out.id, step, out.fault);
+    Vec r = placed(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), i, out.id, step, out.fault);
+    store_row(out.pos, (velocity*)out.vel, n, i, r, v);
     if (i == 0) out.clock[1 - out.turn] = step + !halted;
     if (!out.fastest) return;
     raise(out, fastest, i, dot(v, v));

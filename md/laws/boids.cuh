@@ -11,7 +11,7 @@ struct Sums {
 
 __device__ __forceinline__ Sums initial(const Law& law, const Vec& ri) { return {zero(), zero(), zero(), 0, 0}; }
 
-__device__ __forceinline__ Sums interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Sums interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                          const Vec& vi, const Sums& acc) {
     real widest = max(max(law.cohesion_radius, law.separation_radius), law.alignment_radius);
     if (r2 >= widest * widest) return acc;

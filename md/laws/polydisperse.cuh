@@ -5,7 +5,7 @@
 __device__ __forceinline__ auto initial(const Law& law, const Vec& ri) { return initial(law.pair, ri); }
 
 template <class Acc>
-__device__ __forceinline__ Acc interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Acc interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Acc& acc) {
     real size = pair_size(law.radius, i, j), size2 = size * size;
     if (r2 >= law.reach2 * size2) return acc;

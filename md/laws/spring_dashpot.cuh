@@ -3,7 +3,7 @@
 
 #include "md/laws/pair.cuh"
 
-__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
     if (r2 >= law.diameter * law.diameter || r2 == 0) return acc;  // coincident centres have no direction
     real inverse = rsqrt(r2);

@@ -14,7 +14,7 @@ __device__ __forceinline__ double distance2_at(const Vec& dr, const Vec& dv, dou
     return total;
 }
 
-__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
     real size = pair_size(law.radius, i, j), reach2 = law.reach2 * (size * size);
     if (r2 >= reach2) return acc;

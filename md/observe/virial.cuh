@@ -2,7 +2,7 @@
 
 #include "md/laws/pair.cuh"
 
-__device__ __forceinline__ Vec interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
     Vec force = interact(law.pair, vel, n, i, j, r2, dr, vi, initial(law.pair, zero()));
     law.virial[i] += (double)dot(force, dr) / 2;

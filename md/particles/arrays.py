@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numba
 import numpy as np
@@ -12,6 +12,34 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.particles.state import State
 from sfc.compile import kernel
+
+
+class PackedRows:
+    """Positions and velocities as packed rows in one block of memory; `rows.cuh` has their layout.
+
+    Args:
+        block: (2 * dim * n,) array of the backend.
+        dim: 2 or 3.
+
+    Attributes:
+        pos: (n, dim) view of the positions; its address is that of the block.
+    """
+
+    def __init__(self, block: Array, dim: int):
+        n = len(block) // (2 * dim)
+        fours = block[: 4 * n].reshape(n, 4)
+        self.pos, self._first = fours[:, :dim], fours[:, dim:]
+        self._rest = block[4 * n :].reshape(n, 2 * dim - 4)
+
+    def fill(self, pos: Array, vel: Array) -> None:
+        """Copy positions and velocities, (n, dim) each, into the rows."""
+        of_row = self._first.shape[1]
+        self.pos[...], self._first[...], self._rest[...] = pos, vel[:, :of_row], vel[:, of_row:]
+
+    def copy_velocities(self, vel: Array) -> None:
+        """Copy the velocities to an (n, dim) array."""
+        of_row = self._first.shape[1]
+        vel[:, :of_row], vel[:, of_row:] = self._first, self._rest
 
 
 class ParticleArrays:
@@ -23,14 +51,20 @@ class ParticleArrays:
         backend: on which the arrays are stored.
 
     Attributes:
-        pos, vel: (n, dim) arrays of the backend, in d and d per time unit.
+        pos: (n, dim) array of the backend, in d.
         id: (n,) int32.
         radius: (n,) of the precision, in d; (0,) if all are 0.5.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
             memory order.
-        spare: arrays like `pos` and `vel`, output of a kernel that reads `pos` and `vel`; see `swap`.
+        spare: arrays like `pos` and `velocities`, output of a kernel that reads these; see `swap`.
+
+    On a device that gathers rows of four numbers, fused steps may read and write packed rows (`pack`): the
+    position and one component of the velocity of a particle are one such row, or in 2D both of them. That is
+    three quarters of the memory that a step reads and writes in 3D, half of it in 2D.
     """
+
+    velocities: Array  # (n, dim) velocities, or `pos` if the rows are packed
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
@@ -51,9 +85,55 @@ class ParticleArrays:
         self.spare = [self.backend.rows(n, dim, self.pos.dtype) for _ in range(2)]
         self._spare_id = self.backend.empty(self.n, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
+        self._packed: list[PackedRows] = []  # two, made by the first `pack`
+
+    @property
+    def vel(self) -> Array:
+        """(n, dim) velocities on the backend, in d per time unit; reading them ends `is_packed`."""
+        self.unpack()
+        return self.velocities
+
+    @vel.setter
+    def vel(self, vel: Array) -> None:
+        self.velocities = vel
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether positions and velocities are packed rows."""
+        return self.velocities is self.pos
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        """Constants of kernels that read `velocities`; see `Backend.kernels`."""
+        return {"PACKED": 1} if self.is_packed else {}
+
+    def pack(self) -> None:
+        """Store positions and velocities as packed rows, for kernels compiled with `constants`."""
+        if self.is_packed:
+            return
+        n, dim = self.pos.shape
+        if not self._packed:
+            self._packed = [
+                PackedRows(self.backend.empty(2 * dim * n, self.pos.dtype), dim) for _ in range(2)
+            ]
+        first, second = self._packed
+        rows, spare = (second, first) if self.pos is first.pos else (first, second)
+        rows.fill(self.pos, self.velocities)
+        self.pos = self.velocities = rows.pos
+        self.spare = [spare.pos, spare.pos]
+
+    def unpack(self) -> None:
+        """Store velocities as rows of their own, if rows are packed."""
+        if not self.is_packed:
+            return
+        n, dim = self.pos.shape
+        vel, spare = (self.backend.rows(n, dim, self.pos.dtype) for _ in range(2))
+        next(rows for rows in self._packed if rows.pos is self.pos).copy_velocities(vel)
+        self.velocities, self.spare = vel, [self.spare[0], spare]
 
     def on(self, backend: Backend) -> ParticleArrays:
         """Copy the particles to another backend."""
+        self.unpack()
         other = copy.copy(self)
         other.backend = backend
         other.pos, other.vel = (backend.upload_rows(self.backend.download(a)) for a in (self.pos, self.vel))
@@ -76,8 +156,9 @@ class ParticleArrays:
         Args:
             order: (n,) int32 permutation on the backend.
         """
+        now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius
-        self.backend.kernels(__name__).gather(self.n, order, self.pos, self.vel, self.id, self.radius, *spare)
+        self.backend.kernels(__name__, constants=self.constants).gather(self.n, order, *now, *spare)
         self.swap()
         self.id, self._spare_id = self._spare_id, self.id
         self.radius, self._spare_radius = self._spare_radius, self.radius
@@ -98,17 +179,19 @@ class ParticleArrays:
 
     def swap(self) -> None:
         """Exchange positions and velocities with the spare ones, which a kernel has filled."""
-        (self.pos, self.vel), self.spare = self.spare, [self.pos, self.vel]
+        (self.pos, self.velocities), self.spare = self.spare, [self.pos, self.velocities]
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, spare ones included, by their roles; assign an earlier value to restore the roles."""
         ids, radii = (self.id, self._spare_id), (self.radius, self._spare_radius)
-        return self.pos, self.vel, *self.spare, *ids, *radii
+        return self.pos, self.velocities, *self.spare, *ids, *radii
 
     @arrays.setter
     def arrays(self, arrays: tuple[Array, ...]) -> None:
-        self.pos, self.vel, *self.spare, self.id, self._spare_id, self.radius, self._spare_radius = arrays
+        self.pos, self.velocities, *self.spare, self.id, self._spare_id, self.radius, self._spare_radius = (
+            arrays
+        )
 
     def to_state(self, vel: Array | None = None) -> State:
         """Copy the particles to the host.

@@ -18,6 +18,8 @@ class Capabilities:
         moves_particles: the build of a search sorts the particle arrays, so that neither a separate reorder
             nor a work order makes sense.
         bitwise_on: backends on which a search repeats a run bit for bit.
+        packs: the fused steps of a search read and write packed rows (`ParticleArrays.pack`), if law and
+            backend do.
         relaxes: an integrator that removes overlaps and leaves velocities alone: a deep overlap at the start
             is no fault, and there is no energy to monitor.
         moves_before_force: an integrator that moves the particles before their force is computed too.
@@ -33,6 +35,7 @@ class Capabilities:
     capturable: bool = False
     moves_particles: bool = False
     bitwise_on: tuple[str, ...] = ("cpu", "cuda")
+    packs: bool = False
     relaxes: bool = False
     moves_before_force: bool = False
     adds_external_field: bool = False

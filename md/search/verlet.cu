@@ -132,11 +132,12 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     if (used > most) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
-extern "C" __global__ void WIDE force(int n, const real* pos, const real* vel, const int* first, const int* count,
+extern "C" __global__ void WIDE force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
                                       const int* partners, Grid grid, Law law, Out out) {
     int i = work_item();
     if (i >= n) return;
-    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    Vec ri, vi;
+    load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
     const int4* fours = (const int4*)partners + i;
     bool more;

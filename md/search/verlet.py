@@ -8,7 +8,7 @@ Phys. Rev. 159 (1967) 98.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -62,7 +62,8 @@ class Verlet(SearchConfig):
     """
 
     name = "verlet"
-    capabilities = Capabilities(fusable=True, moves_particles=True)  # a build waits; fused steps have a guard
+    # A build waits; fused steps have a guard.
+    capabilities = Capabilities(fusable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     skin: float | Literal["auto"] | None = None
 
@@ -192,6 +193,14 @@ class VerletSearch(Search):
     def structure(self) -> tuple[Array, Array, Array]:
         """Return the start of each particle's list, its length, and the partners."""
         return self._first, self._count, self._partners
+
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        p = self.particles
+        if p.is_packed and getattr(out, "vel", None) is p.spare[1]:
+            kernels = self.backend.kernels(__name__, law, p.constants)
+            kernels.force(p.n, p.pos, p.velocities, *self.structure(), self.grid.record, parameters, out)
+        else:
+            super()._fold(law, parameters, out)
 
 
 @kernel(parallel=True)

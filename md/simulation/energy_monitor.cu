@@ -2,7 +2,7 @@
 
 #include "md/backend/warp.cuh"
 
-extern "C" __global__ void motion(int threads, int n, const real* vel, const int* id, int parts, double* energy,
+extern "C" __global__ void motion(int threads, int n, const velocity* vel, const int* id, int parts, double* energy,
                                   unsigned long long* fastest) {
     double sum = 0;
     unsigned long long most = 0;

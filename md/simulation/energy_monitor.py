@@ -245,8 +245,8 @@ class EnergyMonitor:
         backend.fill(status.energy, 0)
         backend.fill(status.fastest, 0)
         threads = min(-(-p.n // 256) * 256, THREADS)
-        backend.kernels(__name__).motion(
-            threads, p.n, p.vel, p.id, 4 * backend.workers, status.energy, status.fastest
+        backend.kernels(__name__, constants=p.constants).motion(
+            threads, p.n, p.velocities, p.id, 4 * backend.workers, status.energy, status.fastest
         )
 
 

@@ -55,6 +55,7 @@ class StepLoop:
         self._boundaries, self._forces, self._reorder = tuple(boundaries), forces, reorder
         self._monitor, self._fused = monitor, fused
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
+        self._packs = fused and search.capabilities.packs and system.backend.packs_rows_for(forces.law)
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
         self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
         self.step = 0
@@ -143,6 +144,8 @@ class StepLoop:
             self._take_unfused(phases or self._needs_times)
             return
         plan = self._plan()
+        if self._packs:
+            self._system.particles.pack()
         if one_by_one:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)

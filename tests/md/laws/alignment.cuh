@@ -9,7 +9,7 @@ struct Sums {
 
 __device__ __forceinline__ Sums initial(const Law& law, const Vec& ri) { return {zero(), zero(), 0}; }
 
-__device__ __forceinline__ Sums interact(const Law& law, const real* vel, int n, int i, int j, real r2, const Vec& dr,
+__device__ __forceinline__ Sums interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                          const Vec& vi, const Sums& acc) {
     if (r2 >= law.cutoff * law.cutoff) return acc;
     Vec relative = sub(load(vel, n, j), vi);
