@@ -30,6 +30,7 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
             ("lowest", real, (dim,)),  # bounds of a position: 0 and the length, except on open axes
             ("highest", real, (dim,)),
             ("per_side", real, (dim,)),  # cells per unit of length
+            ("per_image", real, (dim,)),  # 1 / length on a periodic axis, else 0
             ("cells", np.int32, (3,)),  # 1 along z in 2D
             ("periodic", np.int32, (3,)),
         ],
@@ -87,6 +88,7 @@ class CellGrid:
             self.record["image"][0, axis] = length if periodic else 0
             self.record["lowest"][0, axis], self.record["highest"][0, axis] = box.ends[axis]
             self.record["per_side"][0, axis] = count / length
+            self.record["per_image"][0, axis] = 1 / length if periodic else 0
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]
 

@@ -18,6 +18,7 @@ template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz
     for (int k = 0; k < 3; ++k) {
         grid.length[k] = grid.image[k] = grid.highest[k] = length[k];
         grid.half[k] = length[k] / 2;
+        grid.per_image[k] = 1 / length[k];
         grid.cells[k] = cells[k];
         grid.per_side[k] = cells[k] / length[k];
         grid.periodic[k] = 1;

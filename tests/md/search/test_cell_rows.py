@@ -192,6 +192,7 @@ template <class Grid> Grid box(const float* length, bool periodic, int division)
         grid.length[k] = length[k];
         grid.half[k] = periodic ? length[k] / 2 : INFINITY;
         grid.image[k] = periodic ? length[k] : 0;
+        grid.per_image[k] = periodic ? 1 / length[k] : 0;
         grid.cells[k] = max(1, (int)(length[k] * division * 0.9999f));
         grid.per_side[k] = grid.cells[k] / length[k];
         grid.periodic[k] = periodic;
