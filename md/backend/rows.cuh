@@ -82,7 +82,7 @@ __device__ __forceinline__ void store(real* data, int n, int k, const Vec& v) {
 struct velocity {
     real number;
 };
-struct __align__(2 * sizeof(real)) Two {
+struct alignas(2 * sizeof(real)) Two {
     real a, b;
 };
 

@@ -53,8 +53,8 @@ class Verlet(SearchConfig):
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
-            times, so that no two runs are the same; None for 0.3, or less in a periodic box too narrow for
-            that.
+            times, so that no two runs are the same; None for a width by the density, 0.2 to 0.75, on a device
+            (`md.search.skin.usual_width`), and 0.3 on the CPU; or less in a periodic box too narrow for that.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
@@ -91,7 +91,7 @@ class VerletSearch(Search):
     policy: DisplacementBound
 
     def __init__(self, config: Verlet, system: System):
-        self.skin, self._cutoff = Skin(config.skin, system.grid), system.grid.cutoff
+        self.skin, self._cutoff = Skin(config.skin, system.grid, system.particles.n), system.grid.cutoff
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._allocate()

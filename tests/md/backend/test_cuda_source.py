@@ -339,3 +339,17 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
         "md.search.naive", "force", 2, np.float32, layout, "spring_dashpot", "store"
     )
+
+
+@pytest.mark.parametrize(("dim", "real"), [(3, np.float32), (2, np.float64)])
+@pytest.mark.parametrize(
+    ("stem", "kernel", "out"),
+    [
+        ("md.search.verlet", "force", "fused"),
+        ("md.particles.arrays", "gather", "store"),
+        ("md.simulation.energy_monitor", "motion", "store"),
+    ],
+)
+def test_kernels_of_packed_rows_compile(stem, kernel, out, dim, real):
+    source = source_of(stem, kernel, dim, real, "aos4", "spring_dashpot", out)
+    assert compile_cubin("#define PACKED 1\n" + source).startswith(b"\x7fELF")

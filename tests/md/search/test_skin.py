@@ -108,3 +108,23 @@ def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
         assert np.array_equal(tuned.pairs(), plain.pairs())
     assert len(skins) > 1
     np.testing.assert_allclose(tuned.state.by_id().pos, plain.state.by_id().pos, atol=1e-8)
+
+
+class Ahead(md.backend.Cpu):
+    """A backend that runs ahead, as a device does."""
+
+    runs_ahead = True
+
+
+@pytest.mark.parametrize(
+    ("filling", "cutoff", "width"),
+    [(0.55, 1, 0.2), (0.4, 1, 0.2), (0.2, 1, 0.304), (0.1, 1, 0.482), (0.05, 1, 0.75), (0.1, 3, 0.3)],
+)
+def test_the_default_on_a_device_is_wider_in_a_dilute_gas(filling, cutoff, width):
+    side, real = 40.0, np.dtype(np.float32)
+    n = round(side**3 * filling / (np.pi / 6))
+    for backend, expected in ((Ahead(), width), (md.backend.Cpu(), 0.3)):
+        of_box = CellGrid(md.Box((side,) * 3), cutoff, real, backend)
+        assert Skin(None, of_box, n).width == pytest.approx(expected, abs=1e-3)
+        assert Skin(0.4, of_box, n).width == 0.4
+    assert Skin(None, CellGrid(md.Box((2.5, 9, 9)), 1, real, Ahead()), 4).width == pytest.approx(0.25)
