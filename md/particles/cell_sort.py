@@ -26,8 +26,7 @@ class CellSort:
         backend: on which the particles are stored.
 
     Attributes:
-        rank: (cells,) int32 rank of each cell by row-major number.
-        table: `rank`; or (0,) if the rank of each cell is its number.
+        table: (cells,) int32 rank of each cell by row-major number; or (0,) if it is that number.
         start: (cells + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
             start[k + 1] - 1.
         order: (n,) int32; the slot before the sort of each sorted particle.
@@ -41,13 +40,20 @@ class CellSort:
         grid.require_memory(RANKING, checks.host_memory)
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
         ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
-        self.rank = backend.upload(ranks)
         row_major = bool((ranks == np.arange(grid.size)).all())
-        self.table = backend.empty(0, np.int32) if row_major else self.rank
+        self._rank = None if row_major else backend.upload(ranks)
+        self.table = backend.empty(0, np.int32) if self._rank is None else self._rank
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
         self._keys = backend.empty(n, np.int32)
         self._scratch = backend.sort_scratch(n, grid.size)
+
+    @property
+    def rank(self) -> Array:
+        """(cells,) int32 rank of each cell by row-major number, also if it is that number."""
+        if self._rank is None:
+            self._rank = self._backend.upload(np.arange(self._grid.size, dtype=np.int32))
+        return self._rank
 
     def find(self, pos: Array) -> None:
         """Fill `start` and `order` without moving the particles.

@@ -40,7 +40,7 @@ from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 
-ROOM = 24  # initial room of a list, in partners: one of many millions of particles has more than 16
+ROOM = 20  # initial room of a list, in partners: one of many millions of particles has more than 16
 MOST_ROOM = 2**31 - 1  # indices are int32 on the CPU
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access

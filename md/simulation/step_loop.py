@@ -36,7 +36,6 @@ class StepLoop:
 
     Attributes:
         step: number of steps taken so far.
-        force: (n, dim) scratch array for forces.
         captured: captured steps.
     """
 
@@ -59,11 +58,15 @@ class StepLoop:
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
         self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
         self.step = 0
-        self.force = system.scratch("force")
         self.captured = CapturedSteps(system, search, self._take)
         parts = stepper, search, *boundaries
         can_capture = fused or all(part.capabilities.capturable for part in parts)
         self._is_captured = system.backend.runs_ahead and can_capture
+
+    @property
+    def force(self) -> Array:
+        """(n, dim) scratch array for forces, allocated at first use: fused steps need none."""
+        return self._system.scratch("force")
 
     def start_at(self, step: int) -> None:
         """Resume after a number of steps that another loop has taken."""
