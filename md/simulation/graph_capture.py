@@ -6,6 +6,7 @@ of all arrays, so it can only be launched again when the arrays have the same ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from md.search.base import Search
 from md.search.rebuild import StepPlan
 
 MOST_GRAPHS = 100
+PATIENCE = (
+    16  # times that a longest piece is taken in shorter ones, which many plans share, before it is captured
+)
 
 
 class CapturedGraph(NamedTuple):
@@ -50,9 +54,19 @@ class CapturedSteps:
         self.launched = False
         self._reallocated = search.reallocated
         self._compiled: set[tuple[bool, bool]] = set()
+        self._asked: Counter[StepPlan] = Counter()
 
     def __len__(self) -> int:
         return len(self._graphs)
+
+    def _piece(self, plan: StepPlan) -> int:
+        """Return the number of steps of the next graph: the longest only if the plan keeps coming."""
+        longest, *shorter = self._backend.piece_lengths
+        if plan.steps < longest or not shorter:
+            return next(length for length in (longest, *shorter) if length <= plan.steps)
+        whole = plan._replace(steps=longest)
+        self._asked[whole] += 1
+        return longest if self._asked[whole] > PATIENCE else shorter[0]
 
     def take(self, plan: StepPlan, step: int) -> StepPlan:
         """Take the steps of a plan, or the first of them.
@@ -64,8 +78,7 @@ class CapturedSteps:
         Returns:
             The plan of the steps that were taken.
         """
-        lengths = self._backend.piece_lengths
-        plan = plan._replace(steps=next(length for length in lengths if length <= plan.steps))
+        plan = plan._replace(steps=self._piece(plan))
         kind = plan.build, plan.build_each
         if kind not in self._compiled:  # only kernels that were called before can be captured
             self._compiled.add(kind)

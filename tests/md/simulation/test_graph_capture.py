@@ -1,13 +1,17 @@
-"""Steps that are not fused, given to a device in pieces: they are the steps that it takes one by one."""
+"""Steps given to a device in pieces: which are captured, and that they are the steps taken one by one."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import md
 from md.search.bvh.reflexive import Reflexive
+from md.search.rebuild import StepPlan
+from md.simulation.graph_capture import PATIENCE, CapturedSteps
 from tests.md.search.test_contract import LAW
 
-pytestmark = pytest.mark.gpu
+on_device = pytest.mark.gpu
 SHAKEN = md.ShakenWalls(contact_time=0.02, amplitude=0.1, frequency=3.0, axis=0)
 BOX = md.Box((24.0, 18.0), (False, True))
 TUNNEL = md.Box((60.0, 40.0), periodic=(True, False))
@@ -53,6 +57,7 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
     assert one.builds == other.builds
 
 
+@on_device
 @pytest.mark.parametrize(
     "search",
     ["coherent", "tiles", md.search.Lbvh(rebuild_every=7), md.search.Lbvh(rebuild_every=1)],
@@ -68,12 +73,14 @@ def test_of_each_integrator(case, search, device):
     assert np.abs(runs[1].state.by_id().pos - start.pos).max() > 1e-3
 
 
+@on_device
 @pytest.mark.parametrize("mode", REORDERS)
 def test_with_a_reorder_in_between(mode, device):
     runs = both(device, gas(), "scattered", reorder=REORDERS[mode], walls=SHAKEN)
     assert_same(*runs)
 
 
+@on_device
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler"])
 @pytest.mark.parametrize(
     "search",
@@ -98,6 +105,7 @@ def test_round_a_wing_in_a_stream(search, integrator, device):
     assert np.abs(given[0]).max() > 0
 
 
+@on_device
 @pytest.mark.parametrize(
     "search",
     ["linked", Reflexive(data="shadow", contacts="listed", room=2, rebuild_every=4)],
@@ -109,6 +117,7 @@ def test_of_searches_that_add_up_in_no_fixed_order(search, device):
     assert np.array_equal(one.pairs(), other.pairs())
 
 
+@on_device
 @pytest.mark.parametrize("case", CASES)
 def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, device, path):
     options = {"law": LAW, "search": md.search.Lbvh(rebuild_every=7), "dt": 4e-4, "backend": device}
@@ -125,6 +134,7 @@ def test_in_turn_with_steps_one_by_one_and_from_a_file_at_an_odd_step(case, devi
         assert np.array_equal(*(getattr(run.state.by_id(), name) for run in (plain, mixed)))
 
 
+@on_device
 def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch):
     run = md.Simulation(
         gas(), LAW, search=md.search.Lbvh(rebuild_every=1), dt=4e-4, walls=SHAKEN, backend=device
@@ -138,6 +148,7 @@ def test_a_tree_made_at_each_step_is_given_in_pieces_of_many(device, monkeypatch
     assert run.builds == 100
 
 
+@on_device
 def test_without_particles(device):
     empty = md.State(np.empty((0, 2)), np.empty((0, 2)), BOX)
     run = md.Simulation(empty, LAW, search="lbvh", dt=4e-4, walls=SHAKEN, backend=device)
@@ -145,11 +156,13 @@ def test_without_particles(device):
     assert run.step == 50
 
 
+@on_device
 def test_every_integrator_that_counts_steps_is_here():
     counting = {name for name, kind in md.integrate.INTEGRATORS.items() if kind.capabilities.capturable}
     assert counting == {case["integrator"] for case in CASES.values()}
 
 
+@on_device
 def test_a_look_in_between_changes_nothing(device):
     options = {"search": md.search.Lbvh(rebuild_every=16), "walls": SHAKEN, "dt": 4e-4, "backend": device}
     runs = [md.Simulation(gas(), LAW, **options) for _ in range(2)]
@@ -164,6 +177,7 @@ def test_a_look_in_between_changes_nothing(device):
     np.testing.assert_allclose(*(run.state.by_id().pos for run in runs), atol=1e-9)
 
 
+@on_device
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "adaptive_euler", "position_verlet"])
 def test_a_fault_tells_its_step(integrator, device):
     box = md.Box((40.0, 5), periodic=(False, True))
@@ -177,8 +191,62 @@ def test_a_fault_tells_its_step(integrator, device):
         assert (caught.value.step, caught.value.particle) == (99, 7)
 
 
+@on_device
 def test_lists_with_a_skin_are_asked_at_every_step_where_steps_are_not_fused(device):
     run = md.Simulation(gas(), LAW, search="verlet", dt=4e-4, walls=SHAKEN, backend=device)
     run.run(100, phases=False)
     assert len(run._loop.captured) == 0
     assert run.builds > 1
+
+
+class Recorder:
+    """A backend of three piece lengths."""
+
+    piece_lengths = 16, 4, 1
+
+    def __init__(self):
+        self.captured, self.launched = [], []
+
+    def record(self, work):
+        self.captured.append(work.args[0])
+        return lambda: self.launched.append(work.args[0])
+
+
+@pytest.fixture
+def backend():
+    return Recorder()
+
+
+@pytest.fixture
+def steps(backend):
+    particles = SimpleNamespace(arrays=())
+    system = SimpleNamespace(particles=particles, backend=backend)
+    return CapturedSteps(system, SimpleNamespace(reallocated=()), lambda plan, step: None)
+
+
+def plan(steps: int, build: bool = False) -> StepPlan:
+    return StepPlan(steps, build, build_each=False)
+
+
+def test_the_longest_piece_is_captured_only_if_it_keeps_coming(backend, steps):
+    taken = [steps.take(plan(20), 2).steps for _ in range(PATIENCE + 3)]
+    assert taken == PATIENCE * [4] + 3 * [16]
+    assert [one.steps for one in backend.captured] == [4, 16]
+    assert len(backend.launched) == PATIENCE + 2  # the first steps were taken one by one
+
+
+def test_plans_are_counted_apart(steps):
+    for _ in range(PATIENCE):
+        assert steps.take(plan(16), 2).steps == 4
+    assert steps.take(plan(16, build=True), 2).steps == 4
+    assert steps.take(plan(16), 2).steps == 16
+
+
+@pytest.mark.parametrize(("left", "piece"), [(1, 1), (3, 1), (4, 4), (15, 4)])
+def test_a_shorter_plan_gets_the_longest_piece_that_fits(steps, left, piece):
+    assert [steps.take(plan(left), 2).steps for _ in range(PATIENCE + 2)] == (PATIENCE + 2) * [piece]
+
+
+def test_a_backend_of_one_length_takes_pieces_of_it(backend, steps):
+    backend.piece_lengths = (1,)
+    assert [steps.take(plan(5), 2).steps for _ in range(3)] == [1, 1, 1]
