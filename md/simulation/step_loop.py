@@ -100,7 +100,7 @@ class StepLoop:
                 with defer_sigint():
                     while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
                         with self._monitor.overflows(self.step):
-                            self.advance(phases, last - self.step)
+                            self.advance(phases, end - self.step)
                 samples.append(self._monitor.sample(self.step))
                 while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
                     if self._take_back(self._monitor.process(samples.popleft(), self.step)):

@@ -213,14 +213,14 @@ class Recorder:
 
 
 @pytest.fixture
-def backend():
+def recorder():
     return Recorder()
 
 
 @pytest.fixture
-def steps(backend):
+def steps(recorder):
     particles = SimpleNamespace(arrays=())
-    system = SimpleNamespace(particles=particles, backend=backend)
+    system = SimpleNamespace(particles=particles, backend=recorder)
     return CapturedSteps(system, SimpleNamespace(reallocated=()), lambda plan, step: None)
 
 
@@ -228,11 +228,11 @@ def plan(steps: int, build: bool = False) -> StepPlan:
     return StepPlan(steps, build, build_each=False)
 
 
-def test_the_longest_piece_is_captured_only_if_it_keeps_coming(backend, steps):
+def test_the_longest_piece_is_captured_only_if_it_keeps_coming(recorder, steps):
     taken = [steps.take(plan(20), 2).steps for _ in range(PATIENCE + 3)]
     assert taken == PATIENCE * [4] + 3 * [16]
-    assert [one.steps for one in backend.captured] == [4, 16]
-    assert len(backend.launched) == PATIENCE + 2  # the first steps were taken one by one
+    assert [one.steps for one in recorder.captured] == [4, 16]
+    assert len(recorder.launched) == PATIENCE + 2  # the first steps were taken one by one
 
 
 def test_plans_are_counted_apart(steps):
@@ -247,6 +247,6 @@ def test_a_shorter_plan_gets_the_longest_piece_that_fits(steps, left, piece):
     assert [steps.take(plan(left), 2).steps for _ in range(PATIENCE + 2)] == (PATIENCE + 2) * [piece]
 
 
-def test_a_backend_of_one_length_takes_pieces_of_it(backend, steps):
-    backend.piece_lengths = (1,)
+def test_a_backend_of_one_length_takes_pieces_of_it(recorder, steps):
+    recorder.piece_lengths = (1,)
     assert [steps.take(plan(5), 2).steps for _ in range(3)] == [1, 1, 1]
