@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from md import checks
 from md.backend.base import Array, Backend
-from md.backend.cuda_launcher import THREADS, Launcher, functor_of, wrapped_law
+from md.backend.cuda_launcher import THREADS, Launcher, functor_of, takes_packed_rows, wrapped_law
 from md.backend.sorting import radix
 from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
@@ -184,8 +184,12 @@ class Cuda(Backend):
         functor_of(law)
 
     def packs_rows_for(self, law: Any) -> bool:
-        """Return whether the layout is "aos4" and the law takes velocities as `velocity*`, not as `real*`."""
-        return self.layout == "aos4" and "const velocity* vel" in functor_of(law).read_text()
+        """Return whether the layout is "aos4" and the law takes velocities as `velocity*`, not as `real*`.
+
+        So must the law that it wraps, if it wraps one.
+        """
+        laws = (law, wrapped_law(law))
+        return self.layout == "aos4" and all(takes_packed_rows(one) for one in laws if one is not None)
 
     def sort_scratch(self, n: int, bins: int) -> tuple:
         """Allocate counts of bins and status words of the scan in one block, and a rank for each key."""

@@ -181,7 +181,7 @@ def functor_of(law: Any) -> Path:
             f"{path.name} cannot hold the functions of {' and of '.join(names)}; allowed: one law in each "
             "module that has a .cuh"
         )
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", with_includes(path), flags=re.DOTALL)
+    text = _code(path)
     windows = re.search(r"\bresult_of_windows\s*\([^;{}]*\)\s*\{", text) is not None
     if windows != hasattr(kind, "windows"):
         raise BackendUnavailableError(
@@ -196,6 +196,17 @@ def functor_of(law: Any) -> Path:
                 f"{', '.join(sorted(functions))}; allowed: the same functions in both"
             )
     return path
+
+
+def _code(path: Path) -> str:
+    """Return the text of a functor and of the headers that it includes, without comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", with_includes(path), flags=re.DOTALL)
+
+
+def takes_packed_rows(law: Any) -> bool:
+    """Return whether every `interact` of a law's CUDA functions takes velocities as `const velocity*`."""
+    heads = re.findall(r"\binteract\s*\(([^;{}()]*)\)\s*\{", _code(functor_of(law)))
+    return bool(heads) and all(re.search(r"\bvelocity\s*\*\s*\w+", head) for head in heads)
 
 
 def _signature(argument: Any) -> Any:

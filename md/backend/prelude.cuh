@@ -5,7 +5,8 @@
 #define ROUNDS_TO_INTEGERS (sizeof(real) == 4 ? (real)12582912 : (real)6755399441055744)
 
 // a - b between the nearest periodic images, for positions inside the box. The number of box lengths between them is -1, 0 or
-// 1; it is computed without a comparison, which would take twice as many instructions.
+// 1; it is computed without a comparison, which would take twice as many instructions. At exactly half a box length both images
+// are nearest: the sign may then differ from the one on the CPU.
 __device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, const Vec& b) {
     Vec v;
 #pragma unroll

@@ -57,7 +57,6 @@ class ParticleArrays:
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
             memory order.
-        spare: arrays like `pos` and `velocities`, output of a kernel that reads these; see `swap`.
 
     On a device that gathers rows of four numbers, fused steps may read and write packed rows (`pack`): the
     position and one component of the velocity of a particle are one such row, or in 2D both of them. That is
@@ -81,11 +80,21 @@ class ParticleArrays:
 
     def _make_spares(self) -> None:
         """Allocate the spare arrays."""
-        n, dim = self.pos.shape
-        self.spare = [self.backend.rows(n, dim, self.pos.dtype) for _ in range(2)]
+        self._spare: list[Array] = []  # none, that of `pos`, or both; `spare` allocates those not there
         self._spare_id = self.backend.empty(self.n, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
         self._packed: list[PackedRows] = []  # two, made by the first `pack`
+
+    @property
+    def spare(self) -> list[Array]:
+        """Arrays like `pos` and `velocities`, output of a kernel that reads these; see `swap`."""
+        while len(self._spare) < 2:
+            self._spare.append(self.backend.rows(*self.pos.shape, self.pos.dtype))
+        return self._spare
+
+    @spare.setter
+    def spare(self, spare: list[Array]) -> None:
+        self._spare = spare
 
     @property
     def vel(self) -> Array:
@@ -112,10 +121,9 @@ class ParticleArrays:
         if self.is_packed:
             return
         n, dim = self.pos.shape
-        if not self._packed:
-            self._packed = [
-                PackedRows(self.backend.empty(2 * dim * n, self.pos.dtype), dim) for _ in range(2)
-            ]
+        self._spare = []  # freed before rows are allocated
+        while len(self._packed) < 2:
+            self._packed.append(PackedRows(self.backend.empty(2 * dim * n, self.pos.dtype), dim))
         first, second = self._packed
         rows, spare = (second, first) if self.pos is first.pos else (first, second)
         rows.fill(self.pos, self.velocities)
@@ -126,10 +134,9 @@ class ParticleArrays:
         """Store velocities as rows of their own, if rows are packed."""
         if not self.is_packed:
             return
-        n, dim = self.pos.shape
-        vel, spare = (self.backend.rows(n, dim, self.pos.dtype) for _ in range(2))
+        vel = self.backend.rows(*self.pos.shape, self.pos.dtype)
         next(rows for rows in self._packed if rows.pos is self.pos).copy_velocities(vel)
-        self.velocities, self.spare = vel, [self.spare[0], spare]
+        self.velocities, self._spare = vel, self._spare[:1]
 
     def on(self, backend: Backend) -> ParticleArrays:
         """Copy the particles to another backend."""

@@ -197,7 +197,7 @@ class VerletSearch(Search):
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p = self.particles
         if p.is_packed and getattr(out, "vel", None) is p.spare[1]:
-            kernels = self.backend.kernels(__name__, law, p.constants)
+            kernels = self.backend.kernels(type(self).__module__, law, p.constants)
             kernels.force(p.n, p.pos, p.velocities, *self.structure(), self.grid.record, parameters, out)
         else:
             super()._fold(law, parameters, out)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import md
+from md.backend import cuda_launcher
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
+from md.laws.polydisperse import PolydisperseLaw
 from md.particles.arrays import PackedRows, ParticleArrays
 from md.particles.cell_grid import CellGrid
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
@@ -64,6 +66,38 @@ def test_reading_the_velocities_ends_the_packing():
         assert p.constants == {}
         assert len({id(array) for array in (p.pos, p.vel, *p.spare)}) == 4
     np.testing.assert_array_equal(p.to_state().pos, state.pos.astype(np.float32))
+
+
+def test_a_velocity_read_needs_no_spare_one():
+    p = ParticleArrays(md.scenes.shared_gas(64, 0.2), np.dtype(np.float32), md.backend.Cpu("aos4"))
+    p.pack()
+    assert p._spare == 2 * [p.spare[0]]
+    p.vel  # noqa: B018
+    assert len(p._spare) == 1
+    p.pack()
+    p.vel  # noqa: B018
+    assert len({id(array) for array in (p.pos, p.vel, *p.spare)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("head", "takes"),
+    [
+        ("const Law& law, const velocity* vel, int n", True),
+        ("const Law& law, const velocity  *v,\n int n", True),
+        ("const Law& law, const real* vel, int n", False),
+        ("const Law& law, const real* vel /* not const velocity* vel */, int n", False),
+    ],
+)
+def test_a_law_takes_packed_rows_by_the_type_of_its_velocities(tmp_path, monkeypatch, head, takes):
+    path = tmp_path / "law.cuh"
+    path.write_text(f"// const velocity* vel\n__device__ Vec interact({head}) {{\n    return f(law);\n}}\n")
+    monkeypatch.setattr(cuda_launcher, "functor_of", lambda law: path)
+    assert cuda_launcher.takes_packed_rows(LAW) is takes
+
+
+def test_a_law_and_the_law_that_it_wraps_take_packed_rows():
+    assert cuda_launcher.takes_packed_rows(LAW)
+    assert cuda_launcher.takes_packed_rows(PolydisperseLaw(LAW, np.full(3, 0.5)))
 
 
 @pytest.mark.parametrize(("dim", "precision"), CASES)

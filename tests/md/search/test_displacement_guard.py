@@ -91,9 +91,10 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
         simulation.run(37, phases=False)
         ages.add(simulation.search.policy._since)
         listed = simulation.search.pairs(1.0)
+        particles = simulation.system.particles
+        now = (device.download(a) for a in (particles.pos, particles.vel))
         plain = md.Simulation(
-            md.State(*(device.download(a) for a in simulation.system.particles.arrays[:2]), state.box,
-                     device.download(simulation.system.particles.id)),
+            md.State(*now, state.box, device.download(particles.id)),
             md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
         )  # fmt: skip
         if simulation.search.policy._since < simulation.search.policy._window:
