@@ -88,8 +88,9 @@ class ParticleArrays:
     @property
     def spare(self) -> list[Array]:
         """Arrays like `pos` and `velocities`, output of a kernel that reads these; see `swap`."""
+        n, dim = self.pos.shape
         while len(self._spare) < 2:
-            self._spare.append(self.backend.rows(*self.pos.shape, self.pos.dtype))
+            self._spare.append(self.backend.rows(n, dim, self.pos.dtype))
         return self._spare
 
     @spare.setter
@@ -134,7 +135,8 @@ class ParticleArrays:
         """Store velocities as rows of their own, if rows are packed."""
         if not self.is_packed:
             return
-        vel = self.backend.rows(*self.pos.shape, self.pos.dtype)
+        n, dim = self.pos.shape
+        vel = self.backend.rows(n, dim, self.pos.dtype)
         next(rows for rows in self._packed if rows.pos is self.pos).copy_velocities(vel)
         self.velocities, self._spare = vel, self._spare[:1]
 
