@@ -17,17 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.baselines import again, is_again, original
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.analysis import rungs
+from experiments.analysis.baselines import again, original
+from experiments.analysis.rungs import CASE
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
 from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.measurement.step_times import phase_columns, sample_of_steps
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, SearchConfig
 from md.simulation import PRECISIONS
@@ -71,7 +72,7 @@ RUNGS = {
     "twice, kept 64, Hilbert": Rung(lambda: Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
     "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
 }
-_CASE = ["n", "rung"]
+_OVER = {name: rung.over for name, rung in RUNGS.items()}
 
 
 @dataclass(frozen=True)
@@ -123,20 +124,12 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     }
 
     def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # loads the caches again after other cases
-        times.append(whole_steps(sim, case.steps))
-        yield {
-            "time_ms": times[-1] / case.steps,
-            "sample_ms": times[-1],
-            "step": sim.step,
-            "time": sim.time,
-        }
+        found = sample_of_steps(sim, case.steps)
+        times.append(found["sample_ms"])
+        yield found | {"step": sim.step, "time": sim.time}
 
     def at_end() -> dict:
-        phases = {phase: sum(of) for phase, of in phases_of(sim, case.steps).items()}
-        whole = float(np.median(times[-case.rounds :]))
-        found = {f"{phase}_ms": ms / case.steps for phase, ms in phases.items()}
-        found["phases_over_step"] = sum(phases.values()) / whole
+        found = phase_columns(sim, case.steps, float(np.median(times[-case.rounds :])))
         search: Any = sim.search
         if isinstance(search.config, Reflexive) and search.config.contacts == "listed":
             found["crowded_share"] = search.crowded / case.n
@@ -159,15 +152,16 @@ def _case(n: int, seed: int) -> md.scenes.LiftCase:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw time per disc and step over sizes, or over rungs for one size, and gains; write the summary."""
-    table = statistics.with_rounds(table, _CASE)
+    table = statistics.with_rounds(table, CASE)
     found = summary(table)
     if table["n"].nunique() == 1:
-        _draw_rungs(found, out)
+        title = f"{found['n'].iloc[0]:,} discs before a wing"
+        figures.times_of_rungs(found, title, out, "ladder")
     else:
-        _draw_sizes(found, out)
-    compared = gains_over_compared(table)
+        figures.times_over_sizes(found, "rung", "disc", "discs before a wing", out, "ladder")
+    compared = rungs.gains_over_compared(table, _OVER)
     if not compared.empty:
-        _draw_gains(compared, out)
+        figures.gains_of_rungs(compared, list(RUNGS), "discs", out, "gains")
     save_table(found, out, "summary")
 
 
@@ -177,87 +171,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: with columns `run` and `round`.
     """
-    found = statistics.over_runs(table, _CASE, "time_ms")
-    if "crowded_share" in table:  # of particles with more contacts than lists have room for
-        crowded = table.groupby(_CASE, sort=False)["crowded_share"].median().reset_index()
-        found = found.merge(crowded, on=_CASE, how="left")
-    first = table["rung"].iloc[0]
-    gains = statistics.gains(table, ["n"], "rung", first)
-    if not gains.empty:
-        over_first = statistics.named(gains, first.replace(" ", "_"))
-        found = found.merge(over_first, on=_CASE, how="left")
-    compared = gains_over_compared(table)
-    if not compared.empty:
-        found = found.merge(compared.drop(columns=["runs", "rounds"]), on=_CASE, how="left")
-    return found[~found["rung"].map(is_again)].reset_index(drop=True)
-
-
-def gains_over_compared(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the gain of each rung over the rung of column `over`.
-
-    Args:
-        table: with columns `run` and `round`.
-
-    Returns:
-        Rows of `statistics.gains`, those of a size in the order of the ladder.
-    """
-    names, found = set(table["rung"]), []
-    for over in RUNGS:
-        compared = [name for name in RUNGS if RUNGS[name].over == over and name in names]
-        if compared and over in names:
-            gains = statistics.gains(table, ["n"], "rung", over)
-            found.append(gains[gains["rung"].isin(compared)])
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-
-def _draw_rungs(found: pd.DataFrame, out: Path) -> None:
-    ends = statistics.bounds(found, "time_ms")
-    figure, panel = plt.subplots(figsize=(6.8, 1.2 + 0.23 * len(found)))
-    reach = figures.error_bars(ends)
-    panel.errorbar(ends["centre"], found["rung"], xerr=reach, fmt="o", markersize=5, capsize=2)
-    panel.set(xlabel="time of a step (ms)", xlim=(0, None), ylim=(len(found) - 0.4, -0.6))
-    panel.grid(axis="y", color="0.9")
-    title = f"{found['n'].iloc[0]:,} discs before a wing; {statistics.caption(found)}"
-    figures.titled(figure, title, out, "ladder")
-
-
-def _draw_sizes(found: pd.DataFrame, out: Path) -> None:
-    figure, panel = plt.subplots(figsize=(6.8, 3.8))
-    look = style.lines_in_turn(list(found["rung"].unique()), "rung")
-    figures.lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
-    figures.size_axis(panel, "discs")
-    figures.whole_centres_on_log(panel, found, "time_ms", 1e6 / found["n"])
-    panel.set_ylabel("time per disc and step (ns)")
-    figures.legend_outside(panel, "rung")
-    figures.titled(figure, f"discs before a wing; {statistics.caption(found)}", out, "ladder")
-
-
-def _draw_gains(compared: pd.DataFrame, out: Path) -> None:
-    """Draw a dot for each rung, hollow for no difference, in a panel for each size."""
-    rungs = [name for name in RUNGS if name in set(compared["rung"])]
-    rows = {name: k for k, name in enumerate(rungs)}
-    sizes = sorted(compared["n"].unique())
-    titles, height = [f"{n:,} discs" for n in sizes], 1.6 + 0.25 * len(rungs)
-    figure, panels = figures.panels_in_a_row(titles, 1.9, height, 3.2, sharex=True, sharey=True)
-    ends = statistics.bounds(compared, "gain")
-    same = compared.get("difference", pd.Series("", index=compared.index)) == statistics.NO_DIFFERENCE
-    for panel, n in zip(panels, sizes, strict=True):
-        for hollow in (False, True):
-            part = compared[(compared["n"] == n) & (same == hollow)]
-            at = ends.loc[part.index]
-            look: dict[str, Any] = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
-            look |= {"markerfacecolor": "white"} if hollow else {}
-            panel.errorbar(at["centre"], part["rung"].map(rows), xerr=figures.error_bars(at), **look)
-        figures.noise_band(panel, compared[compared["n"] == n], horizontal=True)
-        panel.set(xlabel="gain of a step", ylim=(len(rungs) - 0.4, -0.6))
-        panel.grid(axis="y", color="0.9")
-    panels[0].set_yticks(range(len(rungs)), [f"{name} / {RUNGS[name].over}" for name in rungs])
-    figures.gain_axis(panels[0], compared, horizontal=True)
-    notes = [statistics.caption(compared)]
-    notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
-    notes += ["hollow: no difference"] if same.any() else []
-    title = f"each rung / the one that it is compared with\n{'; '.join(notes)}"
-    figures.titled(figure, title, out, "gains")
+    return rungs.summary(table, _OVER)
 
 
 if __name__ == "__main__":

@@ -355,3 +355,91 @@ def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, la
     panel.xaxis.set_major_formatter("{x:g}")
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlabel(label)
+
+
+def times_of_rungs(
+    found: pd.DataFrame, title: str, out: Path, name: str, notes: pd.DataFrame | None = None
+) -> None:
+    """Draw the time of a step of each rung of a ladder, for one size: dots with intervals.
+
+    Args:
+        found: rows of `experiments.analysis.rungs.summary`.
+        title: above the figure; what the dots are is appended.
+        out: folder of the files.
+        name: of the files.
+        notes: text beside the dots: a row for each of `found`, a column for each column of text with its
+            heading as name; None for none.
+    """
+    import matplotlib.pyplot as plt  # here, as in style
+
+    ends, columns = statistics.bounds(found, "time_ms"), [] if notes is None else list(notes)
+    figure, panel = plt.subplots(figsize=(6.8, 1.2 + 0.23 * len(found)))
+    panel.errorbar(ends["centre"], found["rung"], xerr=error_bars(ends), fmt="o", markersize=5, capsize=2)
+    panel.set(xlabel="time of a step (ms)", xlim=(0, None), ylim=(len(found) - 0.4, -0.6))
+    panel.grid(axis="y", color="0.9")
+    look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 8, "va": "center"}
+    for place, heading in enumerate(columns):
+        for row, text in enumerate([heading, *notes[heading]] if notes is not None else (), -1):
+            panel.annotate(text, (1.04 + 0.3 * place, row), annotation_clip=False, **look)
+    titled(figure, f"{title}; {statistics.caption(found)}", out, name)
+
+
+def times_over_sizes(found: pd.DataFrame, label: str, what: str, title: str, out: Path, name: str) -> None:
+    """Draw the time for a particle and step over the number of particles, a line for each name.
+
+    Args:
+        found: rows of `statistics.over_runs` of `time_ms`, with the columns `n` and `label`.
+        label: the column of names, title of the legend.
+        what: the particle: "disc".
+        title: above the figure; what the points are is appended.
+        out: folder of the files.
+        name: of the files.
+    """
+    import matplotlib.pyplot as plt  # here, as in style
+
+    figure, panel = plt.subplots(figsize=(6.8, 3.8))
+    look = style.lines_in_turn(list(found[label].unique()), label)
+    lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
+    size_axis(panel, f"{what}s")
+    whole_centres_on_log(panel, found, "time_ms", 1e6 / found["n"])
+    panel.set_ylabel(f"time per {what} and step (ns)")
+    legend_outside(panel, label)
+    titled(figure, f"{title}; {statistics.caption(found)}", out, name)
+
+
+def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out: Path, name: str) -> None:
+    """Draw the gain of each rung over the one compared with, in a panel for each size.
+
+    A dot is hollow for no difference.
+
+    Args:
+        compared: rows of `experiments.analysis.rungs.gains_over_compared`.
+        ladder: names of all rungs, the first at the top.
+        what: the particles: "discs".
+        out: folder of the files.
+        name: of the files.
+    """
+    over = dict(zip(compared["rung"], compared["over"], strict=True))
+    rows = {rung: k for k, rung in enumerate(rung for rung in ladder if rung in over)}
+    sizes = sorted(compared["n"].unique())
+    titles, height = [f"{n:,} {what}" for n in sizes], 1.6 + 0.25 * len(rows)
+    figure, panels = panels_in_a_row(titles, 1.9, height, 3.2, sharex=True, sharey=True)
+    ends = statistics.bounds(compared, "gain")
+    same = compared.get("difference", pd.Series("", index=compared.index)) == statistics.NO_DIFFERENCE
+    for panel, n in zip(panels, sizes, strict=True):
+        for hollow in (False, True):
+            part = compared[(compared["n"] == n) & (same == hollow)]
+            at = ends.loc[part.index]
+            look: dict[str, Any] = {"fmt": "o", "color": "C0", "markersize": 5, "capsize": 2}
+            look |= {"markerfacecolor": "white"} if hollow else {}
+            panel.errorbar(at["centre"], part["rung"].map(rows), xerr=error_bars(at), **look)
+        noise_band(panel, compared[compared["n"] == n], horizontal=True)
+        panel.set(xlabel="gain of a step", ylim=(len(rows) - 0.4, -0.6))
+        panel.grid(axis="y", color="0.9")
+    panels[0].set_yticks(range(len(rows)), [f"{rung} / {over[rung]}" for rung in rows])
+    gain_axis(panels[0], compared, horizontal=True)
+    notes = [statistics.caption(compared)]
+    notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
+    notes += ["hollow: no difference"] if same.any() else []
+    title = f"each rung / the one that it is compared with\n{'; '.join(notes)}"
+    titled(figure, title, out, name)

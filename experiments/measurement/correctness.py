@@ -13,7 +13,10 @@ from sfc import checks
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
 TOLERANCE_OF_LARGEST = {"float32": 2e-4, "float64": 1e-10}  # of the largest force
 TOLERANCE_OF_ORDER = {"float32": 1e-4, "float64": 0.0}  # in float32 a coordinate on a cell's face is rounded
-TOLERANCE_OF_STATE = 1e-9  # of positions in d, and of the relative kinetic energy
+TOLERANCE_OF_STATE = {
+    "float32": 5e-4,
+    "float64": 1e-9,
+}  # of positions in d, and of the relative kinetic energy
 TOLERANCE_OF_FLIGHT = {
     "float32": 2e-5,
     "float64": 1e-9,
@@ -156,25 +159,38 @@ def check_pairs(
     return len(found)
 
 
-def check_states(name: str, found: md.State, expected: md.State) -> None:
-    """Compare positions and kinetic energy of another code with those of a simulation after the same steps.
+def check_states(
+    name: str, found: md.State, expected: md.State, precision: str = "float64", reference: str = "ours"
+) -> float:
+    """Compare positions and kinetic energy with those of a simulation after the same steps.
 
     Args:
-        name: of the other code and the number of steps, for the message.
-        found: state of the other code.
+        name: of the other code or simulation and the number of steps, for the message.
+        found: its state.
         expected: state of the simulation, with the same ids.
+        precision: of both: "float32" or "float64". In float32 the rounding of a coordinate is allowed too.
+        reference: that the positions and the energy are those of, for the message.
+
+    Returns:
+        The largest difference of a coordinate, in d.
 
     Raises:
-        WrongResultError: positions differ by more than 1e-9 d, or energies by more than 1e-9 of the whole.
+        WrongResultError: positions differ by more than 1e-9 d (5e-4 d in float32), or energies by more than
+            that part of the whole.
+        ValueError: another precision.
     """
+    limit = TOLERANCE_OF_STATE[checks.word("precision", precision, TOLERANCE_OF_STATE)]
     found, expected = found.by_id(), expected.by_id()
     offset = expected.pos - found.pos
     offset -= np.round(offset / expected.box.lengths) * expected.box.lengths
     energy = md.observe.kinetic_energy(found) / md.observe.kinetic_energy(expected) - 1
-    check_error(
-        f"positions of {name} differ from ours", float(np.abs(offset).max()), TOLERANCE_OF_STATE, " d"
-    )
-    check_error(f"the kinetic energy of {name} differs from ours", abs(energy), TOLERANCE_OF_STATE)
+    rounding = 0.0
+    if precision == "float32":
+        rounding = 4 * float(np.spacing(np.float32(max(expected.box.lengths))))
+    error = float(np.abs(offset).max())
+    check_error(f"positions of {name} differ from {reference}", error, limit + rounding, " d")
+    check_error(f"the kinetic energy of {name} differs from {reference}", abs(energy), limit)
+    return error
 
 
 def check_order(ordering: str, ranks: np.ndarray, precision: str) -> None:

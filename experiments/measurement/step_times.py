@@ -45,3 +45,40 @@ def whole_steps(simulation: md.Simulation, steps: int) -> float:
     simulation.run(steps, phases=False)
     ((_, ms),) = simulation.timings.total
     return ms
+
+
+def sample_of_steps(simulation: md.Simulation, steps: int) -> dict[str, float]:
+    """Time steps as a whole after a step that is not timed, which loads the caches again after other cases.
+
+    Returns:
+        `time_ms`, the mean of a step, and `sample_ms`, the sum.
+
+    Raises:
+        TypeError: no simulation, or a number of steps that is no integer.
+        ValueError: no steps.
+    """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    steps = checks.integer("steps", steps, unit="steps")
+    simulation.run(1, phases=False)
+    ms = whole_steps(simulation, steps)
+    return {"time_ms": ms / steps, "sample_ms": ms}
+
+
+def phase_columns(simulation: md.Simulation, steps: int, whole_ms: float) -> dict[str, float]:
+    """Time the phases of the next steps, as columns.
+
+    Args:
+        simulation: runs the steps; its earlier times are cleared.
+        steps: number of steps.
+        whole_ms: time of as many steps as a whole.
+
+    Returns:
+        `<phase>_ms`, the mean of a step, for each phase; `phases_over_step`, their sum over the whole.
+
+    Raises:
+        TypeError: no simulation, or a number of steps that is no integer.
+        ValueError: no steps.
+    """
+    phases = {phase: sum(of) for phase, of in phases_of(simulation, steps).items()}
+    found = {f"{phase}_ms": ms / steps for phase, ms in phases.items()}
+    return found | {"phases_over_step": sum(phases.values()) / whole_ms}

@@ -124,6 +124,7 @@ TOO_MUCH = {
     "flock_decay": "--n 9999999999999",
     "flock_order": "--n 9999999999999",
     "flocking": "--n 9999999999999",
+    "gas_ladder": "--n 9999999999999",
     "interval": "--n 1024 9999999999999",
     "ladder": "--n 9999999999999",
     "lift": "--chord 1e200",
