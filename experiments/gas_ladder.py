@@ -12,15 +12,15 @@ rows of four, packed. The last rung takes the default skin instead of 0.3 d. On 
 numbers in the default layout, no rows are packed, and the default skin is 0.3 d: these three rungs would
 change nothing there and are left out, and so is padding to rows of four, which the CPU does not use.
 
-Before a rung is timed, its positions after 20 steps are compared by id with those of the first rung, and so
-is the kinetic energy: they differ by less than 1e-9 (5e-4 and rounding of a coordinate in float32) in d, and
-of the whole. Then all rungs are sampled in turns, round by round, in random order: a step that is not timed,
-and `steps` timed steps, rebuilds included. The memory of `memory sorted` and the two rungs after it
-is reordered every 500 steps. With --steps 500, or a multiple, each sample holds as many reorders; with fewer
-steps most samples hold none, and their cost is left out. The first rung
-is measured twice (`linked lists again`): the difference of the two is noise. In the last round each sample
-is followed by as many steps that are timed phase by phase. If a rung is not measured, the gains of the next
-are over the rung before it.
+Before a rung is timed, its positions after 100 steps are compared by id with those of the first rung, and so
+is the kinetic energy: they differ by less than 1e-9 (2e-4 and rounding of a coordinate in float32) in d, and
+of the whole. A stiffness that is wrong by a thousandth differs by more. Then all rungs are sampled in turns,
+round by round, in random order: a step that is not timed, and `steps` timed steps, rebuilds included. The
+memory of `memory sorted` and the two rungs after it is reordered every 500 steps. With --steps 500, or a
+multiple, each sample holds as many reorders; with fewer steps most samples hold none, and their cost is left
+out. The first rung is measured twice (`linked lists again`): the difference of the two is noise. In the last
+round each sample is followed by as many steps that are timed phase by phase. If a rung is not measured, the
+gains of the next are over the rung before it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ from md.simulation import PRECISIONS
 
 FIRST = "linked lists"
 SORTED_EVERY = 500  # steps, as in [thesis]
-CHECK_STEPS = 20  # fewer than a contact takes, and enough for lists to be built again
+CHECK_STEPS = 100  # a few contacts, and enough for lists to be built several times
 
 
 class Rung(NamedTuple):

@@ -373,7 +373,7 @@ def times_of_rungs(
     import matplotlib.pyplot as plt  # here, as in style
 
     ends, columns = statistics.bounds(found, "time_ms"), [] if notes is None else list(notes)
-    figure, panel = plt.subplots(figsize=(6.8, 1.2 + 0.23 * len(found)))
+    figure, panel = plt.subplots(figsize=(6.8 + 1.6 * len(columns), 1.2 + 0.23 * len(found)))
     panel.errorbar(ends["centre"], found["rung"], xerr=error_bars(ends), fmt="o", markersize=5, capsize=2)
     panel.set(xlabel="time of a step (ms)", xlim=(0, None), ylim=(len(found) - 0.4, -0.6))
     panel.grid(axis="y", color="0.9")

@@ -14,7 +14,7 @@ TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force,
 TOLERANCE_OF_LARGEST = {"float32": 2e-4, "float64": 1e-10}  # of the largest force
 TOLERANCE_OF_ORDER = {"float32": 1e-4, "float64": 0.0}  # in float32 a coordinate on a cell's face is rounded
 TOLERANCE_OF_STATE = {
-    "float32": 5e-4,
+    "float32": 2e-4,
     "float64": 1e-9,
 }  # of positions in d, and of the relative kinetic energy
 TOLERANCE_OF_FLIGHT = {
@@ -175,7 +175,7 @@ def check_states(
         The largest difference of a coordinate, in d.
 
     Raises:
-        WrongResultError: positions differ by more than 1e-9 d (5e-4 d in float32), or energies by more than
+        WrongResultError: positions differ by more than 1e-9 d (2e-4 d in float32), or energies by more than
             that part of the whole.
         ValueError: another precision.
     """

@@ -30,8 +30,8 @@ def table_of(runs: int = 2) -> pd.DataFrame:
     )
 
 
-def case(*names: str) -> gas_ladder.Config:
-    return gas_ladder.Config(backend="cpu", n=512, rung=names, precision="float64", rounds=2, steps=2)
+def case(*names: str, precision: str = "float64") -> gas_ladder.Config:
+    return gas_ladder.Config(backend="cpu", n=512, rung=names, precision=precision, rounds=2, steps=2)
 
 
 def changed(rung: Rung, over: Rung) -> set[str]:
@@ -84,7 +84,8 @@ def test_only_rungs_that_need_a_device_give_no_rows():
     assert list(gas_ladder.measure(case("packed rows"))) == []
 
 
-def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch):
+@pytest.mark.parametrize(("precision", "excess"), [("float64", 1e-3), ("float32", 5e-3)])
+def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch, precision, excess):
     wrong = RUNGS["neighbour lists"]._replace(search=md.search.Verlet("row", 0.3))
     monkeypatch.setitem(gas_ladder.RUNGS, "neighbour lists", wrong)
     right = gas_ladder._simulation
@@ -92,14 +93,16 @@ def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch):
     def with_another_law(case, rung):
         sim = right(case, rung)
         if rung is wrong:
-            law = md.laws.SpringDashpot(stiffness=1.001e4, damping=5.0)
-            sim = md.Simulation(sim.state, law, search=rung.search, dt=sim.dt, backend="cpu")
+            law = md.laws.SpringDashpot(stiffness=1e4 * (1 + excess), damping=5.0)
+            sim = md.Simulation(
+                sim.state, law, search=rung.search, dt=sim.dt, backend="cpu", precision=precision
+            )
         return sim
 
     monkeypatch.setattr(gas_ladder, "_simulation", with_another_law)
-    message = r"rung 'neighbour lists' after 20 steps differ from those of 'linked lists' by .*not recorded"
+    message = r"rung 'neighbour lists' after 100 steps differ from those of 'linked lists' by .*not recorded"
     with pytest.raises(ValueError, match=message):
-        next(gas_ladder.measure(case(FIRST, "neighbour lists")))
+        next(gas_ladder.measure(case(FIRST, "neighbour lists", precision=precision)))
 
 
 def test_gains_are_ratios_of_one_round_over_the_nearest_rung_that_was_measured():
