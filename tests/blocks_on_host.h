@@ -2,7 +2,9 @@
 // wait for others. Tensor cores are emulated from the layouts of their fragments, with products in half precision.
 #include <setjmp.h>
 #include <ucontext.h>
+#define __syncwarp of_one_lane  // that of the header is for one lane
 #include "cuda_on_host.h"
+#undef __syncwarp
 #undef __syncthreads
 #define FIBERS 256
 #define __saturatef(x) (((x) > 0) ? ((x) < 1 ? (x) : 1.0f) : 0.0f)

@@ -16,7 +16,7 @@ using std::isfinite, std::max, std::min;
 struct Index {
     unsigned x;
 };
-static Index blockIdx, blockDim{1};
+static Index blockIdx, blockDim{1}, gridDim{1};
 static thread_local Index threadIdx{0};
 struct float4 {
     float x, y, z, w;
@@ -81,6 +81,11 @@ template <class T, class U> T atomicMax(T* word, U value) {
     *word = max(old, (T)value);
     return old;
 }
+template <class T, class U> T atomicOr(T* word, U value) {
+    T old = *word;
+    *word |= value;
+    return old;
+}
 template <class T, class U> T atomicMin(T* word, U value) {
     T old = *word;
     *word = min(old, (T)value);
@@ -113,4 +118,5 @@ inline unsigned __ballot_sync(unsigned, int yes) {
 }
 inline bool __any_sync(unsigned lanes, int yes) { return __ballot_sync(lanes, yes); }
 inline bool __all_sync(unsigned lanes, int yes) { return !__ballot_sync(lanes, !yes); }
+inline void __syncwarp() { told_by_all(0); }
 template <class T> T __shfl_sync(unsigned, T own, int lane) { return told_by_all(own)[lane % 32]; }

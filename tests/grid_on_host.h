@@ -3,7 +3,9 @@
 #include <setjmp.h>
 #include <ucontext.h>
 #include <memory>
+#define __syncwarp of_one_lane  // those of the header are for one lane
 #include "cuda_on_host.h"
+#undef __syncwarp
 #undef __syncthreads
 struct uint4 {
     unsigned x, y, z, w;
@@ -76,6 +78,20 @@ inline bool lanes_agree(bool own) {
     for (bool one : of_all_lanes(own)) all &= one;
     return all;
 }
+inline unsigned lane_ballot(bool own) {
+    unsigned votes = 0, lane = 0;
+    for (bool one : of_all_lanes(own)) votes |= (unsigned)one << lane++;
+    return votes;
+}
+template <class T> T lane_of_number(T own, int lane) { return of_all_lanes(own)[lane % 32]; }
+template <class T> T lane_xor(T own, int mask) {
+    int lane = threadIdx.x % 32;
+    return of_all_lanes(own)[lane ^ mask];
+}
+#define __shfl_sync(lanes, own, lane) lane_of_number(own, lane)
+#define __shfl_xor_sync(lanes, own, mask) lane_xor(own, mask)
+#define __ballot_sync(lanes, yes) lane_ballot(yes)
+#define __any_sync(lanes, yes) (lane_ballot(yes) != 0)
 #define __shfl_up_sync(lanes, own, by) lane_up(own, by)
 #define __shfl_down_sync(lanes, own, by) lane_down(own, by)
 #define __all_sync(lanes, yes) lanes_agree(yes)

@@ -135,8 +135,23 @@ class Backend(ABC):
     def sort_scratch(self, n: int, bins: int) -> Any:
         """Allocate the scratch memory that `sort` needs for n keys and a number of bins."""
 
+    def count_cells(self, pos: Array, table: Array, grid: np.ndarray, keys: Array, scratch: Any) -> None:
+        """Compute the sort keys of particles and count them for `sort`, on a backend that runs ahead.
+
+        Args:
+            pos: (n, dim) positions inside the box.
+            table: int32 key of each cell by row-major number; (0,) for that number.
+            grid: record of the cells.
+            keys: (n,) int32, filled.
+            scratch: as for `sort`.
+
+        Raises:
+            NotImplementedError: a backend that does not run ahead.
+        """
+        raise NotImplementedError(f"backend {self.name!r} computes keys and sorts them one after the other")
+
     @abstractmethod
-    def sort(self, keys: Array, start: Array, order: Array, scratch: Any) -> None:
+    def sort(self, keys: Array, start: Array, order: Array, scratch: Any, are_counted: bool = False) -> None:
         """Sort keys with a stable counting sort; the keys themselves are not moved.
 
         Args:
@@ -144,6 +159,7 @@ class Backend(ABC):
             start: (bins + 1,) int32, filled: sorted, the keys of bin k are at start[k] .. start[k + 1] - 1.
             order: (n,) int32, filled: the index in `keys` of each sorted key.
             scratch: from `sort_scratch`, for as many keys and bins.
+            are_counted: whether `count_cells` has made these keys.
         """
 
     @abstractmethod

@@ -65,7 +65,14 @@ class Cpu(Backend):
         """Allocate a count per bin for each part of the keys."""
         return np.zeros((min(self.workers, MAX_PARTS), bins), np.int32)
 
-    def sort(self, keys: np.ndarray, start: np.ndarray, order: np.ndarray, scratch: np.ndarray) -> None:
+    def sort(
+        self,
+        keys: np.ndarray,
+        start: np.ndarray,
+        order: np.ndarray,
+        scratch: np.ndarray,
+        are_counted: bool = False,
+    ) -> None:
         """Sort keys with a stable counting sort, in one part for each thread, at most eight."""
         counting_sort(len(keys), keys, scratch, start, order)
 

@@ -198,16 +198,26 @@ class Cuda(Backend):
         block = self.empty(counts + 2 * (1 + tiles), np.int32)
         return block, block[:bins], block[counts:].view(np.uint64), self.empty(n, np.int32)
 
-    def sort(self, keys: Array, start: Array, order: Array, scratch: tuple) -> None:
+    def count_cells(self, pos: Array, table: Array, grid: np.ndarray, keys: Array, scratch: tuple) -> None:
+        """Compute the sort keys of particles and count them, in one kernel, before `sort`."""
+        block, counts, _, rank = scratch
+        self.fill(block, 0)
+        kernels = self.kernels("md.backend.sorting.counting")
+        kernels.count_cells(len(keys), pos, table, grid, keys, counts, rank)
+
+    def sort(
+        self, keys: Array, start: Array, order: Array, scratch: tuple, are_counted: bool = False
+    ) -> None:
         """Sort keys with a counting sort: count by atomics, scan, place, sort within each bin.
 
         The last step makes the sort stable.
         """
         n, bins = len(keys), len(start) - 1
         block, counts, status, rank = scratch
-        self.fill(block, 0)
         kernels = self.kernels("md.backend.sorting.counting")
-        kernels.count(n, keys, counts, rank)
+        if not are_counted:
+            self.fill(block, 0)
+            kernels.count(n, keys, counts, rank)
         kernels.scan(THREADS * (len(status) - 1), bins, counts, start, status)
         kernels.place(n, keys, start, rank, order)
         kernels.sort_bins(bins, start, order)

@@ -4,19 +4,23 @@
 // Adding this number to one that is smaller, and subtracting it again, rounds to an integer.
 #define ROUNDS_TO_INTEGERS (sizeof(real) == 4 ? (real)12582912 : (real)6755399441055744)
 
-// a - b between the nearest periodic images, for positions inside the box. The number of box lengths between them is -1, 0 or
-// 1; it is computed without a comparison, which would take twice as many instructions. At exactly half a box length both images
-// are nearest: the sign may then differ from the one on the CPU.
-__device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, const Vec& b) {
-    Vec v;
+// A difference of two positions inside the box, between their nearest periodic images. The number of box lengths between them is
+// -1, 0 or 1; it is computed without a comparison, which would take twice as many instructions. At exactly half a box length
+// both images are nearest: the sign may then differ from the one on the CPU.
+__device__ __forceinline__ Vec nearest_image(const Grid& grid, Vec v) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
-        real d = a.x[axis] - b.x[axis];
-        real images = d * grid.per_image[axis] + ROUNDS_TO_INTEGERS;
+        real images = v.x[axis] * grid.per_image[axis] + ROUNDS_TO_INTEGERS;
         images -= ROUNDS_TO_INTEGERS;
-        v.x[axis] = d - images * grid.image[axis];
+        v.x[axis] -= images * grid.image[axis];
     }
     return v;
+}
+
+// a - b between the nearest periodic images. A difference shorter than half the shortest periodic axis is one of nearest images.
+__device__ __forceinline__ Vec displacement(const Grid& grid, const Vec& a, const Vec& b) {
+    Vec v = sub(a, b);
+    return __builtin_expect(dot(v, v) >= grid.nearest2, 0) ? nearest_image(grid, v) : v;
 }
 
 // Cell of one coordinate. The upper side of the box belongs to the last cell; positions beyond an open side belong to the

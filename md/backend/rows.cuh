@@ -35,6 +35,12 @@ struct Vec {
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
+// The block of work items of a block of threads whose results go to an output.
+template <class Any>
+__device__ __forceinline__ int block_of(const Any& out) {
+    return blockIdx.x;
+}
+
 // The slot of a work item: work[item], or the item itself without a work order.
 __device__ __forceinline__ int slot_of(const int* work, int item) { return work ? work[item] : item; }
 

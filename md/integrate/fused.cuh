@@ -1,9 +1,12 @@
 // Kick, drift, and the fault word; see fused.py. Part of a search's kernel if a step is fused into it.
 
 // Returns a position wrapped into the box; or the old one, with the particle in the fault word, if that fails.
-__device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, int i, const int* id, long long step,
-                                      unsigned long long* fault) {
-    bool good = true, finite = true;
+__device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, int i, const int* id,
+                                      const long long* step, unsigned long long* fault) {
+    bool inside = true, good = true, finite = true;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) inside = inside && r.x[axis] >= 0 && r.x[axis] < grid.length[axis];
+    if (inside) return r;  // most are
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         real x = r.x[axis], length = grid.length[axis];
@@ -24,7 +27,7 @@ __device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, i
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) r.x[axis] = good ? r.x[axis] : old.x[axis];
     if (!good) {
-        unsigned long long word = 2ull * step + (finite ? 1 : 0);
+        unsigned long long word = 2ull * *step + (finite ? 1 : 0);
         atomicMin(fault, word << 32 | (unsigned)id[i]);
     }
     return r;  // every position in memory is inside the box, except at its open sides
@@ -33,7 +36,7 @@ __device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, i
 // Stores a position as `placed` returns it.
 __device__ __forceinline__ void place(const Grid& grid, const Vec& old, const Vec& r, real* pos, int n, int i,
                                       const int* id, long long step, unsigned long long* fault) {
-    store(pos, n, i, placed(grid, old, r, i, id, step, fault));
+    store(pos, n, i, placed(grid, old, r, i, id, &step, fault));
 }
 
 // Returns the number of the step. The thread of the first particle stores that of the next step.
@@ -56,6 +59,11 @@ __device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
 #endif
 
 #if defined(FUSED)
+// Every other step begins with the last particles, which the step before has written last: they are in the cache.
+__device__ __forceinline__ int block_of(const Out& out) {
+    return out.turn ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+}
+
 __device__ __forceinline__ float rounded_up(float x) { return x; }
 __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
 
@@ -101,10 +109,9 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 #endif
     Vec v = halted ? vi : add_scaled(vi, out.kick, push);
 #endif
-    long long step = out.clock[out.turn];
-    Vec r = placed(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), i, out.id, step, out.fault);
+    Vec r = placed(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), i, out.id, out.clock + out.turn, out.fault);
     store_row(out.pos, (velocity*)out.vel, n, i, r, v);
-    if (i == 0) out.clock[1 - out.turn] = step + !halted;
+    if (i == 0) out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
     if (!out.fastest) return;
     raise(out, fastest, i, dot(v, v));
     if (i == 0) {

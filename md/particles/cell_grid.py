@@ -31,6 +31,7 @@ def record_dtype(dim: int, precision: np.dtype) -> np.dtype:
             ("highest", real, (dim,)),
             ("per_side", real, (dim,)),  # cells per unit of length
             ("per_image", real, (dim,)),  # 1 / length on a periodic axis, else 0
+            ("nearest2", real),  # square of half the shortest periodic axis, somewhat less; else infinite
             ("cells", np.int32, (3,)),  # 1 along z in 2D
             ("periodic", np.int32, (3,)),
         ],
@@ -91,6 +92,8 @@ class CellGrid:
             self.record["per_image"][0, axis] = 1 / length if periodic else 0
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]
+        halves = [length / 2 for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
+        self.record["nearest2"] = min(halves, default=np.inf) ** 2 * (1 - 8 * np.finfo(precision).eps)
 
     def on(self, backend: Backend) -> CellGrid:
         """Copy the grid for kernels and arrays of another backend."""

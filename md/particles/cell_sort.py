@@ -61,8 +61,12 @@ class CellSort:
         Args:
             pos: (n, dim) positions inside the box, on the backend.
         """
-        self._grid.keys(pos, self.table, self._keys)
-        self._backend.sort(self._keys, self.start, self.order, self._scratch)
+        backend, keys, scratch = self._backend, self._keys, self._scratch
+        if backend.runs_ahead:
+            backend.count_cells(pos, self.table, self._grid.record, keys, scratch)
+        else:
+            self._grid.keys(pos, self.table, keys)
+        backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
 
     def apply(self, particles: ParticleArrays) -> None:
         """Sort the particles in memory; particles of one cell keep their order."""

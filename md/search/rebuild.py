@@ -85,6 +85,9 @@ class RebuildPolicy:
     def reset(self) -> None:
         """Return to the state after construction, so that a saved and a loaded run plan the same steps."""
 
+    def expect_fused(self) -> None:
+        """Prepare for steps that are all fused; called before the first build."""
+
     def process(self, words: np.ndarray, dt: float) -> int:
         """Update the plan from a copy of the displacement guard.
 
@@ -166,12 +169,14 @@ class DisplacementBound(RebuildPolicy):
 
     Attributes:
         travelled: (1,) float32 view of the guard's bound of the displacement.
+        is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
+            at any time and nothing is measured.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
         super().__init__(system)
         self._backend, self._skin, self._farthest, self._grow = system.backend, skin, farthest, grow
-        self._status = system.status
+        self._status, self._dt, self.is_guarded = system.status, system.dt, False
         self.restart()
         self._make_views()
 
@@ -205,7 +210,23 @@ class DisplacementBound(RebuildPolicy):
     @property
     def is_due(self) -> bool:
         """Whether the lists are missing or incomplete, or two particles that are not listed may touch."""
-        return not (self._is_whole and self._farthest() < self._skin.limit)
+        displacement = self._bound if self.is_guarded else self._farthest
+        return not (self._is_whole and displacement() < self._skin.limit)
+
+    def expect_fused(self) -> None:
+        """Let the guard bound the displacement on a device, instead of measuring it."""
+        self.is_guarded = self._backend.runs_ahead
+
+    def _bound(self) -> float:
+        """Return the guard's bound of the displacement since the build, in d; waits for the device."""
+        words = self._backend.download(self._words)
+        latest = int(words[:2].argmax())
+        travelled = words[2:3].view(np.float32)[latest]
+        if travelled.view(np.int32) == -1:  # just built
+            return 0.0
+        speed2 = np.uint32(int(words[latest]) & 0xFFFFFFFF).view(np.float32)
+        stride = self._dt * math.sqrt(speed2) * (1 + 1e-5) + self._skin.step_rounding
+        return float(travelled) + stride
 
     @property
     def must_wait(self) -> bool:

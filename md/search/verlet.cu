@@ -1,4 +1,9 @@
 // Neighbour lists; see verlet.py.
+//
+// On a device lists are in fours of entries, which are interleaved: four g of particle i, below `rows` of them, is the four
+// at g * n + i. Longer lists go on in a pool of fours behind these. Unused entries are the particle itself. The last entry of
+// a four is stored as ~j if another four follows in the next row. The last entry of a four in the last row, or in the pool, is ~p
+// if the four number p of the pool follows, and is no partner then.
 
 #include "md/backend/warp.cuh"
 
@@ -51,21 +56,35 @@ __device__ __forceinline__ bool wrap_cell(const Grid& grid, int axis, int& cell,
     return grid.periodic[axis] != 0;
 }
 
+// Square of the distance along an axis from a coordinate in cell `home` to the cell `step` - 1 farther, somewhat less.
+__device__ __forceinline__ real gap2(const Grid& grid, int axis, int home, real x, int step, real margin) {
+    if (step == 1) return 0;
+    real side = grid.length[axis] / grid.cells[axis], gap = step == 0 ? x - home * side : (home + 1) * side - x;
+    gap = max(gap - margin, (real)0);
+    return gap * gap;
+}
+
 // Calls visit(j) for every particle within reach, the particle itself included. SHIFTED: there are three cells or more
-// along every periodic axis, so that each cell is a neighbour from one side only.
+// along every periodic axis, so that each cell is a neighbour from one side only. Then cells beyond reach are left out.
 template <bool SHIFTED, typename Visit>
 __device__ __forceinline__ void for_each_near(int n, const real* pos, const int* start, const int* rank,
                                               const Grid& grid, real reach2, const Vec& ri, const int3& home,
                                               Visit visit) {
+    real longest = max(grid.length[0], grid.length[1]);
+    if (DIM == 3) longest = max(longest, grid.length[DIM - 1]);
+    real margin = longest * (sizeof(real) == 4 ? (real)4e-6 : (real)8e-15);  // many times the rounding of a distance
+    real before2 = gap2(grid, 0, home.x, ri.x[0], 0, margin), after2 = gap2(grid, 0, home.x, ri.x[0], 2, margin);
 #pragma unroll 1
     for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
         Vec seen = ri;
         if (SHIFTED) {
             int y = home.y + b % 3 - 1, z = DIM == 3 ? home.z + b / 3 - 1 : 0;
-            if (!wrap_cell(grid, 1, y, seen)) continue;
+            real left2 = reach2 - gap2(grid, 1, home.y, ri.x[1], b % 3, margin);
+            if (DIM == 3) left2 -= gap2(grid, DIM - 1, home.z, ri.x[DIM - 1], b / 3, margin);
+            if (!(left2 > 0) || !wrap_cell(grid, 1, y, seen)) continue;
             if (DIM == 3 && !wrap_cell(grid, DIM - 1, z, seen)) continue;
             int row = grid.cells[0] * (y + grid.cells[1] * z);
-            int before = max(home.x - 1, 0), after = min(home.x + 1, grid.cells[0] - 1);
+            int before = max(home.x - (before2 < left2), 0), after = min(home.x + (after2 < left2), grid.cells[0] - 1);
             visit_cells<true>(n, row + before, row + after, pos, start, rank, grid, reach2, seen, visit);
             int x = home.x == 0 ? -1 : home.x + 1;
             if ((x < 0 || x == grid.cells[0]) && wrap_cell(grid, 0, x, seen)) {
@@ -81,80 +100,101 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
     }
 }
 
-#define INFINITELY_FAR __int_as_float(0x7f800000)
+#define FAR __int_as_float(0x7f800000)  // infinite
 
-// On a device lists are interleaved, in fours: partners 4 g .. 4 g + 3 of particle i are the four at g * n + i. Unused
-// entries are the particle itself. The last entry of a four is stored as ~j if another four follows.
-__device__ __forceinline__ int4 shifted_in(const int4& four, int j) { return make_int4(four.y, four.z, four.w, j); }
+// The list of a particle while it is written.
+struct List {
+    int n, i, rows;
+    int4 *at, *pool;  // the next four to be written, or null if there is no room for it
+    int4 four;        // its entries, of which the last `count` are partners
+    int row, count;
+    bool is_short;
 
-template <bool SHIFTED>
-__device__ __forceinline__ int list_near(int n, int i, const real* pos, const int* start, const int* rank,
-                                         const Grid& grid, real reach2, const Vec& ri, const int3& home, int4* fours,
-                                         int room) {
-    int found = 0;
-    int4 four = make_int4(i, i, i, i);
-    for_each_near<SHIFTED>(n, pos, start, rank, grid, reach2, ri, home, [&](int j) {
-        if (j == i) return;
-        if (found && found % 4 == 0) {
-            int full = found / 4 - 1;
-            if (full + 1 < room) four.w = ~four.w;  // else it is the last four that fits
-            if (full < room) fours[(size_t)full * n + i] = four;
+    __device__ __forceinline__ void add(int j, long long room, long long* needed) {
+        if (count == 4) next(room, needed);
+        four = make_int4(four.y, four.z, four.w, j);
+        ++count;
+    }
+
+    __device__ __forceinline__ void next(long long room, long long* needed) {
+        count = 0;
+        if (++row < rows) {
+            *at = make_int4(four.x, four.y, four.z, ~four.w);
+            at += n;
             four = make_int4(i, i, i, i);
+            return;
         }
-        four = shifted_in(four, j);
-        ++found;
-    });
-    int last = found ? (found - 1) / 4 : 0;
-    if (last < room) fours[(size_t)last * n + i] = four;
-    return last + 1;
-}
+        long long place = atomicAdd((unsigned long long*)needed, 1ull);
+        bool fits = place < room;
+        if (at) *at = make_int4(four.x, four.y, four.z, fits ? ~(int)place : four.w);
+        at = fits && at ? pool + place : nullptr;
+        if (!fits) is_short = true;
+        four = make_int4(i, i, i, four.w);
+        count = 1;
+    }
+};
 
-extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
+extern "C" __global__ void BLOCKS(6) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
                                           real reach2, real* reference_pos, int* first, int* count, int* partners,
-                                          long long room, long long* needed, float* travelled, int parts) {
+                                          int rows, long long room, long long* needed, float* travelled, int parts) {
     int i = work_item();
     if (i >= n) return;
     Vec ri = load(pos, n, i);
     int3 home = home_cell(grid, ri);
-    store(reference_pos, n, i, ri);
+    if (reference_pos) store(reference_pos, n, i, ri);
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
     int4* fours = (int4*)partners;
-    int most = (int)(room / (4ll * n)), used;
+    List list = {n, i, rows, fours + i, fours + (size_t)rows * n, make_int4(i, i, i, i), 0, 0, false};
+    auto visit = [&](int j) {
+        if (j != i) list.add(j, room, needed);
+    };
     if (shifted) {
-        used = list_near<true>(n, i, pos, start, rank, grid, reach2, ri, home, fours, most);
+        for_each_near<true>(n, pos, start, rank, grid, reach2, ri, home, visit);
     } else {
-        used = list_near<false>(n, i, pos, start, rank, grid, reach2, ri, home, fours, most);
+        for_each_near<false>(n, pos, start, rank, grid, reach2, ri, home, visit);
     }
-    long long places = 4ll * n * used;
-    if (places > *(volatile long long*)needed) atomicMax(needed, places);
-    if (used > most) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
+    if (list.at) *list.at = list.four;
+    if (list.is_short) travelled[0] = travelled[1] = FAR;  // halts all steps
 }
 
 extern "C" __global__ void WIDE force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
-                                      const int* partners, Grid grid, Law law, Out out) {
-    int i = work_item();
+                                      const int* partners, int rows, Grid grid, Law law, Out out) {
+    int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    const int4* fours = (const int4*)partners + i;
+    unsigned at = i, last_row = (unsigned)(rows - 1) * n;  // of the fours
     bool more;
     do {
-        int4 four = *fours;
-        fours += n;
+        int4 four = ((const int4*)partners)[at];
         more = four.w < 0;
-        int partner[4] = {four.x, four.y, four.z, more ? ~four.w : four.w};
+        int last = more ? ~four.w : four.w;
+        bool is_linked = more && at >= last_row;
+        at = is_linked ? last_row + n + last : at + n;
+        int partner[4] = {four.x, four.y, four.z, is_linked ? i : last};
         // Two at a time: more would need more registers, so that fewer threads could hide the latency of memory.
 #pragma unroll
         for (int k = 0; k < 4; k += 2) {
             Vec rj[2] = {load(pos, n, partner[k]), load(pos, n, partner[k + 1])};
+            real r2[2];
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
-                if (partner[k + b] == i) continue;
-                Vec dr = displacement(grid, ri, rj[b]);
-                acc = interact(law, vel, n, i, partner[k + b], dot(dr, dr), dr, vi, acc);
+                rj[b] = sub(ri, rj[b]);
+                r2[b] = dot(rj[b], rj[b]);
+            }
+            if (__builtin_expect(max(r2[0], r2[1]) >= grid.nearest2, 0)) {
+#pragma unroll
+                for (int b = 0; b < 2; ++b) {
+                    rj[b] = nearest_image(grid, rj[b]);
+                    r2[b] = dot(rj[b], rj[b]);
+                }
+            }
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                if (partner[k + b] != i) acc = interact(law, vel, n, i, partner[k + b], r2[b], rj[b], vi, acc);
             }
         }
     } while (more);

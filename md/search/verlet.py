@@ -7,6 +7,7 @@ Phys. Rev. 159 (1967) 98.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ from md.laws.pair import initial, interact, result
 from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
+from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.rebuild import DisplacementBound
@@ -40,8 +42,11 @@ from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 
-ROOM = 20  # initial room of a list, in partners: one of many millions of particles has more than 16
-MOST_ROOM = 2**31 - 1  # indices are int32 on the CPU
+ROOM = (
+    20  # initial room of a list on the CPU, in partners: one of many millions of particles has more than 16
+)
+FOUR = 4  # entries of a list of a device that are read at once
+CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -102,17 +107,35 @@ class VerletSearch(Search):
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
         self._sort = CellSort(self.config.cell_order, n, self.grid, backend)
-        self._reference_pos = backend.rows(n, self.grid.box.dim, self.grid.precision)
-        listed = 0 if backend.runs_ahead else n
-        self._first, self._count = backend.empty(listed, np.int32), backend.empty(listed, np.int32)
-        self._partners = backend.empty(min(ROOM * n, MOST_ROOM), np.int32)
+        self._reference_pos = backend.empty((0, self.grid.box.dim), self.grid.precision)
+        self._allocate_lists(self._usual_room())
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
+
+    @property
+    def _rows(self) -> int:
+        """Rows of fours on a device, enough for most lists; longer ones go on in a pool of fours."""
+        n, box = self.particles.n, self.grid.box
+        mean = CROWDED * n * sphere_volume(box.dim) * (2 * self.grid.cutoff) ** box.dim / box.volume
+        mean = min(mean, n)
+        return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+
+    def _usual_room(self) -> int:
+        """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
+        return self.particles.n // 8 + 1 if self.backend.runs_ahead else ROOM * self.particles.n
+
+    def _allocate_lists(self, room: int) -> None:
+        """Allocate lists with this room; on the CPU starts are int64 if int32 is too short."""
+        backend, n, self._room = self.backend, self.particles.n, room
+        places = FOUR * (self._rows * n + room) if backend.runs_ahead else room
+        self._partners = backend.empty(places, np.int32)
+        listed = 0 if backend.runs_ahead else n
+        self._first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
+        self._count = backend.empty(listed, np.int32)
 
     def reset(self) -> None:
         """Return to the state after construction, including the room of the lists."""
-        room = min(ROOM * self.particles.n, MOST_ROOM)
-        if len(self._partners) != room:
-            self._partners = self.backend.empty(room, np.int32)
+        if self._room != self._usual_room():
+            self._allocate_lists(self._usual_room())
         super().reset()
 
     def build(self) -> None:
@@ -158,16 +181,16 @@ class VerletSearch(Search):
     def _grow(self) -> bool:
         """Make more room if the lists overflowed, and return whether they did; waits for the device."""
         needed = int(self.backend.download(self._needed)[0])
-        if needed <= len(self._partners):
+        if needed <= self._room:
             return False
         room = needed + needed // 4
-        room += -room % (4 * max(1, self.particles.n))  # on a device lists are interleaved in fours
-        most = min(MOST_ROOM, self.backend.free_memory() // self._partners.itemsize + len(self._partners))
+        each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
+        most = self.backend.free_memory() // each + self._room
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
             raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, most)
-        self._partners = self.backend.empty(room, np.int32)
+        self._allocate_lists(room)
         return True
 
     def _list_partners(self) -> None:
@@ -177,9 +200,11 @@ class VerletSearch(Search):
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
         backend.fill(self.policy.travelled, -1)
+        if not (self.policy.is_guarded or len(self._reference_pos)):
+            self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
         backend.kernels(__name__).build_lists(
             p.n, p.pos, self._sort.start, rank, g.record, reach2, self._reference_pos,
-            self._first, self._count, self._partners, len(self._partners), self._needed,
+            self._first, self._count, self._partners, self._rows, self._room, self._needed,
             self.policy.travelled, 4 * backend.workers,
         )  # fmt: skip
 
@@ -190,9 +215,9 @@ class VerletSearch(Search):
         backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
         return float(np.sqrt(backend.download(self._farthest)[0]))
 
-    def structure(self) -> tuple[Array, Array, Array]:
-        """Return the start of each particle's list, its length, and the partners."""
-        return self._first, self._count, self._partners
+    def structure(self) -> tuple[Array, Array, Array, int]:
+        """Return the start of each list, its length, the partners, and the rows of fours of a device."""
+        return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p = self.particles
@@ -216,14 +241,28 @@ def farthest(n, pos, reference_pos, grid, most):
 
 @kernel(parallel=True)
 def build_lists(
-    n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, room, needed, travelled, parts
+    n,
+    pos,
+    start,
+    rank,
+    grid,
+    reach2,
+    reference_pos,
+    first,
+    count,
+    partners,
+    rows,
+    room,
+    needed,
+    travelled,
+    parts,
 ):
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
-    The partners of particle i are stored in `partners` from first[i] on (on a device in another layout, with
-    `first` and `count` empty: see verlet.cu). Each part lists a range of the particles. needed[0] is the room
-    that all lists need. With less room some overflow, and on a device `travelled` is set to infinity, which
-    halts the steps.
+    The partners of particle i are stored in `partners` from first[i] on. On a device they are in rows of
+    fours and in a pool (see verlet.cu); `first` and `count` are empty, and so is `reference_pos` if steps are
+    guarded. Each part lists a range of the particles. needed[0], 0 before, is the room that is needed. With
+    less room some lists are cut, and on a device `travelled` is set to infinity, which halts the steps.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
@@ -276,8 +315,8 @@ def build_lists(
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, first, count, partners, grid, law, out):
-    """Compute out[i], the law folded over the list of particle i."""
+def force(n, pos, vel, first, count, partners, rows, grid, law, out):
+    """Compute out[i], the law folded over the list of particle i; `rows` are those of a device."""
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)

@@ -53,6 +53,8 @@ class StepLoop:
         self._system, self._search, self._stepper = system, search, stepper
         self._boundaries, self._forces, self._reorder = tuple(boundaries), forces, reorder
         self._monitor, self._fused = monitor, fused
+        if fused:
+            search.policy.expect_fused()
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
         self._packs = fused and search.capabilities.packs and system.backend.packs_rows_for(forces.law)
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times

@@ -6,6 +6,16 @@ extern "C" __global__ void count(int n, const int* keys, int* counts, int* rank)
     if (i < n) rank[i] = atomicAdd(&counts[keys[i]], 1);
 }
 
+// Computes the key of each particle, the entry of a table for its cell or the number of the cell, and counts it.
+extern "C" __global__ void count_cells(int n, const real* pos, const int* table, Grid grid, int* keys, int* counts,
+                                       int* rank) {
+    int i = work_item();
+    if (i >= n) return;
+    int number = cell_number(grid, home_cell(grid, load(pos, n, i))), key = table ? table[number] : number;
+    keys[i] = key;
+    rank[i] = atomicAdd(&counts[key], 1);
+}
+
 #define EACH 8  // counts of a thread
 #define TILE (EACH * 256)
 

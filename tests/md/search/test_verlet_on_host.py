@@ -12,6 +12,10 @@ from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
 MANY = 16  # partners
 CASES = {  # dim, lengths, periodic, order, particles, precision
+    "many cells": (3, (19.0, 14.4, 18.2), True, "row", 1200, "float32"),
+    "far sides": (3, (2.7, 3.9, 90.0), True, "row", 270, "float32"),
+    "open cells": (3, (9.0, 8.0, 7.0), False, "row", 90, "float32"),
+    "flat cells": (2, (22.0, 31.0), True, "row", 200, "float64"),
     "plain": (3, (7.0, 6.0, 5.6), True, "row", 150, "float32"),
     "open": (3, (7.0, 6.0, 5.0), False, "row", 64, "float64"),
     "curve": (3, (7.0, 6.0, 5.6), True, "hilbert", 100, "float32"),
@@ -29,9 +33,9 @@ def device(tmp_path_factory):
 
 
 class Lists:
-    """Lists of a random cloud with a skin of 0.3; a crowd fills one cell."""
+    """Lists of a random cloud with a skin of 0.3; a crowd fills one cell. The pool has room for some fours."""
 
-    def __init__(self, device, case, fours=100):
+    def __init__(self, device, case, rows=2, room=3000):
         self.dim, lengths, periodic, order, n, precision = CASES[case]
         cpu, dtype = md.backend.get("cpu"), np.dtype(precision)
         self.grid = CellGrid(md.Box(lengths, periodic), 1.3, dtype, cpu)
@@ -43,18 +47,17 @@ class Lists:
         sort.find(cpu.upload_rows(pos.astype(dtype)))
         self.pos = pos.astype(dtype)[sort.order]
         self.vel = random.normal(size=(n, self.dim)).astype(dtype)
-        self.n, self.fours = n, fours
+        self.n, self.fours = n, rows
         self.rows = [rows_of(array) for array in (self.pos, self.vel)]
-        self.partners = device.empty(4 * fours * n, np.int32)
+        self.partners = device.empty(4 * (rows * n + room), np.int32)
         self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(2, np.float32)
         self.reference = rows_of(np.zeros_like(self.pos))
-        rank = device.empty(0, np.int32) if order == "row" else device.upload(sort.rank)
+        rank = device.empty(0, np.int32) if order == "row" else device.upload(sort.table)
         self.none = device.empty(0, np.int32)
         self.kernels = device.kernels("md.search.verlet", LAW)
         self.kernels.build_lists(
             n, self.rows[0], device.upload(sort.start), rank, self.grid.record, dtype.type(1.3**2),
-            self.reference, self.none, self.none, self.partners, 4 * fours * n, self.needed, self.travelled,
-            1,
+            self.reference, self.none, self.none, self.partners, rows, room, self.needed, self.travelled, 1,
         )  # fmt: skip
 
     def near(self, reach: float) -> np.ndarray:
@@ -68,14 +71,18 @@ class Lists:
 
     def of(self, i: int) -> list[int]:
         """Partners of a particle, in the order in which the force kernel reads them."""
-        fours, partners = self.partners.host.reshape(self.fours, self.n, 4)[:, i], []
-        for four in fours:
-            more = four[3] < 0
-            entries = [*four[:3].tolist(), int(~four[3] if more else four[3])]
-            partners += [j for j in entries if j != i]
-            if not more:
+        fours, partners, row, at = self.partners.host.reshape(-1, 4), [], 0, i
+        while True:
+            *some, last = fours[at].tolist()
+            row += 1
+            if last < 0 and row >= self.fours:
+                at = self.fours * self.n + ~last
+            else:
+                some.append(~last if last < 0 else last)
+                at += self.n
+            partners += [j for j in some if j != i]
+            if last >= 0:
                 return partners
-        raise AssertionError(f"the list of particle {i} has no end")
 
 
 def rows_of(array: np.ndarray) -> HostArray:
@@ -85,39 +92,51 @@ def rows_of(array: np.ndarray) -> HostArray:
     return HostArray(padded[:, : array.shape[1]])
 
 
+def pooled(counts: np.ndarray, rows: int) -> int:
+    """Fours of the pool that lists of so many partners need."""
+    rest = np.maximum(counts - 4 * rows, 0)  # the last four has three partners if another follows, as each of the pool
+    return int(np.ceil(rest / 3).sum())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("case", CASES)
-def test_lists_hold_all_partners_once(device, case):
-    lists = Lists(device, case)
+def test_lists_hold_all_partners_once(device, case, rows):
+    lists = Lists(device, case, rows)
     near = lists.near(1.3)
     counts = near.sum(1)
     assert (counts.max() > MANY) == (case in ("many partners", "crowd", "flat crowd"))
-    assert lists.needed.host[0] == 4 * lists.n * max(1, -(-counts.max() // 4))
+    assert lists.needed.host[0] == pooled(counts, rows)
     assert not lists.travelled.host.any()
     np.testing.assert_array_equal(lists.reference.host, lists.pos)
     for i in range(lists.n):
         assert sorted(lists.of(i)) == np.flatnonzero(near[i]).tolist()
 
 
-def test_lists_without_room_end_there_and_halt_the_steps(device):
-    most = -(-Lists(device, "many partners").near(1.3).sum(1).max() // 4)
-    for fours in (1, 2, most - 1, most):
-        lists = Lists(device, "many partners", fours)
-        assert lists.needed.host[0] == 4 * lists.n * most
-        assert np.isinf(lists.travelled.host).tolist() == 2 * [fours < most]
-        near = lists.near(1.3)
+def test_lists_without_room_are_cut_and_halt_the_steps(device):
+    needed = pooled(Lists(device, "many partners").near(1.3).sum(1), 2)
+    assert needed > 100
+    for room in (0, 1, needed - 1, needed):
+        lists = Lists(device, "many partners", 2, room)
+        assert lists.needed.host[0] == needed
+        assert np.isinf(lists.travelled.host).tolist() == 2 * [room < needed]
+        near, cut = lists.near(1.3), 0
         for i in range(lists.n):
-            assert set(lists.of(i)) <= set(np.flatnonzero(near[i]).tolist())
-            assert len(lists.of(i)) >= min(near[i].sum(), 4 * fours - 3)
+            found, all_of_it = lists.of(i), np.flatnonzero(near[i]).tolist()
+            cut += sorted(found) != all_of_it
+            assert set(found) <= set(all_of_it)
+            assert len(found) >= min(8, len(all_of_it))
+        assert (cut > 0) == (room < needed)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("case", CASES)
-def test_forces_are_those_of_all_pairs(device, case):
-    lists = Lists(device, case)
+def test_forces_are_those_of_all_pairs(device, case, rows):
+    lists = Lists(device, case, rows)
     dtype = lists.pos.dtype
     law = kernel_law(LAW, dtype)
     found, expected = (rows_of(np.zeros_like(lists.pos)) for _ in range(2))
     grid, none = lists.grid.record, lists.none
-    lists.kernels.force(lists.n, *lists.rows, none, none, lists.partners, grid, law, found)
+    lists.kernels.force(lists.n, *lists.rows, none, none, lists.partners, rows, grid, law, found)
     device.kernels("md.search.naive", LAW).force(lists.n, *lists.rows, none, grid, law, expected)
     largest = np.abs(expected.host).max()
     assert largest > 10

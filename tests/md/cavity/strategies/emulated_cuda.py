@@ -51,6 +51,7 @@ static void** values;
 static void call() {{ {name}({arguments}); }}
 extern "C" void launch(int blocks, int at_once, int threads, size_t bytes, void** given) {{
     values = given;
+    gridDim.x = blocks;
     for (int first = 0; first < blocks; first += at_once) run_blocks(first, at_once, threads, bytes, call);
 }}
 """
