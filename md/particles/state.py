@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from md import checks
+from md.backend import Backend
+from md.backend.base import Array
 from md.particles.box import Box
 
 MAX_ID = 2**31 - 1
@@ -114,6 +116,22 @@ class State:
     def filling_fraction(self) -> float:
         """Volume (in 2D: area) of the spheres over that of the box."""
         return len(self) * mean_volume(self.radius, self.box.dim) / self.box.volume
+
+    def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
+        """Copy the particles to arrays of a backend, rounded to its precision; radii are not copied.
+
+        A state that is made from a recipe may let a kernel write them instead (`md.scenes.shared`).
+
+        Args:
+            backend: of the arrays.
+            pos: (n, dim) array, filled; a position that is rounded to the upper side of a periodic axis
+                becomes 0.
+            vel: (n, dim) array, filled.
+            id: (n,) int32 array, filled.
+        """
+        pos[...] = backend.upload(self.box.wrap(self.pos.astype(pos.dtype)))
+        vel[...] = backend.upload(self.vel.astype(vel.dtype))
+        id[...] = backend.upload(self.id)
 
     def by_id(self) -> State:
         """Return the particles in the order of their ids."""
