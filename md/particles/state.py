@@ -29,9 +29,7 @@ def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray)
     Returns:
         (p,) float64, in d.
     """
-    order = np.argsort(id)
-    first, second = order[np.searchsorted(id, pairs.T, sorter=order)] if len(pairs) else ((), ())
-    first, second = np.asarray(first, np.intp), np.asarray(second, np.intp)
+    first, second = _slots(id, pairs)
     difference = box.nearest(pos[first].astype(np.float64) - pos[second])
     return np.sqrt(np.square(difference).sum(axis=1))
 
@@ -49,9 +47,18 @@ def pair_sizes(radius: np.ndarray | None, id: np.ndarray, pairs: np.ndarray) -> 
     """
     if radius is None or not len(pairs):
         return np.ones(len(pairs))
-    order = np.argsort(id)
-    first, second = order[np.searchsorted(id, pairs.T, sorter=order)]
+    first, second = _slots(id, pairs)
     return (radius[first] + radius[second]).astype(np.float64)
+
+
+def _slots(id: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Find the slots of the particles of pairs: (2, p) indices into `id`.
+
+    Only the ids of the pairs are sorted: there may be few pairs among many particles.
+    """
+    slots = np.flatnonzero(np.isin(id, pairs))
+    order = slots[np.argsort(id[slots])]
+    return order[np.searchsorted(id[order], pairs.T)] if len(pairs) else np.empty((2, 0), np.intp)
 
 
 class State:

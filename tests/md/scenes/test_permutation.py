@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from md.scenes import permutation
 from sfc.compile import kernel
+from tests.md.scenes.header_on_host import computed
 
 KEYS = st.lists(st.integers(0, 2**32 - 1), min_size=8, max_size=8)
 
@@ -53,3 +54,14 @@ def test_neighbours_come_far_apart():
     assert abs(np.corrcoef(found, np.arange(n))[0, 1]) < 0.015
     ascents = (np.diff(found) > 0).mean()
     assert abs(ascents - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("n", [2, 999, 2**20 + 1, 2**31 - 1024])
+def test_cuda_gives_the_same_entries(tmp_path, n):
+    keys = np.random.default_rng(n).integers(0, 2**32, 8)
+    count = min(n, 5000)
+    (tmp_path / "x.bin").write_bytes(np.arange(n - count, n, dtype=np.uint32).tobytes())
+    listed = ", ".join(f"{key}u" for key in keys)
+    call = f"permuted(x, {n}u, {permutation.bits_of(n)}, keys)"
+    found = computed(tmp_path, "permutation.cuh", np.uint32, call, f"const unsigned keys[8] = {{{listed}}};")
+    assert np.array_equal(found, entries(n, keys, n - count, count))
