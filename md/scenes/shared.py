@@ -113,7 +113,7 @@ def shared_gas(
         seed: of jitter, velocities and shuffle.
         memory_order: "shuffled" or "lattice".
         backend: on which velocities are summed, for zero momentum and exact temperature; "auto" for CUDA if
-            there is a device and n is large. A seed gives the same bits on each.
+            there is a device and n is at least 65,536. A seed gives the same bits on each.
 
     Returns:
         The state in float64; ids number the lattice sites, axis 0 fastest, in any memory order. No two
