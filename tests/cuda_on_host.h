@@ -68,6 +68,10 @@ inline float rsqrt(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float rounded_up_to_float(double x) { return (float)x < x ? nextafterf((float)x, INFINITY) : (float)x; }
 inline float __double2float_ru(double x) { return rounded_up_to_float(x); }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __dsqrt_rn(double a) { return sqrt(a); }
 inline float __fadd_ru(float a, float b) { return rounded_up_to_float((double)a + b); }
 inline float __fmul_ru(float a, float b) { return rounded_up_to_float((double)a * b); }
 template <class T> T __shfl_xor_sync(unsigned, T, int) { return 0; }  // a warp of one lane

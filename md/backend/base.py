@@ -116,6 +116,10 @@ class Backend(ABC):
     def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number; -1 sets all bits on a device, whatever the dtype."""
 
+    def arange(self, n: int) -> Array:
+        """Allocate the (n,) int32 array of the numbers 0 .. n - 1."""
+        return self.upload(np.arange(n, dtype=np.int32))
+
     def rows(self, n: int, dim: int, dtype: DTypeLike) -> Array:
         """Allocate an (n, dim) array in the backend's layout, with undefined content."""
         if self.layout == "soa":

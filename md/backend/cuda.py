@@ -163,6 +163,11 @@ class Cuda(Backend):
         array.fill(0)
         return array
 
+    def arange(self, n: int) -> Array:
+        """Allocate the (n,) int32 array of the numbers 0 .. n - 1, filled on the device."""
+        with self._memory_for(f"{n} numbers of 32 bits"):
+            return self._cupy.arange(n, dtype=np.int32)
+
     def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number, by memset if all its bytes are equal."""
         if value in (0, -1):

@@ -105,6 +105,11 @@ class ExternalField:
             walls.speed if walls.wall_damping == "absolute" else 0.0, self.now,
         )  # fmt: skip
 
+    @property
+    def has_walls(self) -> bool:
+        """Whether particles can touch a wall."""
+        return bool((self.record["spring"][0] > 0).any())
+
     def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
         """Return the overlap of each sphere with the walls along each axis: (n, dim) in d, 0 without contact.
 

@@ -67,10 +67,9 @@ class ParticleArrays:
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
-        pos = state.box.wrap(state.pos.astype(precision))  # a rounded position may be at the upper side
-        self.pos = backend.upload_rows(pos)
-        self.vel = backend.upload_rows(state.vel.astype(precision))
-        self.id = backend.upload(state.id)
+        self.pos, self.vel = (backend.rows(self.n, self.box.dim, precision) for _ in range(2))
+        self.id = backend.empty(self.n, np.int32)
+        state.store(backend, self.pos, self.vel, self.id)
         radius = np.empty(0, precision) if state.radius is None else state.radius.astype(precision)
         self.radius = backend.upload(radius)
         self.narrowest = float(2 * radius.min()) if len(radius) else 1.0

@@ -37,11 +37,13 @@ class CellSort:
 
     def __init__(self, order: str | Curve, n: int, grid: CellGrid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
-        grid.require_memory(RANKING, checks.host_memory)
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
-        ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
-        row_major = bool((ranks == np.arange(grid.size)).all())
-        self._rank = None if row_major else backend.upload(ranks)
+        self._rank = None
+        if not (isinstance(order, str) and order == "row"):  # whose table is not worth its time
+            grid.require_memory(RANKING, checks.host_memory)
+            ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
+            row_major = bool((ranks == np.arange(grid.size)).all())
+            self._rank = None if row_major else backend.upload(ranks)
         self.table = backend.empty(0, np.int32) if self._rank is None else self._rank
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
@@ -52,7 +54,7 @@ class CellSort:
     def rank(self) -> Array:
         """(cells,) int32 rank of each cell by row-major number, also if it is that number."""
         if self._rank is None:
-            self._rank = self._backend.upload(np.arange(self._grid.size, dtype=np.int32))
+            self._rank = self._backend.arange(self._grid.size)
         return self._rank
 
     def find(self, pos: Array) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from md import checks
+from md.backend import Backend
+from md.backend.base import Array
 from md.particles.box import Box
 
 MAX_ID = 2**31 - 1
@@ -27,9 +29,7 @@ def pair_distances(pos: np.ndarray, id: np.ndarray, box: Box, pairs: np.ndarray)
     Returns:
         (p,) float64, in d.
     """
-    order = np.argsort(id)
-    first, second = order[np.searchsorted(id, pairs.T, sorter=order)] if len(pairs) else ((), ())
-    first, second = np.asarray(first, np.intp), np.asarray(second, np.intp)
+    first, second = _slots(id, pairs)
     difference = box.nearest(pos[first].astype(np.float64) - pos[second])
     return np.sqrt(np.square(difference).sum(axis=1))
 
@@ -47,9 +47,18 @@ def pair_sizes(radius: np.ndarray | None, id: np.ndarray, pairs: np.ndarray) -> 
     """
     if radius is None or not len(pairs):
         return np.ones(len(pairs))
-    order = np.argsort(id)
-    first, second = order[np.searchsorted(id, pairs.T, sorter=order)]
+    first, second = _slots(id, pairs)
     return (radius[first] + radius[second]).astype(np.float64)
+
+
+def _slots(id: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Find the slots of the particles of pairs: (2, p) indices into `id`.
+
+    Only the ids of the pairs are sorted: there may be few pairs among many particles.
+    """
+    slots = np.flatnonzero(np.isin(id, pairs))
+    order = slots[np.argsort(id[slots])]
+    return order[np.searchsorted(id[order], pairs.T)] if len(pairs) else np.empty((2, 0), np.intp)
 
 
 class State:
@@ -114,6 +123,22 @@ class State:
     def filling_fraction(self) -> float:
         """Volume (in 2D: area) of the spheres over that of the box."""
         return len(self) * mean_volume(self.radius, self.box.dim) / self.box.volume
+
+    def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
+        """Copy the particles to arrays of a backend, rounded to its precision; radii are not copied.
+
+        A state that is made from a recipe may let a kernel write them instead (`md.scenes.shared`).
+
+        Args:
+            backend: of the arrays.
+            pos: (n, dim) array, filled; a position that is rounded to the upper side of a periodic axis
+                becomes 0.
+            vel: (n, dim) array, filled.
+            id: (n,) int32 array, filled.
+        """
+        pos[...] = backend.upload(self.box.wrap(self.pos.astype(pos.dtype)))
+        vel[...] = backend.upload(self.vel.astype(vel.dtype))
+        id[...] = backend.upload(self.id)
 
     def by_id(self) -> State:
         """Return the particles in the order of their ids."""

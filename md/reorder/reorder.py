@@ -100,7 +100,7 @@ class ActiveReorder:
         if config.mode != "data":
             empty = system.backend.empty(system.n_rows, np.int32)
             self._order = self._sort.order if self._place is system.backend else empty
-            self._order[...] = system.backend.upload(np.arange(system.n_rows, dtype=np.int32))
+            self._order[...] = system.backend.arange(system.n_rows)
         self.trigger = active(config.schedule, system)
 
     def __repr__(self) -> str:

@@ -1,6 +1,5 @@
-"""Granular gases: a randomised gas at filling fractions up to 0.6 (0.8 in 2D), and the benchmark gas."""
+"""Granular gas: randomised, at filling fractions up to 0.6 (0.8 in 2D)."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from md.checks import instance, integer, number, word
 from md.laws import SpringDashpot
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State, sphere_volume
-from md.scenes.lattice import lattice_sites, require_room
+from md.scenes.lattice import lattice_sites
 from md.scenes.maxwell import HOTTEST, maxwell_velocities
 from md.scenes.thermalize import THINNEST, least_spacing, mixing_path, randomised
 
@@ -162,40 +161,6 @@ def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:
             f"between walls; enlarge it, or take mixing = 0"
         )
     return Box(tuple(lengths)), walls / 2
-
-
-def shared_gas(n: int, filling_fraction: float, seed: int = 0, memory_order: str = "shuffled") -> State:
-    """Make the benchmark gas for comparison with peers: a jittered simple-cubic lattice in a periodic cube.
-
-    Its temperature is 16. To be run with `SHARED_LAW` and `SHARED_DT`.
-
-    Args:
-        n: number of particles, at least 1.
-        filling_fraction: positive, and low enough for a simple-cubic lattice with room to jitter.
-        seed: of jitter, velocities and shuffle.
-        memory_order: "shuffled" or "lattice".
-
-    Raises:
-        TypeError: an argument of another class.
-        ValueError: a filling fraction too high for the simple-cubic lattice, or a value outside its range.
-    """
-    box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
-    require_room(n)
-    word("memory_order", memory_order, MEMORY_ORDERS)
-    side = math.ceil(round(n ** (1 / 3), 9))
-    spacing = box.lengths[0] / side
-    if spacing <= 1:
-        raise ValueError(
-            f"filling_fraction = {filling_fraction} with n = {n}: a simple-cubic lattice of {side} sites a "
-            f"side has a spacing of {spacing:.4f} d; allowed: more than 1; lower it, or take granular_gas"
-        )
-    generator = np.random.default_rng(seed)
-    numbers = np.arange(n)
-    cells = np.column_stack(np.unravel_index(numbers, (side,) * 3, order="F"))
-    jitter = generator.uniform(-0.5, 0.5, (n, 3)) * (spacing - 1)
-    pos = box.wrap(cells * spacing + jitter)
-    state = State(pos, maxwell_velocities(n, 3, SHARED_TEMPERATURE, generator), box)
-    return in_memory_order(state, memory_order, seed)
 
 
 def in_memory_order(state: State, memory_order: str, seed: int) -> State:

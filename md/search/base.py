@@ -167,7 +167,7 @@ class Search(ABC):
         Returns:
             (p, 2) int32 ids with i < j, sorted.
         """
-        return self._pairs_of(self._collect(cutoff * cutoff, self._no_radius()))
+        return self._pairs_of(self._collect(cutoff * cutoff, self._no_radius(), all_readers=False))
 
     def touching(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs that touch: closer than a cutoff times the sum of their radii.
@@ -178,7 +178,7 @@ class Search(ABC):
         Returns:
             (p, 2) int32 ids with i < j, sorted.
         """
-        return self._pairs_of(self._collect(cutoff * cutoff, self._radius))
+        return self._pairs_of(self._collect(cutoff * cutoff, self._radius, all_readers=False))
 
     @property
     def slots(self) -> Array:
@@ -194,6 +194,8 @@ class Search(ABC):
         return self.backend.empty(0, self.grid.precision)
 
     def _pairs_of(self, stream: AccessStream) -> np.ndarray:
+        if not len(stream.reads):
+            return np.empty((0, 2), np.int32)  # without a copy of the ids to the host
         id = self._ids()
         first = np.repeat(id[stream.readers], np.diff(stream.offsets))
         second = id[stream.reads]
@@ -210,17 +212,30 @@ class Search(ABC):
         """Return the (n,) ids of the particles in the rows that the kernel reads."""
         return self.backend.download(self.particles.id)
 
-    def _collect(self, reach2: float, radius: Array) -> AccessStream:
-        """Count the partners in a first fold, and store them in a second one."""
+    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
+        """Count the partners in a first fold, and store them in a second one.
+
+        Args:
+            reach2: square of the search radius.
+            radius: (n,) of each particle, if the search radius is in sums of two radii; or (0,).
+            all_readers: whether readers without partners are in the stream too, and all in work order.
+                Without them the host copies nothing if there is no partner.
+        """
         n, real = self.particles.n, self.grid.precision
         reach = np.array([reach2], real)
         counts = self.backend.empty(n, np.int64)
         law = CollectPartners(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
-        work = self.backend.download(self._work_order)
-        readers = work if len(work) else np.arange(n, dtype=np.int32)
-        offsets, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
-        np.cumsum(self.backend.download(counts)[readers], out=offsets[1:])
+        if not all_readers and not int(counts.sum()):
+            return AccessStream(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+        counted = self.backend.download(counts)
+        if all_readers:
+            work = self.backend.download(self._work_order)
+            readers = work if len(work) else np.arange(n, dtype=np.int32)
+        else:
+            readers = np.flatnonzero(counted).astype(np.int32)
+        offsets, place = np.zeros(len(readers) + 1, np.int64), np.zeros(n, np.int64)
+        np.cumsum(counted[readers], out=offsets[1:])
         place[readers] = offsets[:-1]
         found = int(offsets[-1])
         remedy = "take a smaller distance, another search or fewer particles"

@@ -98,7 +98,7 @@ class TensorSearch(Search):
         self._finer = grid.with_finer_rows(self._parts)
         self._sort = CellSort(config.cell_order, p.n, self._finer, self.backend)
         self._start = self.backend.empty(grid.size + 1, np.int32)
-        self._numbers = self.backend.upload(np.arange(grid.size, dtype=np.int32))
+        self._numbers = self.backend.arange(grid.size)
         self._records: dict[tuple[float, ...], np.ndarray] = {}
 
     def _suitable_capacity(self, block: tuple[int, ...]) -> int:

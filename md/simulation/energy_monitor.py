@@ -157,15 +157,18 @@ class EnergyMonitor:
         if not hasattr(self._law, "potential"):
             return None
         p, down = self._system.particles, self._system.backend.download
-        pos, id = down(p.pos), down(p.id)
-        radius = p.radii()
+        has_walls, radius = self._field.has_walls, p.radii()
+        pos, id = np.empty((0, p.box.dim)), np.empty(0, np.int32)
+        if len(pairs) or has_walls:  # else there is nothing to look up, and there may be many particles
+            pos, id = down(p.pos), down(p.id)
         size = pair_sizes(radius, id, pairs)
         distance = pair_distances(pos, id, p.box, pairs) / size
         self.start = None
         if not self._field.drives:
             contacts = float((size * self._law.potential(distance)).sum())
             self._launch()
-            self.start = self._system.status.poll()().energy + contacts + self._field.potential(pos, radius)
+            walls = self._field.potential(pos, radius) if has_walls else 0.0
+            self.start = self._system.status.poll()().energy + contacts + walls
         allowed = self._law.closest_start  # type: ignore[attr-defined]  # laws with a potential have it
         near = int(np.count_nonzero(distance < allowed))
         if near:
@@ -175,6 +178,8 @@ class EnergyMonitor:
             return OverlappingStart(
                 particle, other, found, near, float(size[closest] * allowed), radius is not None
             )
+        if not has_walls:
+            return None
         depth, reach = self._field.overlaps(pos, radius).max(axis=1, initial=0), np.full(p.n, RADIUS)
         if radius is not None:
             reach = radius.astype(np.float64)

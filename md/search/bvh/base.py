@@ -61,12 +61,12 @@ class TreeSearch(Search):
     def _reach_record(self) -> np.ndarray:
         """Length-1 record of the search radii; its `leaf2` is the square of the radius for leaves."""
 
-    def _collect(self, reach2: float, radius: Array) -> AccessStream:
+    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
         """Collect all leaves that a traversal reads the box of, within the search radius or not."""
         record = self._reach_record
         stored = record["leaf2"].copy()
         record["leaf2"] = np.inf
         try:
-            return super()._collect(reach2, radius)
+            return super()._collect(reach2, radius, all_readers)
         finally:
             record["leaf2"] = stored

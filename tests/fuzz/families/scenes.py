@@ -231,7 +231,7 @@ def box_for(draw: Draw, usual: Usual) -> Case:
 def shared_gas(draw: Draw, usual: Usual) -> Case:
     """The gas of the shared benchmark."""
     kinds: dict[str, Kind] = {"n": Integer(1, usual=(1, 30), most=2000), "filling_fraction": usual.filling}
-    optional = {"seed": usual.seed, "memory_order": usual.order}
+    optional = {"seed": usual.seed, "memory_order": usual.order, "backend": usual.backend}
 
     def check(found, plain):
         good_and_many(found, plain, 16.0 if plain["n"] > 1 else None)

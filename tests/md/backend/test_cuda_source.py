@@ -30,6 +30,7 @@ from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
 from md.particles.cell_grid import record_dtype
+from md.scenes.shared import RECORD as GAS
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
 from md.search.partners import CollectPartners
@@ -139,7 +140,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
-    records = boundary_records(dim, real) | {"Windows": windows_record(dim)}
+    records = boundary_records(dim, real) | {"Windows": windows_record(dim), "Gas": GAS}
     structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
     if "Law" in required:
         structs["Law"] = Struct(fields[law])

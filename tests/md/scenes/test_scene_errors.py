@@ -115,7 +115,7 @@ class TestScenes:
     @pytest.mark.parametrize(
         "scene",
         [
-            lambda: md.scenes.shared_gas(10**7, 0.2),
+            lambda: md.scenes.shared_gas(10**8, 0.2, backend="cpu"),
             lambda: md.scenes.granular_gas(0.2, md.scenes.box_for(10**7, 0.2)),
             lambda: md.scenes.cooling_gas(10**7, 0.2),
             lambda: md.scenes.newtonian_lift(10**7),
@@ -123,7 +123,8 @@ class TestScenes:
         ],
     )
     def test_more_particles_than_there_is_memory_for(self, scene, monkeypatch):
-        monkeypatch.setattr("sfc.checks.host_memory", lambda: 2**30)
+        for module in ("sfc.checks", "md.checks"):
+            monkeypatch.setattr(f"{module}.host_memory", lambda: 2**30)
         with refused(r"a scene of [0-9]+ particles: .* bytes .* are needed; allowed: up to .*; take fewer"):
             scene()
 

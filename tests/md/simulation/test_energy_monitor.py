@@ -1,4 +1,4 @@
-"""The warning that a precision is too coarse for how slow the particles are: where it is due, not before."""
+"""The check of the start; and the warning that a precision is too coarse for how slow the particles are."""
 
 import warnings
 
@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import md
+from md.backend import Cpu
+from md.particles.state import pair_distances
 from md.simulation.energy_monitor import least_stride
 from tests.md.laws.alignment import Alignment
 
+SHARED = md.scenes.SHARED_LAW
 IDEAL = md.laws.SpringDashpot(0.0, 0.0)
 BOX = md.Box((6.0, 300.0, 40.0))
 DT = 1e-3
@@ -138,3 +141,43 @@ def test_the_warning_points_at_the_caller_of_this_package():
     with pytest.warns(md.FrozenPrecision) as caught:
         flying(1e-6, "cpu").run(1)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "search", ["linked", "scattered", "coherent", "tiles", "verlet", "lbvh", "reflexive"]
+)
+def test_the_check_of_a_start_without_contacts_copies_no_particles_to_the_host(search, monkeypatch):
+    n, sizes = 1000, []
+
+    def download(backend: Cpu, array: np.ndarray) -> np.ndarray:
+        sizes.append(array.size)
+        return array.copy()
+
+    monkeypatch.setattr(Cpu, "download", download)
+    simulation = md.Simulation(
+        md.scenes.shared_gas(n, 0.2), SHARED, search, dt=md.scenes.SHARED_DT, backend="cpu"
+    )
+    overlap = simulation._energy.check_start(0)
+    assert overlap is None
+    assert sizes
+    assert max(sizes) < n
+    sizes.clear()
+    assert len(simulation.pairs()) == 0
+    assert max(sizes, default=0) < n
+
+
+def test_a_few_contacts_among_many_particles_are_all_found():
+    state = md.scenes.shared_gas(1000, 0.2)
+    state.pos[[3, 500]] = state.pos[[7, 900]] + [[0.97, 0, 0], [0, -0.98, 0]]
+    state.pos[:] = state.box.wrap(state.pos)
+    simulation = md.Simulation(state, SHARED, dt=md.scenes.SHARED_DT, backend="cpu", allow_overlap=True)
+    expected = {tuple(sorted(state.id[[a, b]].tolist())) for a, b in ((3, 7), (500, 900))}
+    pairs = simulation.pairs()
+    assert expected <= set(map(tuple, pairs.tolist()))
+    assert pairs.tolist() == sorted(pairs.tolist())
+    simulation._energy.check_start(0)
+    distance = pair_distances(state.pos, state.id, state.box, pairs)
+    at = [pairs.tolist().index(list(pair)) for pair in sorted(expected)]
+    assert sorted(distance[at]) == pytest.approx([0.97, 0.98])
+    contacts = SHARED.potential(distance).sum()
+    assert simulation._energy.start == pytest.approx(np.square(state.vel).sum() / 2 + contacts)

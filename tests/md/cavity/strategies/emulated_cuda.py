@@ -177,5 +177,6 @@ class EmulatedCuda(Cpu):
         if not library.exists():
             path.write_text(code)
             flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
+            flags += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
             subprocess.run([compiler, *flags, "-o", library, path], check=True)
         return Kernel(ctypes.CDLL(str(library)), self.at_once)
