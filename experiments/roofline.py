@@ -35,7 +35,7 @@ import md
 from experiments.analysis import limits
 from experiments.core import Axis, TimedSettings, figures, main, save_table
 from experiments.measurement.correctness import check_forces, check_states
-from experiments.measurement.cycle_target import WARM_UP, CycleJob, simulation
+from experiments.measurement.cycle_target import CycleJob, simulation
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.hardware_counters import CannotCountError, counter_for
 from experiments.measurement.ideal_bytes import Traffic, of_phase, sizes_of, traffic
@@ -83,6 +83,8 @@ class Config(TimedSettings):
     """Whether the step is fused into the force kernel. The search reflexive cannot be fused."""
     steps: int = 50
     """Steps in a sample, once as a whole and once phase by phase. Take 200 on a GPU."""
+    warm_up: int = 100
+    """Steps before the check and the times. The gas starts on a jittered lattice, where no spheres touch."""
     counter: str = "auto"
     """nsight, none; auto for nsight on a device that has it."""
 
@@ -94,7 +96,7 @@ class Config(TimedSettings):
         if self.counter == "nsight" and self.backend == "cpu":
             raise ValueError("--counter nsight beside --backend cpu; allowed: cuda")
         self.check_above_zero({"filling_fraction": 0.5})
-        self.check_least({"n": 100, "steps": 1})
+        self.check_least({"n": 100, "steps": 1, "warm_up": 1})
         self.check_particles(2)
 
 
@@ -107,8 +109,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     if case.fused and not kind.capabilities.fusable:
         return
     job = CycleJob(
-        case.n, case.filling_fraction, case.search, case.precision, case.fused, case.backend, case.seed
-    )
+        case.n, case.filling_fraction, case.search, case.precision, case.fused, case.backend, case.seed,
+        case.warm_up,
+    )  # fmt: skip
     place = md.backend.get(case.backend)
     bandwidth = _copied(place)
     common = {
@@ -139,7 +142,7 @@ def _copied(place: Backend) -> float:
 def _checked(job: CycleJob) -> md.Simulation:
     """Make the simulation of a job from a gas in which spheres touch, and compare it with another search."""
     before = simulation(job)
-    before.run(WARM_UP)
+    before.run(job.warm_up, phases=False)
     start = before.state
     del before
     other = "linked" if job.search == "coherent" else "coherent"

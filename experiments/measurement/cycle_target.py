@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import md
 
-WARM_UP = 100  # steps: contacts have formed, and the plan of the rebuilds knows the fastest particle
 LEAST_STEPS = 5  # in the profile, of a search that is rebuilt more often
 MOST_STEPS = 500  # without a rebuild: particles are hardly moving
 
@@ -28,6 +27,7 @@ class CycleJob(NamedTuple):
         fused: whether the step is part of the force kernel.
         backend: "cpu" or "cuda".
         seed: of the gas.
+        warm_up: steps before the profile.
     """
 
     n: int
@@ -37,6 +37,7 @@ class CycleJob(NamedTuple):
     fused: bool
     backend: str
     seed: int
+    warm_up: int
 
 
 class Cycle(NamedTuple):
@@ -97,8 +98,9 @@ def _take_to_build(simulation: md.Simulation) -> int:
 
 def main() -> None:
     """Run the job of the command line."""
-    sim = simulation(CycleJob(**json.loads(sys.argv[1])))
-    sim.run(WARM_UP)
+    job = CycleJob(**json.loads(sys.argv[1]))
+    sim = simulation(job)
+    sim.run(job.warm_up)
     print(json.dumps(profile(sim)._asdict()))
 
 

@@ -38,8 +38,12 @@ MORE = {  # that a chip or a version of the profiler may lack
     "lanes": "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
 _WAITS = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
-WAITS = r"regex:^smsp__average_warps_issue_stalled_.*_per_issue_active\.ratio$"  # those that the chip has
-_SHARE_OF_ISSUED = "_not_issued"  # a second count of the same waits
+REASONS = (  # why a warp issues no instruction. Nsight Compute, Profiling Guide, warp stall reasons
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
+    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
+    "short_scoreboard", "sleeping", "tex_throttle", "wait",
+)  # fmt: skip
+_REFUSED: set[str] = set()  # sets of counters that the profiler refused in this process
 POLLS = ("motion",)  # kernels of each call of `Simulation.run`, not of a step: the sum of the energy
 _PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
@@ -47,12 +51,14 @@ _MICROSECONDS |= {"nsecond": 1e-3, "usecond": 1.0, "msecond": 1e3, "second": 1e6
 _COUNTS = ("byte", "inst", "cycle", "sector")
 _FLAGS = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none", "--csv"]
 _FLAGS += ["--page", "raw", "--print-units", "base"]
+_TARGET = "experiments.measurement.cycle_target"
 
 
 def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
     """Profile the steps from one build to the next in another process.
 
-    If the profiler refuses one of the counters that a chip may lack, only those that are needed are counted.
+    If the profiler refuses a counter that a chip may lack, the steps are profiled again with fewer counters:
+    without the waits, and then with those alone that are needed.
 
     Args:
         job: steps to be profiled.
@@ -65,21 +71,24 @@ def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
         CannotCountError: Nsight Compute is missing or fails, or does not print the counters.
     """
     checks.instance("job", job, CycleJob, "an experiments.measurement.cycle_target.CycleJob")
-    metrics = [*NEEDED.values(), *MORE.values(), WAITS]
-    try:
-        text = _profiled(metrics, job)
-        launches = read_launches(text)
-    except CannotCountError as error:
-        print(f"counted again without counters that the device may lack, because of: {error}")
-        text = _profiled([*NEEDED.values()], job)
-        launches = read_launches(text)
-    cycle = read_cycle(text)
-    return cycle, by_kernel(launches, cycle)
-
-
-def _profiled(metrics: list[str], job: CycleJob) -> str:
-    flags = [*_FLAGS, "--metrics", ",".join(metrics)]
-    return run_under("ncu", flags, "experiments.measurement.cycle_target", job._asdict()).stdout
+    waits = [reason.join(_WAITS) for reason in REASONS]
+    needed, more = [*NEEDED.values()], [*NEEDED.values(), *MORE.values()]
+    sets = {"waits": [*more, *waits], "more": more, "needed": needed}
+    refused: set[str] = set()
+    for name in [name for name in sets if name not in _REFUSED]:
+        try:
+            flags = [*_FLAGS, "--metrics", ",".join(sets[name])]
+            text = run_under("ncu", flags, _TARGET, job._asdict()).stdout
+            cycle = read_cycle(text)
+            kernels = by_kernel(read_launches(text), cycle)
+            break
+        except CannotCountError as error:
+            if name == "needed":
+                raise
+            refused.add(name)
+            print(f"counted again with fewer counters, because of: {error}")
+    _REFUSED.update(refused)
+    return cycle, kernels
 
 
 def read_cycle(text: str) -> Cycle:
@@ -135,9 +144,7 @@ def _waits(values: dict[str, str]) -> dict[str, float]:
     first, last = _WAITS
     reasons = {name: name[len(first) : -len(last)] for name in values if name.startswith(first)}
     return {
-        STALL + reason: _number(values[name])
-        for name, reason in reasons.items()
-        if name.endswith(last) and not reason.endswith(_SHARE_OF_ISSUED)
+        STALL + reason: _number(values[name]) for name, reason in reasons.items() if name.endswith(last)
     }
 
 
