@@ -49,6 +49,10 @@ from md.simulation import PRECISIONS
 COMPARED = 10  # steps after which two searches are compared: rounding has not grown yet
 PHASES = ("build", "force", "integrate")
 MOST_REASONS = 5  # of a figure, besides the sum of the others
+RULE = f"a kernel is limited by what takes {limits.SHARE:.0%} of its time or more, else by latency"
+SMALL = 0.03  # share of a step below which kernels are one bar
+OTHERS = "others"
+MOST_PERCENT = 120  # of a kernel's time; a floor beyond it, of arrays in a cache, leaves the frame
 NO_KERNELS = "phases of a step; kernels and what limits them are not shown: nothing was counted"
 _FIGURE = ["n", "search", "precision"]
 _CASE = [*_FIGURE, "filling_fraction"]
@@ -232,12 +236,13 @@ def with_floors(row: dict[str, Any], ideal: float, bandwidth: float, device: Any
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw each kernel's time beside its floors, and why its warps wait; write the summary."""
+    """Draw the kernels' times beside their floors, what limits each, and its waits; write the summary."""
     found = summary(table)
     save_table(found, out, "summary")
     for key, rows in found.groupby(_FIGURE, sort=False):
-        name = figures.file_name("floors", table, _FIGURE, key)
-        _draw_floors(rows, out, name)
+        _draw_floors(rows, out, figures.file_name("floors", table, _FIGURE, key))
+        if (rows["what"] == "kernel").any():
+            _draw_limits(rows, out, figures.file_name("limits", table, _FIGURE, key))
         if _reasons(rows):
             _draw_waits(rows, out, figures.file_name("waits", table, _FIGURE, key))
 
@@ -273,7 +278,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw the time of each kernel, or phase, in a step beside its floors: a panel a filling fraction."""
-    shown = rows[rows["what"] == ("kernel" if (rows["what"] == "kernel").any() else "phase")]
+    counted = (rows["what"] == "kernel").any()
+    shown = _with_others(rows[rows["what"] == ("kernel" if counted else "phase")])
     shown = shown.assign(per_step=_per_step(shown))
     names = _longest_first(shown)
     figure, panels = _panels(rows, names, 3.6)
@@ -295,12 +301,41 @@ def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
                 look |= {"ms": 13, "mew": 2} if marker == "|" else {"ms": 6, "mec": "white", "mew": 0.8}
                 panel.plot(part[column] * part["per_step"], range(len(names)), **look)
         step = rows[(rows["filling_fraction"] == fraction) & (rows["what"] == "step")]["step_us"].median()
-        panel.set_title(f"filling fraction {fraction:g}: a step takes {step:,.3g} us", fontsize=9)
+        title = f"filling fraction {fraction:g}: step {_us(step)}, sum {_us(part['step_us'].sum())}"
+        panel.set_title(title, fontsize=9)
         panel.set(xlabel="time in a step (us)", xlim=(0, None))
     figures.legend_outside(panels[-1], None, panels)
-    kernels = (shown["what"] == "kernel").any()
-    rule = f"a kernel is limited by what takes {limits.SHARE:.0%} of its time or more, else by latency"
-    figures.titled(figure, f"{_title(rows)}\n{rule if kernels else NO_KERNELS}", out, name)
+    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name)
+
+
+def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw for each kernel which share of its time memory and issue take: a panel a filling fraction."""
+    shown = rows[rows["what"] == "kernel"]
+    names = _longest_first(shown)
+    figure, panels = _panels(rows, names, 3.9)
+    at = np.arange(len(names))
+    for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
+        part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
+        for column, what, aside in (
+            ("dram_us", limits.MEMORY, -0.17),
+            ("floor_issue_us", limits.ISSUE, 0.17),
+        ):
+            look: dict[str, Any] = {"color": _COLOURS[what], "label": _MARKS[column][0]}
+            look |= {"hatch": _HATCHES[what], "edgecolor": "white", "linewidth": 0}
+            panel.barh(at + aside, 100 * part[column] / part["time_us"], 0.32, **look)
+        label, marker = _MARKS["floor_memory_us"]
+        look = {"color": "black", "linestyle": "", "marker": marker, "ms": 9, "mew": 2, "label": label}
+        panel.plot(100 * part["floor_memory_us"] / part["time_us"], at - 0.17, **look)
+        panel.axvline(100 * limits.SHARE, color="0.4", linewidth=0.9, linestyle="--", zorder=0)
+        for row, note in enumerate(_notes(part)):
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+            panel.annotate(note, (1.01, row), va="center", fontsize=7, **place)
+        panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
+        panel.set(xlabel="share of the kernel's time (%)", xlim=(0, MOST_PERCENT))
+    figures.legend_outside(panels[-1], None, panels)
+    panels[-1].get_legend().set_bbox_to_anchor((1.45, 1))  # beyond the notes
+    notes = "right: time in a step, what limits it, occupancy"
+    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name)
 
 
 def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -342,15 +377,41 @@ def _title(rows: pd.DataFrame) -> str:
     return f"{first['device']}; {first['n']:,} particles, {first['search']}, {first['precision']}"
 
 
+def _us(time: float) -> str:
+    return f"{time:,.0f} us" if time >= 100 else f"{time:.3g} us"
+
+
+def _notes(kernels: pd.DataFrame) -> list[str]:
+    """Return the text beside each kernel; empty where nothing was counted."""
+    found = []
+    for _, row in kernels.iterrows():
+        note = f"{_us(row['step_us'])}: {row['limit']}" if np.isfinite(row["step_us"]) else ""
+        occupancy = row.get("occupancy_percent", math.nan)
+        found.append(f"{note}, {occupancy:.0f} %" if note and np.isfinite(occupancy) else note)
+    return found
+
+
+def _with_others(rows: pd.DataFrame) -> pd.DataFrame:
+    """Replace names that take little of the step at every filling fraction by their sum, without floors."""
+    share = rows["step_us"] / rows.groupby("filling_fraction")["step_us"].transform("sum")
+    large = share.groupby(rows["name"]).transform("max") >= SMALL
+    if (~large).sum() == 0:
+        return rows
+    others = rows[~large].groupby("filling_fraction")["step_us"].sum().reset_index()
+    name = f"{rows[~large]['name'].nunique()} {OTHERS}"
+    return pd.concat([rows[large], others.assign(name=name, what=rows["what"].iloc[0])], ignore_index=True)
+
+
 def _per_step(rows: pd.DataFrame) -> pd.Series:
-    """Return the launches of a kernel in a step; 1 for phases, whose floors are those of a step."""
+    """Return the launches of a kernel in a step; 1 for a phase, as its floor is that of a step."""
     if "launches" not in rows:
         return pd.Series(1.0, index=rows.index)
     return (rows["launches"] / rows["cycle_steps"]).fillna(1.0)
 
 
 def _longest_first(rows: pd.DataFrame) -> list[str]:
-    return list(rows.groupby("name")["step_us"].max().sort_values(ascending=False).index)
+    longest = rows.groupby("name")["step_us"].max().sort_values(ascending=False)
+    return sorted(longest.index, key=lambda name: name.endswith(OTHERS))  # the sum of small ones last
 
 
 def _reasons(rows: pd.DataFrame) -> list[str]:

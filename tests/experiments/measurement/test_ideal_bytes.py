@@ -50,7 +50,11 @@ def test_the_bytes_of_other_searches_by_hand():
 
 
 def test_the_bytes_of_a_build_are_divided_among_steps():
-    moved = {"a": Traffic("build", 100, False), "b": Traffic("build", 7, True), "c": Traffic("force", 5, True)}
+    moved = {
+        "a": Traffic("build", 100, False),
+        "b": Traffic("build", 7, True),
+        "c": Traffic("force", 5, True),
+    }
     assert of_phase(moved, "build", 10.0) == 17
     assert of_phase(moved, "force", 10.0) == 5
     assert math.isnan(of_phase(moved, "integrate", 10.0))
@@ -64,7 +68,7 @@ def test_sizes_are_those_of_the_arrays(precision):
     assert sizes.pos == p.pos.nbytes
     assert sizes.rows == sizes.out == p.pos.nbytes + p.vel.nbytes
     assert (sizes.n, sizes.cells) == (300, np.prod(sim.search.grid.shape))
-    first, count, _ = sim.search.structure()
+    _, count, _ = sim.search.structure()
     assert sizes.listed == 4 * count.sum() > 0
     assert sizes.ranked == 0
 
