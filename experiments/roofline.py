@@ -35,7 +35,7 @@ import md
 from experiments.analysis import limits
 from experiments.core import Axis, TimedSettings, figures, main, save_table
 from experiments.measurement.correctness import check_forces, check_states
-from experiments.measurement.cycle_target import CycleJob, simulation
+from experiments.measurement.cycle_target import CycleJob, simulation, write_start
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.hardware_counters import CannotCountError, counter_for
 from experiments.measurement.ideal_bytes import Traffic, of_phase, sizes_of, traffic
@@ -43,9 +43,11 @@ from experiments.measurement.kernel_counters import counted_cycle
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, sample_of_steps
+from experiments.processes.lifetime import temporary_folder
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
+SETTLE = 20  # steps before a profile, of a gas that is warm: rebuilds are planned by the fastest particle
 COMPARED = 10  # steps after which two searches are compared: rounding has not grown yet
 PHASES = ("build", "force", "integrate")
 MOST_REASONS = 5  # of a figure, besides the sum of the others
@@ -126,7 +128,8 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
         "copy_GB_per_s": bandwidth,
         **working_set(case.n, 3, case.precision, place),
     }
-    sim = _checked(job)
+    start = _warm(job)
+    sim = _checked(job, start)
     sizes = sizes_of(sim)
     moved = traffic(case.search, sizes, place.runs_ahead)
     common["listed_per_particle"] = sizes.listed / 4 / case.n
@@ -134,7 +137,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     del sim
     yield from take_rounds([entry], case.rounds, place, seed=case.seed, begin=begin)
     del entry  # frees the device for the profiler
-    yield from _counted(case, job, place, moved, common)
+    yield from _counted(case, job, start, place, moved, common)
 
 
 @lru_cache
@@ -143,12 +146,15 @@ def _copied(place: Backend) -> float:
     return copy_bandwidth(place)
 
 
-def _checked(job: CycleJob) -> md.Simulation:
+def _warm(job: CycleJob) -> md.State:
+    """Return the gas of a job after its warm-up, in the memory order of the search."""
+    sim = simulation(job)
+    sim.run(job.warm_up, phases=False)
+    return sim.state
+
+
+def _checked(job: CycleJob, start: md.State) -> md.Simulation:
     """Make the simulation of a job from a gas in which spheres touch, and compare it with another search."""
-    before = simulation(job)
-    before.run(job.warm_up, phases=False)
-    start = before.state
-    del before
     other = "linked" if job.search == "coherent" else "coherent"
     expected = simulation(job._replace(search=other, fused=False), start)
     sim = simulation(job, start)
@@ -189,7 +195,7 @@ def _entry(
 
 
 def _counted(
-    case: Config, job: CycleJob, place: Backend, moved: dict[str, Traffic], common: dict
+    case: Config, job: CycleJob, start: md.State, place: Backend, moved: dict[str, Traffic], common: dict
 ) -> Iterator[dict]:
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
@@ -197,7 +203,10 @@ def _counted(
         print("nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"))
         return
     try:
-        cycle, kernels = counted_cycle(job)
+        with temporary_folder("roofline-") as folder:
+            path = folder / "start.npz"
+            write_start(path, start)
+            cycle, kernels = counted_cycle(job._replace(start=str(path), warm_up=SETTLE))
     except CannotCountError as error:
         if case.counter != "auto":
             raise ValueError(f"--counter {counter}: {error}; allowed: none, or a device with ncu") from error

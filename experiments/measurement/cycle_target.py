@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 import md
 
@@ -28,6 +31,7 @@ class CycleJob(NamedTuple):
         backend: "cpu" or "cuda".
         seed: of the gas.
         warm_up: steps before the profile.
+        start: file of `write_start`; empty for the shared gas, in shuffled memory, in which no spheres touch.
     """
 
     n: int
@@ -38,6 +42,7 @@ class CycleJob(NamedTuple):
     backend: str
     seed: int
     warm_up: int
+    start: str = ""
 
 
 class Cycle(NamedTuple):
@@ -52,13 +57,28 @@ class Cycle(NamedTuple):
     builds: int
 
 
+def write_start(path: Path, state: md.State) -> None:
+    """Write positions, velocities and ids of a shared gas to a file, uncompressed."""
+    np.savez(path, pos=state.pos, vel=state.vel, id=state.id)
+
+
+def read_start(path: Path, job: CycleJob) -> md.State:
+    """Read a state of `write_start`, in the box of the job's gas."""
+    box = md.scenes.box_for(job.n, job.filling_fraction)
+    with np.load(path) as saved:
+        return md.State(saved["pos"], saved["vel"], box, id=saved["id"])
+
+
 def simulation(job: CycleJob, start: md.State | None = None) -> md.Simulation:
     """Make the simulation of a job.
 
     Args:
         job: steps to be profiled.
-        start: None for the shared gas of the job, in shuffled memory.
+        start: None for that of the job; else a state in which spheres may touch.
     """
+    if start is None and job.start:
+        start = read_start(Path(job.start), job)
+    touching = start is not None
     if start is None:
         start = md.scenes.shared_gas(job.n, job.filling_fraction, seed=job.seed)
     return md.Simulation(
@@ -69,6 +89,7 @@ def simulation(job: CycleJob, start: md.State | None = None) -> md.Simulation:
         backend=job.backend,
         precision=job.precision,
         fused=job.fused,
+        allow_overlap=touching,
     )
 
 

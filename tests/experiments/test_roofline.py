@@ -1,5 +1,6 @@
 """experiments.roofline: kernels beside their floors, phases where nothing can be counted."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import md
 from experiments import roofline
 from experiments.measurement import memory_bandwidth
 from experiments.measurement.correctness import WrongResultError
-from experiments.measurement.cycle_target import Cycle
+from experiments.measurement.cycle_target import Cycle, CycleJob, read_start
 from experiments.measurement.hardware_counters import CannotCountError
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import one, run
@@ -35,6 +36,7 @@ REASONS = (
     "branch_resolving",
     "selected",
 )
+JOB, GAS = CycleJob(64, 0.2, "verlet", "float64", True, "cpu", 0, 1), md.scenes.shared_gas(64, 0.2)
 BANDWIDTH, MULTIPROCESSORS = 3000.0, 132
 
 
@@ -123,17 +125,27 @@ def test_a_search_whose_bytes_are_not_known_and_one_that_cannot_be_fused():
 
 
 def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
-    asked = []
+    asked, starts = [], []
 
     def counted(job):
         asked.append(job)
+        starts.append(read_start(Path(job.start), job))
         return Cycle(15, 1), [counters("force"), counters("scan") | {"kernel": "of another search"}]
 
     monkeypatch.setattr(roofline, "counted_cycle", counted)
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
     monkeypatch.setattr(type(md.backend.get("cpu")), "multiprocessors", MULTIPROCESSORS, raising=False)
     table = pd.DataFrame(all_rows(roofline.measure(small())))
-    assert (asked[0].n, asked[0].search, asked[0].fused, asked[0].warm_up) == (500, "verlet", True, 30)
+    assert (asked[0].n, asked[0].search, asked[0].fused, asked[0].warm_up) == (
+        500,
+        "verlet",
+        True,
+        roofline.SETTLE,
+    )
+    warm = roofline._warm(CycleJob(500, 0.2, "verlet", "float64", True, "cpu", 0, 30))
+    assert np.array_equal(starts[0].pos, warm.pos)
+    assert np.array_equal(starts[0].by_id().vel, warm.by_id().vel)
+    assert starts[0].box == warm.box
     force, other = (row for _, row in table[table["what"] == "kernel"].iterrows())
     phase = table[(table["what"] == "phase") & (table["name"] == "force")].iloc[0]
     assert force["ideal_bytes"] == phase["ideal_bytes"]  # a launch a step
@@ -151,10 +163,10 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
     monkeypatch.setattr(roofline, "counted_cycle", fails)
     case = roofline.Config(**(vars(small()) | {"backend": "auto", "counter": "nsight"}))
     with pytest.raises(ValueError, match="--counter nsight: no permission; allowed: none, or a device"):
-        list(roofline._counted(case, None, md.backend.get("cpu"), {}, {}))
+        list(roofline._counted(case, JOB, GAS, md.backend.get("cpu"), {}, {}))
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
-    assert list(roofline._counted(small(), None, md.backend.get("cpu"), {}, {})) == []
-    assert list(roofline._counted(small(counter="none"), None, md.backend.get("cpu"), {}, {})) == []
+    assert list(roofline._counted(small(), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
+    assert list(roofline._counted(small(counter="none"), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
     assert capsys.readouterr().out.splitlines() == [
         "nothing is counted: no permission",
         "nothing is counted: --counter none",

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.measurement.cycle_target import LEAST_STEPS, CycleJob, profile, simulation
+from experiments.measurement.cycle_target import LEAST_STEPS, CycleJob, profile, simulation, write_start
 
 JOB = CycleJob(512, 0.2, "verlet", "float64", True, "cpu", 0, 20)
 
@@ -44,9 +44,13 @@ def test_a_search_that_is_built_at_every_step_gets_several(monkeypatch):
     assert profile(sim) == (LEAST_STEPS, LEAST_STEPS)
 
 
-def test_the_program_prints_its_cycle():
+def test_the_program_prints_its_cycle(tmp_path):
+    sim = simulation(JOB)
+    sim.run(JOB.warm_up)
+    write_start(tmp_path / "start.npz", sim.state)
+    job = JOB._replace(start=str(tmp_path / "start.npz"))
     done = subprocess.run(
-        [sys.executable, "-m", "experiments.measurement.cycle_target", json.dumps(JOB._asdict())],
+        [sys.executable, "-m", "experiments.measurement.cycle_target", json.dumps(job._asdict())],
         cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False,
         env=os.environ | {"NUMBA_NUM_THREADS": "1"},
     )  # fmt: skip

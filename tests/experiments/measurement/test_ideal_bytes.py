@@ -73,6 +73,18 @@ def test_sizes_are_those_of_the_arrays(precision):
     assert sizes.ranked == 0
 
 
+def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
+    sim = simulation("verlet", layout="aos4")
+    _, count, _ = sim.search.structure()
+    fours = sum(max(1, math.ceil(one / 4)) for one in count)
+    monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
+    monkeypatch.setattr(sim.backend, "runs_ahead", True)
+    sizes = sizes_of(sim)
+    assert sizes.rows == sizes.out == 300 * 6 * 8
+    assert sizes.pos == 300 * 4 * 8
+    assert sizes.listed == 16 * fours > 4 * count.sum()
+
+
 def test_sizes_without_lists_and_without_a_fused_step():
     sim = simulation("coherent", fused=False, layout="aos4")
     sizes = sizes_of(sim)
