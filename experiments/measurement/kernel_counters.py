@@ -143,9 +143,7 @@ def read_launches(text: str) -> list[dict[str, Any]]:
 def _waits(values: dict[str, str]) -> dict[str, float]:
     first, last = _WAITS
     reasons = {name: name[len(first) : -len(last)] for name in values if name.startswith(first)}
-    return {
-        STALL + reason: _number(values[name]) for name, reason in reasons.items() if name.endswith(last)
-    }
+    return {STALL + reason: _number(values[name]) for name, reason in reasons.items() if name.endswith(last)}
 
 
 def _number(text: str) -> float:
