@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from experiments.measurement.profiler_target import Job
 from experiments.processes.lifetime import run_program, temporary_folder
@@ -41,6 +42,7 @@ _PLAIN = _ALONE | {  # valgrind supports no newer processor
     "NUMBA_CPU_FEATURES": "",
 }
 _UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "sector": 1, "ns": 1, "us": 1e3, "ms": 1e6}
+_TARGET = "experiments.measurement.profiler_target"
 
 
 class CannotCountError(RuntimeError):
@@ -200,16 +202,26 @@ def read_cachegrind(text: str) -> tuple[float, float, float]:
 
 def _run_under(program: str, flags: list[str], job: Job) -> subprocess.CompletedProcess:
     """Run the profiler target under a program."""
+    return run_under(program, flags, _TARGET, job._asdict())
+
+
+def run_under(
+    program: str, flags: list[str], module: str, job: dict[str, Any]
+) -> subprocess.CompletedProcess:
+    """Run a module of this project under a profiler, and return its output.
+
+    Args:
+        program: "ncu", "perf" or "valgrind".
+        flags: of the program.
+        module: to be run, with the job as JSON in its command line.
+        job: what the module is to do.
+
+    Raises:
+        CannotCountError: the program is missing or fails.
+    """
     if shutil.which(program) is None:
         raise CannotCountError(f"{program} is not installed")
-    command = [
-        program,
-        *flags,
-        sys.executable,
-        "-m",
-        "experiments.measurement.profiler_target",
-        json.dumps(job._asdict()),
-    ]
+    command = [program, *flags, sys.executable, "-m", module, json.dumps(job)]
     env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
     if program != "ncu":  # fills the kernel cache, so that the counted run compiles nothing
         run_program(command[len(flags) + 1 :], env=env)

@@ -30,6 +30,7 @@ SMALLER = {
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
     "mixture": "--n 300 --widest 2 --search coherent --rounds 2 --steps 2 --precision float64",
     "reorder_cost": "--n 512 1024 --rounds 2 --place 'one thread'",
+    "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --rounds 2 --steps 2 --precision float64",
@@ -47,6 +48,7 @@ PUBLISHED = SMALLER | {
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 2",
     "mixture": "--n 300 --widest 2 --search lbvh tiles --rounds 2 --steps 2",
     "reorder_cost": "--n 512 1024 --rounds 2",
+    "roofline": "--n 500 --filling-fraction 0.05 0.4 --rounds 2 --steps 5",
     "speed_up": "--length 12 --rounds 2 --steps 2",
 }
 

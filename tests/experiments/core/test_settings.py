@@ -130,6 +130,7 @@ TOO_MUCH = {
     "lift": "--chord 1e200",
     "mixture": "--n " + 400 * "9",
     "reorder_cost": "--n 9999999999999",
+    "roofline": "--n 9999999999999",
     "searches": "--n 9999999999999",
     "shaken": "--length 1e300",
     "speed_up": "--height 1e300",

@@ -1,0 +1,147 @@
+"""Bytes that each kernel of a step has to read and write at least, from the sizes of the arrays of a run.
+
+Every array that a kernel needs is counted as read once, and every array that it fills as written once,
+whatever a cache holds already. Partners that are read through a list or a cell are counted once, as part of
+the particles' rows: a second read of a row is what memory order may save. Kernels are named as in the CUDA
+sources; the CPU takes the same steps under other names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import md
+from sfc import checks
+
+INDEX = 4  # bytes of an index, a key or an id
+FOUR = 4  # partners that a list on a device reads at once
+
+
+class Sizes(NamedTuple):
+    """Sizes of the arrays of a run, in bytes unless stated otherwise.
+
+    Attributes:
+        n: number of particles.
+        cells: number of cells of the search.
+        pos: positions of all particles.
+        rows: positions and velocities of all particles.
+        out: what a force kernel writes: rows if fused, else forces.
+        listed: partners in all lists, with padding; 0 without lists.
+        ranked: table of the ranks of all cells; 0 for row-major cells.
+    """
+
+    n: int
+    cells: int
+    pos: float
+    rows: float
+    out: float
+    listed: float
+    ranked: float
+
+
+class Traffic(NamedTuple):
+    """Least bytes of a launch of a kernel.
+
+    Attributes:
+        phase: of the step: "build", "force" or "integrate".
+        bytes: read and written.
+        at_each_step: whether it runs at every step, also if the search is not rebuilt.
+    """
+
+    phase: str
+    bytes: float
+    at_each_step: bool
+
+
+def sizes_of(simulation: md.Simulation) -> Sizes:
+    """Return the sizes of the arrays of a simulation that has taken a step.
+
+    The lengths of neighbour lists are counted (`Simulation.accesses`), so lists may be built for this.
+
+    Args:
+        simulation: of any search.
+
+    Raises:
+        TypeError: no simulation.
+    """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    search, backend, config = simulation.search, simulation.backend, simulation.config
+    n, dim = len(simulation), simulation.system.particles.box.dim
+    number = np.dtype(config.precision).itemsize
+    fused = config.fused
+    packed = fused and search.capabilities.packs and backend.packs_rows_for(simulation.law)
+    width = 4 if backend.layout == "aos4" else dim
+    rows = n * number * (2 * dim if packed else 2 * width)
+    pos = n * number * width
+    listed = 0.0
+    if search.name == "verlet":
+        lengths = np.diff(simulation.accesses().offsets)
+        if backend.runs_ahead:  # interleaved fours, of which each particle has one at least
+            lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
+        listed = INDEX * float(lengths.sum())
+    cells = search.grid.size
+    ranked = 0.0 if getattr(search.config, "cell_order", "row") == "row" else INDEX * float(cells)
+    return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked)
+
+
+def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
+    """Return the least bytes of a launch of each kernel, by name; empty for a search that is not known here.
+
+    Args:
+        search: its name: verlet, coherent or linked.
+        sizes: of its arrays.
+        runs_ahead: whether it runs on a device. There lists need no start and length, and nothing measures
+            the displacements.
+    """
+    ends = INDEX * sizes.n  # start and length of a list, a key, a rank, a place: an index for each particle
+    starts, moved = INDEX * (sizes.cells + 1), 2 * sizes.rows
+    build: dict[str, float] = {
+        "cell_keys": sizes.pos + sizes.ranked + ends,
+        "count": 2 * ends + INDEX * sizes.cells,
+        "scan": INDEX * sizes.cells + starts,
+        "place": 3 * ends + starts,
+        "sort_bins": ends + starts,
+        "gather": ends + moved + 2 * ends,  # order; rows; ids
+    }
+    each_step: dict[str, float] = {}
+    if search == "verlet":
+        lists = sizes.listed + (0 if runs_ahead else 2 * ends)
+        build["build_lists"] = 2 * sizes.pos + starts + sizes.ranked + lists
+        each_step["force"] = sizes.rows + lists + sizes.out
+        if not runs_ahead:
+            each_step["farthest"] = 2 * sizes.pos
+    elif search == "coherent":
+        each_step["force"] = sizes.rows + starts + INDEX * sizes.cells + sizes.out
+    elif search == "linked":
+        heads = INDEX * min(sizes.n, sizes.cells)  # of empty cells nothing is exchanged
+        build = {"link": sizes.pos + ends + 2 * heads}
+        each_step["force"] = sizes.rows + ends + INDEX * sizes.cells + sizes.out
+    else:
+        return {}
+    found = {name: Traffic("build", moved, False) for name, moved in build.items()}
+    for name, moved in each_step.items():
+        found[name] = Traffic("build" if name == "farthest" else "force", moved, True)
+    if sizes.out != sizes.rows:
+        found["kick_drift"] = Traffic("integrate", moved_by_step(sizes), True)
+    return found
+
+
+def moved_by_step(sizes: Sizes) -> float:
+    """Return the bytes of a kick and drift that is not fused: rows read and written, forces read."""
+    return 2 * sizes.rows + sizes.out
+
+
+def of_phase(moved: dict[str, Traffic], phase: str, steps_per_build: float) -> float:
+    """Sum the least bytes of a phase over its kernels, for a step; NaN if none is known.
+
+    Args:
+        moved: of `traffic`.
+        phase: "build", "force" or "integrate".
+        steps_per_build: by which the bytes of a build are divided.
+    """
+    own = [one for one in moved.values() if one.phase == phase]
+    if not own:
+        return float("nan")
+    return sum(one.bytes if one.at_each_step else one.bytes / steps_per_build for one in own)

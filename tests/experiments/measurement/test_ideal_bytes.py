@@ -1,0 +1,96 @@
+"""Bytes that kernels must move: by hand for few particles, and from the arrays of a simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import md
+from experiments.measurement.ideal_bytes import Sizes, Traffic, of_phase, sizes_of, traffic
+
+PACKED = Sizes(n=10, cells=8, pos=160, rows=240, out=240, listed=320, ranked=0)
+
+
+def simulation(search: str, fused: bool = True, precision: str = "float64", **options) -> md.Simulation:
+    state = md.scenes.shared_gas(300, 0.3, seed=1)
+    law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+    options |= {"backend": "cpu", "precision": precision, "fused": fused}
+    sim = md.Simulation(state, law, search=search, dt=dt, **options)
+    sim.run(1)
+    return sim
+
+
+def test_the_bytes_of_lists_by_hand():
+    moved = traffic("verlet", PACKED, runs_ahead=True)
+    assert moved["force"] == Traffic("force", 240 + 320 + 240, True)  # rows and lists read, rows written
+    assert moved["build_lists"] == Traffic("build", 2 * 160 + 36 + 320, False)  # positions read, and kept
+    assert moved["cell_keys"].bytes == 160 + 40
+    assert moved["count"].bytes == 40 + 40 + 32  # keys read; ranks and counts written
+    assert moved["scan"].bytes == 32 + 36
+    assert moved["place"].bytes == 3 * 40 + 36
+    assert moved["sort_bins"].bytes == 40 + 36
+    assert moved["gather"].bytes == 40 + 2 * 240 + 2 * 40
+    assert "farthest" not in moved
+    on_cpu = traffic("verlet", PACKED, runs_ahead=False)
+    assert on_cpu["force"].bytes - moved["force"].bytes == 2 * 40  # start and length of each list
+    assert on_cpu["farthest"] == Traffic("build", 2 * 160, True)
+
+
+def test_the_bytes_of_other_searches_by_hand():
+    sizes = PACKED._replace(rows=320, out=160, ranked=32)  # not fused
+    linked = traffic("linked", sizes, runs_ahead=True)
+    assert set(linked) == {"link", "force", "kick_drift"}
+    assert linked["link"].bytes == 160 + 40 + 2 * 32
+    assert linked["force"].bytes == 320 + 40 + 32 + 160
+    assert linked["kick_drift"] == Traffic("integrate", 2 * 320 + 160, True)
+    coherent = traffic("coherent", sizes, runs_ahead=True)
+    assert coherent["force"].bytes == 320 + 36 + 32 + 160
+    assert coherent["cell_keys"].bytes == 160 + 40 + 32
+    assert traffic("lbvh", sizes, runs_ahead=True) == {}
+
+
+def test_the_bytes_of_a_build_are_divided_among_steps():
+    moved = {
+        "a": Traffic("build", 100, False),
+        "b": Traffic("build", 7, True),
+        "c": Traffic("force", 5, True),
+    }
+    assert of_phase(moved, "build", 10.0) == 17
+    assert of_phase(moved, "force", 10.0) == 5
+    assert math.isnan(of_phase(moved, "integrate", 10.0))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_sizes_are_those_of_the_arrays(precision):
+    sim = simulation("verlet", precision=precision)
+    sizes = sizes_of(sim)
+    p = sim.system.particles
+    assert sizes.pos == p.pos.nbytes
+    assert sizes.rows == sizes.out == p.pos.nbytes + p.vel.nbytes
+    assert (sizes.n, sizes.cells) == (300, np.prod(sim.search.grid.shape))
+    _, count, _ = sim.search.structure()
+    assert sizes.listed == 4 * count.sum() > 0
+    assert sizes.ranked == 0
+
+
+def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
+    sim = simulation("verlet", layout="aos4")
+    _, count, _ = sim.search.structure()
+    fours = sum(max(1, math.ceil(one / 4)) for one in count)
+    monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
+    monkeypatch.setattr(sim.backend, "runs_ahead", True)
+    sizes = sizes_of(sim)
+    assert sizes.rows == sizes.out == 300 * 6 * 8
+    assert sizes.pos == 300 * 4 * 8
+    assert sizes.listed == 16 * fours > 4 * count.sum()
+
+
+def test_sizes_without_lists_and_without_a_fused_step():
+    sim = simulation("coherent", fused=False, layout="aos4")
+    sizes = sizes_of(sim)
+    assert sizes.listed == 0
+    assert sizes.out == sizes.pos == 300 * 4 * 8
+    assert sizes.rows == 2 * sizes.pos
+    assert sizes.ranked == (0 if sim.search.config.cell_order == "row" else 4 * sizes.cells)
+    with pytest.raises(TypeError, match="simulation = None"):
+        sizes_of(None)
