@@ -33,7 +33,7 @@ def device(tmp_path_factory):
 
 
 class Lists:
-    """Lists of a random cloud with a skin of 0.3; a crowd fills one cell. The pool has room for some fours."""
+    """Lists of a random cloud with a skin of 0.3; a crowd fills one cell. The pool has room for fours."""
 
     def __init__(self, device, case, rows=2, room=3000):
         self.dim, lengths, periodic, order, n, precision = CASES[case]
@@ -94,7 +94,7 @@ def rows_of(array: np.ndarray) -> HostArray:
 
 def pooled(counts: np.ndarray, rows: int) -> int:
     """Fours of the pool that lists of so many partners need."""
-    rest = np.maximum(counts - 4 * rows, 0)  # the last four has three partners if another follows, as each of the pool
+    rest = np.maximum(counts - 4 * rows, 0)  # a four of the last row or of the pool has three if one follows
     return int(np.ceil(rest / 3).sum())
 
 
