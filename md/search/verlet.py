@@ -42,9 +42,7 @@ from md.search.skin import Skin, checked
 from sfc import Curve
 from sfc.compile import kernel
 
-ROOM = (
-    20  # initial room of a list on the CPU, in partners: one of many millions of particles has more than 16
-)
+ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 FOUR = 4  # entries of a list of a device that are read at once
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 WIDTH = 8  # numbers written at once
@@ -106,6 +104,10 @@ class VerletSearch(Search):
 
     def _allocate(self) -> None:
         backend, n = self.backend, self.particles.n
+        if backend.runs_ahead:
+            what = f"lists of {n} particles on the device, their sort and the rows of fused steps"
+            remedy = "take fewer particles, or a smaller skin"
+            checks.memory(what, self._needed_bytes(), backend.free_memory(), remedy)
         self._sort = CellSort(self.config.cell_order, n, self.grid, backend)
         self._reference_pos = backend.empty((0, self.grid.box.dim), self.grid.precision)
         self._allocate_lists(self._usual_room())
@@ -118,6 +120,14 @@ class VerletSearch(Search):
         mean = CROWDED * n * sphere_volume(box.dim) * (2 * self.grid.cutoff) ** box.dim / box.volume
         mean = min(mean, n)
         return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+
+    def _needed_bytes(self) -> int:
+        """Return the bytes that a device needs besides the particle arrays, while the rows are packed."""
+        n, dim = self.particles.n, self.grid.box.dim
+        lists = 4 * FOUR * (self._rows * n + self._usual_room())
+        sort = 12 * n + 8 * self.grid.size  # keys, ranks and the order; counts and starts
+        rows = 2 * (2 * dim * self.grid.precision.itemsize * n)  # packed rows, and spare ones
+        return lists + sort + rows
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""

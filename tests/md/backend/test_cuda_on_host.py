@@ -1,4 +1,4 @@
-"""CUDA code without a Numba counterpart, compiled for the host: displacement guard, full lists, sums."""
+"""CUDA code without a Numba counterpart, compiled for the host: displacement guard, sums."""
 
 import shutil
 import subprocess
@@ -23,6 +23,8 @@ template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz
         grid.per_side[k] = cells[k] / length[k];
         grid.periodic[k] = 1;
     }
+    float shortest = min(x, min(y, z)) / 2;
+    grid.nearest2 = shortest * shortest;
     return grid;
 }
 """
@@ -43,41 +45,12 @@ int main() {
         for (; !halted && step < 100000; ++step) {
             out.turn = step % 2;
             last = pos[0];
-            force(1, pos, vel, nullptr, nullptr, partners, grid, law, out);
+            force(1, pos, vel, nullptr, nullptr, partners, 1, grid, law, out);
             memcpy(pos, to_pos, sizeof pos);
             memcpy(vel, to_vel, sizeof vel);
         }
         // `last` is the position at the halted step.
         printf("%d %lld %d %.9g %.9g\\n", step, clock[step % 2], last == pos[0], last - start, speed * 0.01f);
-    }
-}
-"""
-CROWD = """
-int main() {
-    const int n = 40;
-    std::vector<float> pos(4 * n), reference_pos(4 * n);
-    for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < 3; ++k) pos[4 * i + k] = 5.3f + 0.01f * ((i * 7 + k * 13) % 40);
-    }
-    Grid grid = box<Grid>(12, 12, 12, 9, 9, 9);  // all in one cell
-    int cell = cell_number(grid, home_cell(grid, load(pos.data(), n, 0)));
-    std::vector<int> start(9 * 9 * 9 + 1, 0);
-    for (int c = cell + 1; c <= 9 * 9 * 9; ++c) start[c] = n;
-    for (int room : {16 * n, 40 * n}) {
-        std::vector<int> partners(room, 0);
-        long long needed = 0;
-        float travelled[2];
-        memset(travelled, 0xff, sizeof travelled);
-        int open = 0;
-        for (unsigned i = 0; i < n; ++i) {
-            blockIdx.x = i;
-            build_lists(n, pos.data(), start.data(), nullptr, grid, 1.69f, reference_pos.data(), nullptr,
-                        nullptr, partners.data(), room, &needed, travelled, 1);
-        }
-        const int4* last = (const int4*)partners.data() + room / 4 - n;
-        for (int i = 0; i < n; ++i) open += last[i].w < 0;
-        int stops = (bool)std::isinf(travelled[0]) + (bool)std::isinf(travelled[1]);
-        printf("%lld %d %d %d\\n", needed, room, open, stops);
     }
 }
 """
@@ -161,12 +134,6 @@ def test_steps_halt_before_rounded_positions_exceed_the_limit(tmp_path):
         assert unmoved
         assert 0.03 < travelled < 0.15 + stride * 1.05
         assert steps > 0.9 * 0.15 / (stride + rounding)
-
-
-def test_a_full_list_ends_at_its_capacity(tmp_path):
-    short, enough = printed(tmp_path, "build_lists", CROWD, out="store")
-    assert short == [40 * 40, 16 * 40, 0, 2]  # 39 partners each, in tens of fours
-    assert enough == [40 * 40, 40 * 40, 0, 0]
 
 
 def test_threads_with_many_particles_sum_all_of_them_in_their_bins(tmp_path):

@@ -269,7 +269,7 @@ def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():
     assert struct_of_dtype(dtype).text("Grid") == (
         "struct Grid {\n    double length[3];\n    double half[3];\n"
         "    double image[3];\n    double lowest[3];\n    double highest[3];\n    double per_side[3];\n"
-        "    double per_image[3];\n"
+        "    double per_image[3];\n    double nearest2;\n"
         "    int cells[3];\n    int periodic[3];\n};\n"
     )
     assert dtype.itemsize % dtype.alignment == 0

@@ -193,6 +193,7 @@ template <class Grid> Grid box(const float* length, bool periodic, int division)
         grid.half[k] = periodic ? length[k] / 2 : INFINITY;
         grid.image[k] = periodic ? length[k] : 0;
         grid.per_image[k] = periodic ? 1 / length[k] : 0;
+        grid.nearest2 = k ? min(grid.nearest2, grid.half[k] * grid.half[k]) : grid.half[k] * grid.half[k];
         grid.cells[k] = max(1, (int)(length[k] * division * 0.9999f));
         grid.per_side[k] = grid.cells[k] / length[k];
         grid.periodic[k] = periodic;

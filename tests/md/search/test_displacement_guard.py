@@ -172,7 +172,7 @@ def test_lists_without_room_halt_and_get_it(device):
         )
         simulation.run(1)
         if search != "linked":
-            simulation.search._partners = device.empty(4 * 4000, np.int32)
+            simulation.search._allocate_lists(0)
             simulation.search.policy._since = 10**6  # lists are rebuilt, and find little room
         simulation.run(40)
         runs.append(simulation)
@@ -188,7 +188,7 @@ def test_lists_without_room_are_rebuilt_for_a_read_in_between(device):
         state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
     )
     simulation.run(30)
-    simulation.search._partners = device.empty(4 * 4000, np.int32)
+    simulation.search._allocate_lists(0)
     simulation.search.policy._since = 10**6
     simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
