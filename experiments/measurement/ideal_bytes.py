@@ -97,9 +97,12 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     """
     ends = INDEX * sizes.n  # start and length of a list, a key, a rank, a place: an index for each particle
     starts, moved = INDEX * (sizes.cells + 1), 2 * sizes.rows
+    keys = sizes.pos + sizes.ranked + ends
+    counted = {"cell_keys": keys, "count": 2 * ends + INDEX * sizes.cells}
+    if runs_ahead:  # counted while they are computed
+        counted = {"count_cells": keys + ends + INDEX * sizes.cells}
     build: dict[str, float] = {
-        "cell_keys": sizes.pos + sizes.ranked + ends,
-        "count": 2 * ends + INDEX * sizes.cells,
+        **counted,
         "scan": INDEX * sizes.cells + starts,
         "place": 3 * ends + starts,
         "sort_bins": ends + starts,
@@ -108,7 +111,10 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     each_step: dict[str, float] = {}
     if search == "verlet":
         lists = sizes.listed + (0 if runs_ahead else 2 * ends)
-        build["build_lists"] = 2 * sizes.pos + starts + sizes.ranked + lists
+        reference = (
+            0 if runs_ahead and sizes.out == sizes.rows else sizes.pos
+        )  # fused steps of a device have a guard
+        build["build_lists"] = sizes.pos + reference + starts + sizes.ranked + lists
         each_step["force"] = sizes.rows + lists + sizes.out
         if not runs_ahead:
             each_step["farthest"] = 2 * sizes.pos

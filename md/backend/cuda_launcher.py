@@ -211,11 +211,14 @@ def takes_packed_rows(law: Any) -> bool:
 
 def _signature(argument: Any) -> Any:
     """Return what an argument contributes to the key of a compiled kernel: its types and its dim."""
-    if hasattr(argument, "_fields"):
-        return type(argument), *(_signature(field) for field in argument)
+    kind = type(argument)
+    if kind is int or kind is float:
+        return kind
+    if isinstance(argument, tuple):
+        return kind, *map(_signature, argument)
     if hasattr(argument, "dtype"):
         return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
-    return type(argument)
+    return kind
 
 
 def _struct(argument: Any) -> Struct:
@@ -294,10 +297,12 @@ def _to_plain(value: Any) -> Any:
 
     A host array of one entry becomes its entry, an object with named fields a tuple of converted fields.
     """
-    if hasattr(value, "_fields"):
-        return tuple(_to_plain(field) for _, field in _named_fields(value))
-    if isinstance(value, np.ndarray):
-        return value.reshape(())[()]
     if isinstance(value, (int, float, np.generic)):
         return value
+    if isinstance(value, tuple):
+        if hasattr(value, "parts"):
+            return tuple(_to_plain(field) for _, field in _named_fields(value))
+        return tuple([_to_plain(field) for field in value if field is not None])
+    if isinstance(value, np.ndarray):
+        return value.reshape(())[()]
     return value.data.ptr if value.size else 0

@@ -44,6 +44,7 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 FOUR = 4  # entries of a list of a device that are read at once
+MOST_FOURS = 2**32  # a kernel numbers them by 32 bits
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
@@ -136,7 +137,13 @@ class VerletSearch(Search):
     def _allocate_lists(self, room: int) -> None:
         """Allocate lists with this room; on the CPU starts are int64 if int32 is too short."""
         backend, n, self._room = self.backend, self.particles.n, room
-        places = FOUR * (self._rows * n + room) if backend.runs_ahead else room
+        fours = self._rows * n + room
+        if backend.runs_ahead and fours >= MOST_FOURS:
+            raise ValueError(
+                f"lists of {n} particles on a device: {fours} fours of partners; allowed: fewer than "
+                f"{MOST_FOURS}; take a smaller skin, or fewer particles"
+            )
+        places = FOUR * fours if backend.runs_ahead else room
         self._partners = backend.empty(places, np.int32)
         listed = 0 if backend.runs_ahead else n
         self._first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)

@@ -23,15 +23,20 @@ def simulation(search: str, fused: bool = True, precision: str = "float64", **op
 def test_the_bytes_of_lists_by_hand():
     moved = traffic("verlet", PACKED, runs_ahead=True)
     assert moved["force"] == Traffic("force", 240 + 320 + 240, True)  # rows and lists read, rows written
-    assert moved["build_lists"] == Traffic("build", 2 * 160 + 36 + 320, False)  # positions read, and kept
-    assert moved["cell_keys"].bytes == 160 + 40
-    assert moved["count"].bytes == 40 + 40 + 32  # keys read; ranks and counts written
+    assert moved["build_lists"] == Traffic(
+        "build", 160 + 36 + 320, False
+    )  # positions are kept on the CPU only
+    assert moved["count_cells"].bytes == 160 + 40 + 40 + 32  # positions read; keys, ranks and counts written
+    assert not {"cell_keys", "count"} & set(moved)
     assert moved["scan"].bytes == 32 + 36
     assert moved["place"].bytes == 3 * 40 + 36
     assert moved["sort_bins"].bytes == 40 + 36
     assert moved["gather"].bytes == 40 + 2 * 240 + 2 * 40
     assert "farthest" not in moved
     on_cpu = traffic("verlet", PACKED, runs_ahead=False)
+    assert on_cpu["build_lists"].bytes - moved["build_lists"].bytes == 160 + 2 * 40
+    assert on_cpu["cell_keys"].bytes == 160 + 40
+    assert on_cpu["count"].bytes == 40 + 40 + 32  # keys read; ranks and counts written
     assert on_cpu["force"].bytes - moved["force"].bytes == 2 * 40  # start and length of each list
     assert on_cpu["farthest"] == Traffic("build", 2 * 160, True)
 
@@ -45,7 +50,7 @@ def test_the_bytes_of_other_searches_by_hand():
     assert linked["kick_drift"] == Traffic("integrate", 2 * 320 + 160, True)
     coherent = traffic("coherent", sizes, runs_ahead=True)
     assert coherent["force"].bytes == 320 + 36 + 32 + 160
-    assert coherent["cell_keys"].bytes == 160 + 40 + 32
+    assert coherent["count_cells"].bytes == 160 + 40 + 32 + 40 + 32
     assert traffic("lbvh", sizes, runs_ahead=True) == {}
 
 
@@ -68,14 +73,14 @@ def test_sizes_are_those_of_the_arrays(precision):
     assert sizes.pos == p.pos.nbytes
     assert sizes.rows == sizes.out == p.pos.nbytes + p.vel.nbytes
     assert (sizes.n, sizes.cells) == (300, np.prod(sim.search.grid.shape))
-    _, count, _ = sim.search.structure()
+    _, count, *_ = sim.search.structure()
     assert sizes.listed == 4 * count.sum() > 0
     assert sizes.ranked == 0
 
 
 def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
     sim = simulation("verlet", layout="aos4")
-    _, count, _ = sim.search.structure()
+    _, count, *_ = sim.search.structure()
     fours = sum(max(1, math.ceil(one / 4)) for one in count)
     monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
     monkeypatch.setattr(sim.backend, "runs_ahead", True)
