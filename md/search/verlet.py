@@ -200,15 +200,18 @@ class VerletSearch(Search):
         needed = int(self.backend.download(self._needed)[0])
         if needed <= self._room:
             return False
-        room = needed + needed // 4
-        each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
-        most = self.backend.free_memory() // each + self._room
+        room, most = needed + needed // 4, self._most_room()
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
             raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, most)
         self._allocate_lists(room)
         return True
+
+    def _most_room(self) -> int:
+        """Return the largest room for which there is memory."""
+        each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
+        return self.backend.free_memory() // each + self._room
 
     def _list_partners(self) -> None:
         """Fill the lists; `_grow` then returns whether they overflowed."""

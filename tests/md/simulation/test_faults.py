@@ -263,10 +263,8 @@ def test_lists_that_need_more_places_than_there_can_be_are_a_named_fault(fused, 
     state = md.State(np.vstack([lone, crowd]), np.zeros((201, 3)), BOX, id=np.arange(201) + 7)
     simulation = md.Simulation(state, LAW, search="verlet", backend=backend, fused=fused, allow_overlap=True)
     ahead = simulation.backend.runs_ahead
-    each = 16 if ahead else 4  # bytes of a place: a four, or a partner
-    monkeypatch.setattr(type(simulation.backend), "free_memory", lambda self: each * 2000)
-    most = 2000 + simulation.search._room
-    expected = rf"step 0: \d+ places are needed in lists, most around particle \d+; allowed: up to {most};"
+    monkeypatch.setattr(type(simulation.search), "_most_room", lambda self: 7000)
+    expected = r"step 0: \d+ places are needed in lists, most around particle \d+; allowed: up to 7000;"
     for look in (lambda: simulation.run(3), simulation.pairs):
         with pytest.raises(md.ListOverflow, match=expected) as fault:
             look()
