@@ -56,35 +56,21 @@ __device__ __forceinline__ bool wrap_cell(const Grid& grid, int axis, int& cell,
     return grid.periodic[axis] != 0;
 }
 
-// Square of the distance along an axis from a coordinate in cell `home` to the cell `step` - 1 farther, somewhat less.
-__device__ __forceinline__ real gap2(const Grid& grid, int axis, int home, real x, int step, real margin) {
-    if (step == 1) return 0;
-    real side = grid.length[axis] / grid.cells[axis], gap = step == 0 ? x - home * side : (home + 1) * side - x;
-    gap = max(gap - margin, (real)0);
-    return gap * gap;
-}
-
 // Calls visit(j) for every particle within reach, the particle itself included. SHIFTED: there are three cells or more
-// along every periodic axis, so that each cell is a neighbour from one side only. Then cells beyond reach are left out.
+// along every periodic axis, so that each cell is a neighbour from one side only.
 template <bool SHIFTED, typename Visit>
 __device__ __forceinline__ void for_each_near(int n, const real* pos, const int* start, const int* rank,
                                               const Grid& grid, real reach2, const Vec& ri, const int3& home,
                                               Visit visit) {
-    real longest = max(grid.length[0], grid.length[1]);
-    if (DIM == 3) longest = max(longest, grid.length[DIM - 1]);
-    real margin = longest * (sizeof(real) == 4 ? (real)4e-6 : (real)8e-15);  // many times the rounding of a distance
-    real before2 = gap2(grid, 0, home.x, ri.x[0], 0, margin), after2 = gap2(grid, 0, home.x, ri.x[0], 2, margin);
 #pragma unroll 1
     for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
         Vec seen = ri;
         if (SHIFTED) {
             int y = home.y + b % 3 - 1, z = DIM == 3 ? home.z + b / 3 - 1 : 0;
-            real left2 = reach2 - gap2(grid, 1, home.y, ri.x[1], b % 3, margin);
-            if (DIM == 3) left2 -= gap2(grid, DIM - 1, home.z, ri.x[DIM - 1], b / 3, margin);
-            if (!(left2 > 0) || !wrap_cell(grid, 1, y, seen)) continue;
+            if (!wrap_cell(grid, 1, y, seen)) continue;
             if (DIM == 3 && !wrap_cell(grid, DIM - 1, z, seen)) continue;
             int row = grid.cells[0] * (y + grid.cells[1] * z);
-            int before = max(home.x - (before2 < left2), 0), after = min(home.x + (after2 < left2), grid.cells[0] - 1);
+            int before = max(home.x - 1, 0), after = min(home.x + 1, grid.cells[0] - 1);
             visit_cells<true>(n, row + before, row + after, pos, start, rank, grid, reach2, seen, visit);
             int x = home.x == 0 ? -1 : home.x + 1;
             if ((x < 0 || x == grid.cells[0]) && wrap_cell(grid, 0, x, seen)) {
@@ -134,7 +120,7 @@ struct List {
     }
 };
 
-extern "C" __global__ void BLOCKS(6) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
+extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
                                           real reach2, real* reference_pos, int* first, int* count, int* partners,
                                           int rows, long long room, long long* needed, float* travelled, int parts) {
     int i = work_item();
@@ -159,7 +145,7 @@ extern "C" __global__ void BLOCKS(6) build_lists(int n, const real* pos, const i
     if (list.is_short) travelled[0] = travelled[1] = FAR;  // halts all steps
 }
 
-extern "C" __global__ void WIDE force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
+extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
                                       const int* partners, int rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
