@@ -31,8 +31,6 @@ from md.errors import BackendUnavailableError
 
 THREADS = 256  # of a block
 STAGING = 256  # of a block that stages particles, as in rows.cuh
-WIDE = 1024  # threads of a block of a kernel marked WIDE, in launches of at least WIDE_FROM threads
-WIDE_FROM = 2**19
 NARROW = 64  # threads of a block of a kernel marked NARROW
 ENTRY = 4  # bytes of an entry in shared memory
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
@@ -96,8 +94,6 @@ class Launcher:
             block, shared = self._blocks.get(name), {}
             threads = {"NARROW": NARROW, "STAGING": STAGING}.get(block or "", THREADS)
             start = kernel
-            if block == "WIDE" and n >= WIDE_FROM:
-                threads = WIDE
             if block == "NARROW" and "entries" in names:
                 shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
             if block == "RESIDENT":  # all blocks at once on the device, or an error of the launch

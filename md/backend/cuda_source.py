@@ -36,7 +36,7 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<block>WIDE|NARROW|STAGING|RESIDENT) )?(?P<name>\w+)'
+    r'extern "C" __global__ void (?:BLOCKS\(\d\) |(?P<block>NARROW|STAGING|RESIDENT) )?(?P<name>\w+)'
     r"\((?P<parameters>[^)]*)\) \{\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,
 )
@@ -88,7 +88,7 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
 
 
 def blocks(text: str) -> dict[str, str]:
-    """Read which kernels of a CUDA source are marked with a block size: name -> WIDE, NARROW and so on."""
+    """Read which kernels of a CUDA source are marked with a block size: name -> NARROW, STAGING or RESIDENT."""
     return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
 
 

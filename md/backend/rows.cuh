@@ -15,10 +15,6 @@ struct Vec {
 // Before a kernel's name: limits its registers so that this many blocks fit on a multiprocessor; half as many for float64.
 #define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
 
-// Before a kernel's name: blocks of 1024 threads for many particles, because a block of neighbouring particles reads
-// them once. Registers are limited as by BLOCKS(8).
-#define WIDE __launch_bounds__(1024, 8 / sizeof(real))
-
 // Before a kernel's name: blocks of 64 threads, for a kernel that needs much shared memory. A parameter `entries` is the
 // number of `int` in shared memory for each thread.
 #define NARROW_THREADS 64

@@ -144,38 +144,3 @@ def test_a_call_with_another_number_of_arguments_is_refused(device):
         AttributeError, match=r"no kernel 'scatter' in md\.particles\.arrays\.cu; known: gather"
     ):
         device.kernels("md.particles.arrays").scatter(1)
-
-
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_blocks_of_many_threads_give_the_same_steps(device, gas, precision, monkeypatch):
-    blocks = set()
-
-    def watched(launcher, *given):
-        kernel, name = compiled(launcher, *given), given[0]
-
-        def launch(grid, block, values):
-            blocks.add((name, block))
-            kernel(grid, block, values)
-
-        return launch
-
-    compiled = md.backend.cuda_launcher.Launcher._compile
-    monkeypatch.setattr(md.backend.cuda_launcher.Launcher, "_compile", watched)
-    monkeypatch.setattr(md.backend.cuda, "_launchers", {})
-    ends = []
-    for wide_from in (len(gas) + 1, len(gas)):
-        monkeypatch.setattr(md.backend.cuda_launcher, "WIDE_FROM", wide_from)
-        run = md.Simulation(
-            gas,
-            md.scenes.SHARED_LAW,
-            search="verlet",
-            dt=md.scenes.SHARED_DT,
-            backend=device,
-            precision=precision,
-        )
-        run.run(20)
-        ends.append(run.state)
-        assert (("force", (1024,)) in blocks) == (wide_from == len(gas))
-    assert {block for name, block in blocks if name != "force"} == {(256,)}
-    assert np.array_equal(ends[0].pos, ends[1].pos)
-    assert np.array_equal(ends[0].vel, ends[1].vel)

@@ -221,7 +221,7 @@ class TestDevice:
         place = md.backend.Cuda(fmad=fmad)
         for memory_order in ("shuffled", "lattice"):
             on_cpu, on_device = (
-                gas(n, 0.4, seed=9, memory_order=memory_order, backend=backend) for backend in ("cpu", place)
+                gas(n, 0.35, seed=9, memory_order=memory_order, backend=backend) for backend in ("cpu", place)
             )
             assert on_cpu._record.tobytes() == on_device._record.tobytes()
             for precision in (np.float32, np.float64):
