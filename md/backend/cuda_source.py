@@ -88,7 +88,7 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
 
 
 def blocks(text: str) -> dict[str, str]:
-    """Read which kernels of a CUDA source are marked with a block size: name -> NARROW, STAGING or RESIDENT."""
+    """Read which kernels of a CUDA source are marked with a block size: name -> that size."""
     return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
 
 

@@ -34,7 +34,7 @@ import math
 import typing
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -333,7 +333,16 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
         return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
-    entry, real = _entry_of(law), np.dtype(precision).type
+    try:
+        return _numbers_of(law, np.dtype(precision))  # the same at each step of a run
+    except TypeError:  # not hashable, or refused
+        return _numbers_of.__wrapped__(law, np.dtype(precision))
+
+
+@lru_cache(maxsize=64)
+def _numbers_of(law: Any, precision: np.dtype) -> Any:
+    """Make the kernel parameters of a law of numbers; see `kernel_law`."""
+    entry, real = _entry_of(law), precision.type
     values = []
     for name in entry.fields:
         value = getattr(law, name)
@@ -346,7 +355,7 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
                 values.append(real(math.inf))
         if not math.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
             raise ValueError(
-                f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
+                f"{name} = {shown(value)} of {law} in {precision}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
     return entry.kernel_class(*values)
