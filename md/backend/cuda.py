@@ -5,6 +5,7 @@ cupy is imported only when a `Cuda` is made.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -94,9 +95,16 @@ class Cuda(Backend):
         return runtime.deviceGetPCIBusId(runtime.getDevice())
 
     def free_memory(self) -> int:
-        """Return the free bytes of the device, including the free blocks of the memory pool."""
-        free, _ = self._cupy.cuda.runtime.memGetInfo()
-        return int(free + self._cupy.get_default_memory_pool().free_bytes())
+        """Return the free bytes of the device, including the free blocks of the memory pool.
+
+        Simulations hold references in circles, so that the arrays of one that is no longer used are freed by
+        Python's garbage collector. It runs here if less than half of the device is free.
+        """
+        runtime, pool = self._cupy.cuda.runtime, self._cupy.get_default_memory_pool()
+        free, total = runtime.memGetInfo()
+        if free + pool.free_bytes() < total / 2:
+            gc.collect()
+        return int(runtime.memGetInfo()[0] + pool.free_bytes())
 
     @property
     def staging_memory(self) -> int:
@@ -139,7 +147,11 @@ class Cuda(Backend):
         """Allocate an array with undefined content from the memory pool."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         with self._memory_for(f"an array of shape {shape} ({size / 2**30:.2f} GiB)"):
-            return self._cupy.empty(shape, dtype)
+            try:
+                return self._cupy.empty(shape, dtype)
+            except self._cupy.cuda.memory.OutOfMemoryError:
+                gc.collect()  # arrays of simulations that are no longer used
+                return self._cupy.empty(shape, dtype)
 
     @contextmanager
     def _memory_for(self, purpose: str) -> Iterator[None]:
