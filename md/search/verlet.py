@@ -104,7 +104,7 @@ class VerletSearch(Search):
         return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
 
     def _allocate(self) -> None:
-        backend, n = self.backend, self.particles.n
+        backend, n, self._rows = self.backend, self.particles.n, self._usual_rows()
         if backend.runs_ahead:
             what = f"lists of {n} particles on the device, their sort and the rows of fused steps"
             remedy = "take fewer particles, or a smaller skin"
@@ -114,9 +114,8 @@ class VerletSearch(Search):
         self._allocate_lists(self._usual_room())
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
 
-    @property
-    def _rows(self) -> int:
-        """Rows of fours on a device, enough for most lists; longer ones go on in a pool of fours."""
+    def _usual_rows(self) -> int:
+        """Return the rows of fours on a device, enough for most lists; longer ones go on in a pool of fours."""
         n, box = self.particles.n, self.grid.box
         mean = CROWDED * n * sphere_volume(box.dim) * (2 * self.grid.cutoff) ** box.dim / box.volume
         mean = min(mean, n)

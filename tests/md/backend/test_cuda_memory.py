@@ -1,4 +1,4 @@
-"""Memory of a device: arrays of simulations that are no longer used are freed before it is said to be used up."""
+"""Memory of a device: arrays of simulations that are no longer used are freed before memory is used up."""
 
 import gc
 from types import SimpleNamespace
