@@ -115,7 +115,7 @@ class VerletSearch(Search):
         self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
 
     def _usual_rows(self) -> int:
-        """Return the rows of fours on a device, enough for most lists; longer ones go on in a pool of fours."""
+        """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
         n, box = self.particles.n, self.grid.box
         mean = CROWDED * n * sphere_volume(box.dim) * (2 * self.grid.cutoff) ** box.dim / box.volume
         mean = min(mean, n)

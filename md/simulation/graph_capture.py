@@ -16,9 +16,7 @@ from md.search.base import Search
 from md.search.rebuild import StepPlan
 
 MOST_GRAPHS = 100
-PATIENCE = (
-    16  # times that a longest piece is taken in shorter ones, which many plans share, before it is captured
-)
+PATIENCE = 8  # times that a plan is taken in short pieces, which many plans share, before it is one graph
 
 
 class CapturedGraph(NamedTuple):
@@ -60,13 +58,17 @@ class CapturedSteps:
         return len(self._graphs)
 
     def _piece(self, plan: StepPlan) -> int:
-        """Return the number of steps of the next graph: the longest only if the plan keeps coming."""
+        """Return the number of steps of the next graph: many only if the plan keeps coming.
+
+        Many are the longest piece, or a shorter plan that starts with a build, as a whole.
+        """
         longest, *shorter = self._backend.piece_lengths
-        if plan.steps < longest or not shorter:
+        is_whole = plan.steps >= longest or plan.build
+        if not shorter or plan.steps <= shorter[0] or not is_whole:
             return next(length for length in (longest, *shorter) if length <= plan.steps)
-        whole = plan._replace(steps=longest)
+        whole = plan._replace(steps=min(plan.steps, longest))
         self._asked[whole] += 1
-        return longest if self._asked[whole] > PATIENCE else shorter[0]
+        return whole.steps if self._asked[whole] > PATIENCE else shorter[0]
 
     def take(self, plan: StepPlan, step: int) -> StepPlan:
         """Take the steps of a plan, or the first of them.

@@ -242,6 +242,12 @@ def test_plans_are_counted_apart(steps):
     assert steps.take(plan(16), 2).steps == 16
 
 
+def test_a_plan_with_a_build_is_captured_as_a_whole_if_it_keeps_coming(recorder, steps):
+    taken = [steps.take(plan(11, build=True), 2).steps for _ in range(PATIENCE + 2)]
+    assert taken == PATIENCE * [4] + 2 * [11]
+    assert [(one.steps, one.build) for one in recorder.captured] == [(4, True), (11, True)]
+
+
 @pytest.mark.parametrize(("left", "piece"), [(1, 1), (3, 1), (4, 4), (15, 4)])
 def test_a_shorter_plan_gets_the_longest_piece_that_fits(steps, left, piece):
     assert [steps.take(plan(left), 2).steps for _ in range(PATIENCE + 2)] == (PATIENCE + 2) * [piece]
