@@ -124,7 +124,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
 
 def _start(case: Config, system: str, n: int) -> md.State:
     if system == "gas":
-        return md.scenes.shared_gas(n, FILLING, seed=case.seed)
+        return md.scenes.shared_gas(n, FILLING, seed=case.seed, backend=case.backend)
     return Aging(Flock(n, rules=case.rules, seed=case.seed), case.backend, case.precision).at(case.age)
 
 

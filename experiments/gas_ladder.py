@@ -178,7 +178,7 @@ def _entry(case: Config, place: Backend, name: str, expected: md.State) -> Entry
 def _simulation(case: Config, rung: Rung) -> md.Simulation:
     """Make the simulation of a rung, from the start that all rungs share."""
     return md.Simulation(
-        _gas(case.n, case.filling_fraction, case.seed),
+        _gas(case.n, case.filling_fraction, case.seed, case.backend),
         md.scenes.SHARED_LAW,
         search=rung.search,
         dt=md.scenes.SHARED_DT,
@@ -191,8 +191,8 @@ def _simulation(case: Config, rung: Rung) -> md.Simulation:
 
 
 @lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
-    return md.scenes.shared_gas(n, filling_fraction, seed=seed)
+def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:

@@ -121,13 +121,13 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
 def _mixture(
     n: int, filling_fraction: float, widest: float, share: float, seed: int, backend: str
 ) -> md.State:
-    gas = _gas(n, filling_fraction, seed)
+    gas = _gas(n, filling_fraction, seed, backend)
     return gas if widest == 1 else md.scenes.with_large_spheres(gas, share, widest, seed, backend)
 
 
 @lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
-    return md.scenes.shared_gas(n, filling_fraction, seed=seed)
+def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:

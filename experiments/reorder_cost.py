@@ -139,7 +139,7 @@ def _sample(n: int, reordered: Callable[[], float]) -> Iterator[dict]:
 
 @lru_cache(maxsize=4)
 def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int) -> md.State:
-    state = md.scenes.shared_gas(n, filling_fraction, seed=seed)
+    state = md.scenes.shared_gas(n, filling_fraction, seed=seed, backend="cpu")
     if memory == SHUFFLED:
         return state
     ranks = _ranks(state, ordering)

@@ -252,7 +252,7 @@ def _check_peer(case: Config, place: Backend, peer: Peer) -> None:
 
 
 def _start(case: Config) -> md.State:
-    gas = _gas(case.n, case.filling_fraction, case.seed)
+    gas = _gas(case.n, case.filling_fraction, case.seed, case.backend)
     return md.scenes.in_memory_order(gas, "shuffled", case.seed)
 
 
@@ -279,8 +279,8 @@ def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.
 
 
 @lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int) -> md.State:
-    return md.scenes.shared_gas(n, filling_fraction, seed=seed)
+def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
 
 
 @lru_cache

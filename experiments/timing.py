@@ -219,7 +219,7 @@ class _AtFirst:
 @lru_cache(maxsize=1)
 def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
     if scene == "shared":
-        return md.scenes.shared_gas(n, filling_fraction, seed=seed)
+        return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
     box = md.scenes.box_for(n, filling_fraction)
     return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 

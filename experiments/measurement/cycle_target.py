@@ -80,7 +80,7 @@ def simulation(job: CycleJob, start: md.State | None = None) -> md.Simulation:
         start = read_start(Path(job.start), job)
     touching = start is not None
     if start is None:
-        start = md.scenes.shared_gas(job.n, job.filling_fraction, seed=job.seed)
+        start = md.scenes.shared_gas(job.n, job.filling_fraction, seed=job.seed, backend=job.backend)
     return md.Simulation(
         start,
         md.scenes.SHARED_LAW,

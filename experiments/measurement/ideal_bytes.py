@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
         pos: positions of all particles.
         rows: positions and velocities of all particles.
         out: what a force kernel writes: rows if fused, else forces.
-        listed: partners in all lists, with padding; 0 without lists.
+        listed: partners in all lists, with padding to fours on a device, at least; 0 without lists.
         ranked: table of the ranks of all cells; 0 for row-major cells.
     """
 
@@ -92,8 +92,8 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     Args:
         search: its name: verlet, coherent or linked.
         sizes: of its arrays.
-        runs_ahead: whether it runs on a device. There lists need no start and length, and nothing measures
-            the displacements.
+        runs_ahead: whether it runs on a device. There lists need no start and length, and if steps are fused
+            nothing measures the displacements.
     """
     ends = INDEX * sizes.n  # start and length of a list, a key, a rank, a place: an index for each particle
     starts, moved = INDEX * (sizes.cells + 1), 2 * sizes.rows
@@ -111,12 +111,11 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     each_step: dict[str, float] = {}
     if search == "verlet":
         lists = sizes.listed + (0 if runs_ahead else 2 * ends)
-        reference = (
-            0 if runs_ahead and sizes.out == sizes.rows else sizes.pos
-        )  # fused steps of a device have a guard
+        is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
+        reference = 0 if is_guarded else sizes.pos
         build["build_lists"] = sizes.pos + reference + starts + sizes.ranked + lists
         each_step["force"] = sizes.rows + lists + sizes.out
-        if not runs_ahead:
+        if not is_guarded:
             each_step["farthest"] = 2 * sizes.pos
     elif search == "coherent":
         each_step["force"] = sizes.rows + starts + INDEX * sizes.cells + sizes.out

@@ -31,7 +31,7 @@ struct Vec {
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-// The block of work items of a block of threads whose results go to an output.
+// Returns the number of the block of work items that this block of threads processes; a fused output may reverse the order.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {
     return blockIdx.x;

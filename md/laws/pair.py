@@ -34,7 +34,7 @@ import math
 import typing
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -333,19 +333,13 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
         return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
-    try:
-        return _numbers_of(law, np.dtype(precision))  # the same at each step of a run
-    except TypeError:  # not hashable, or refused
-        return _numbers_of.__wrapped__(law, np.dtype(precision))
-
-
-@lru_cache(maxsize=64)
-def _numbers_of(law: Any, precision: np.dtype) -> Any:
-    """Make the kernel parameters of a law of numbers; see `kernel_law`."""
-    entry, real = _entry_of(law), precision.type
+    entry, real = _entry_of(law), np.dtype(precision).type
+    given = [getattr(law, name) for name in entry.fields]
+    key = entry.kernel_class, real, *((type(value), value) for value in given if isinstance(value, NUMBERS))
+    if len(key) == 2 + len(given) and key in _converted:
+        return _converted[key]
     values = []
-    for name in entry.fields:
-        value = getattr(law, name)
+    for name, value in zip(entry.fields, given, strict=True):
         if type(value) is not float and not is_number(value):
             raise refuse_class(f"{name} of {law}", value, "a number")
         with np.errstate(over="ignore"):
@@ -355,10 +349,16 @@ def _numbers_of(law: Any, precision: np.dtype) -> Any:
                 values.append(real(math.inf))
         if not math.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
             raise ValueError(
-                f"{name} = {shown(value)} of {law} in {precision}; allowed: up to "
+                f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
             )
-    return entry.kernel_class(*values)
+    if len(_converted) == MOST_CONVERTED:
+        _converted.clear()
+    return _converted.setdefault(key, entry.kernel_class(*values))
+
+
+MOST_CONVERTED = 64
+_converted: dict[tuple, Any] = {}  # kernel parameters by class, precision, types and values of the numbers
 
 
 def flat(law: Any) -> Any:

@@ -112,6 +112,11 @@ class ParticleArrays:
         return self.velocities is self.pos
 
     @property
+    def packing_bytes(self) -> int:
+        """Bytes that `pack` allocates at its first call; 0 after it."""
+        return (2 - len(self._packed)) * 2 * self.pos.shape[1] * self.pos.dtype.itemsize * self.n
+
+    @property
     def constants(self) -> Mapping[str, int]:
         """Constants of kernels that read `velocities`; see `Backend.kernels`."""
         return {"PACKED": 1} if self.is_packed else {}

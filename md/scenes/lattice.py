@@ -37,18 +37,23 @@ LATTICES: dict[int, dict[str, tuple[Basis, tuple[float, ...]]]] = {
 BYTES = 200  # of a particle while a scene is made, approximately: 90 to 300 were measured
 
 
-def require_room(n: int, each: int = BYTES, free: Callable[[], int] | None = None) -> None:
+def require_room(
+    n: int,
+    each: int = BYTES,
+    free: Callable[[], int] | None = None,
+    remedy: str = "take fewer: a lower filling fraction, or a smaller box",
+) -> None:
     """Raise an error if there is not enough memory to make a scene of n particles.
 
     Args:
         n: number of particles.
         each: bytes that a particle needs.
         free: returns the free bytes of the memory in which the scene is made; None for the host.
+        remedy: what to do instead.
 
     Raises:
         ValueError: not enough memory.
     """
-    remedy = "take fewer: a lower filling fraction, or a smaller box"
     room(f"a scene of {n} particles", each * n, remedy, free)
 
 

@@ -73,6 +73,8 @@ class Search(ABC):
         config, system, grid, policy: as given.
         particles, backend: of the system.
         capabilities: of the configuration.
+        generation: how often arrays of the structure were replaced by others; graphs captured before hold
+            addresses that are no longer used.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Search(ABC):
         self.grid = system.grid if grid is None else grid
         self.policy = EveryStep(system) if policy is None else policy
         self.capabilities: Capabilities = config.capabilities
+        self.generation = 0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config!r} on {self.particles.n} particles>"
@@ -129,11 +132,6 @@ class Search(ABC):
         A run that continues after it was saved and the run that is loaded then take the same steps.
         """
         self.policy.reset()
-
-    @property
-    def reallocated(self) -> tuple[Array, ...]:
-        """Arrays that a build may replace by others."""
-        return ()
 
     @property
     def boxes(self) -> tuple[Array, Array, Array] | None:

@@ -239,6 +239,10 @@ class DisplacementBound(RebuildPolicy):
         """Record that `Search.update` starts a build: the lists are incomplete until `built`."""
         self._is_whole = False
 
+    def lists_freed(self) -> None:
+        """Record that there are no lists until the next complete build."""
+        self._has_lists = self._is_whole = False
+
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
@@ -279,14 +283,15 @@ class DisplacementBound(RebuildPolicy):
         self._window = max(1, min(longest, self._window - 1) if halted else longest)
         if int(words[:2].max()) >> 63:  # the step counter is half full; before a build the words may be reset
             self._backend.fill(self._speeds, 0)
-            self._since = LONGEST
+            self._since, self._is_whole = LONGEST, False  # the bound cannot be read from words of 0
         return halted
 
     def retry(self) -> None:
         """Plan a build before the next step, with more room if the lists overflowed."""
-        self._is_whole = not self._grow()
-        self._backend.fill(self._halted_steps, 0)
         self._since = LONGEST  # due whatever the window becomes
+        self._is_whole = not self._grow()
+        self._has_lists = True  # the arrays are there, or `_grow` has raised
+        self._backend.fill(self._halted_steps, 0)
 
     def observe_steps(self, ms: float, steps: int) -> None:
         """Record the time of several steps with the present width of the skin, in ms."""

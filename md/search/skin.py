@@ -188,3 +188,9 @@ class Skin:
         """Set the width to the proposed one."""
         self.width = self._tuner.value
         self._ms, self._steps = 0.0, -SETTLE
+
+    def refuse(self, width: float) -> None:
+        """Return to a width, because lists of the present one have no room; that is not tried again soon."""
+        self._tuner.measured(math.inf)
+        self.width = width
+        self._ms, self._steps = 0.0, -SETTLE

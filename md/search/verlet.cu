@@ -86,7 +86,7 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
     }
 }
 
-#define FAR __int_as_float(0x7f800000)  // infinite
+#define INFINITELY_FAR __int_as_float(0x7f800000)
 
 // The list of a particle while it is written.
 struct List {
@@ -142,7 +142,7 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
         for_each_near<false>(n, pos, start, rank, grid, reach2, ri, home, visit);
     }
     if (list.at) *list.at = list.four;
-    if (list.is_short) travelled[0] = travelled[1] = FAR;  // halts all steps
+    if (list.is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
 extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,

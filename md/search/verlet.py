@@ -44,7 +44,7 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 FOUR = 4  # entries of a list of a device that are read at once
-MOST_FOURS = 2**32  # a kernel numbers them by 32 bits
+MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
@@ -98,21 +98,31 @@ class VerletSearch(Search):
         self.skin, self._cutoff = Skin(config.skin, system.grid, system.particles.n), system.grid.cutoff
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
+        self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._allocate()
 
     def _cells(self, grid: CellGrid) -> CellGrid:
         return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
 
     def _allocate(self) -> None:
-        backend, n, self._rows = self.backend, self.particles.n, self._usual_rows()
+        """Allocate the sort and the lists for the present skin; the earlier ones are freed before.
+
+        Raises:
+            ValueError: not enough memory, or more cells or partners than can be numbered.
+        """
+        backend, n, grid = self.backend, self.particles.n, self._cells(self.grid)
+        self._free_lists()
+        self.__dict__.pop("_sort", None)  # its memory too is free before more is allocated
+        self.grid = grid
+        self._sort = CellSort(self.config.cell_order, n, grid, backend)
+        self._reference_pos = backend.empty((0, grid.box.dim), grid.precision)
+        self._rows = self._usual_rows()
+        room = self._usual_room()
         if backend.runs_ahead:
-            what = f"lists of {n} particles on the device, their sort and the rows of fused steps"
-            remedy = "take fewer particles, or a smaller skin"
-            checks.memory(what, self._needed_bytes(), backend.free_memory(), remedy)
-        self._sort = CellSort(self.config.cell_order, n, self.grid, backend)
-        self._reference_pos = backend.empty((0, self.grid.box.dim), self.grid.precision)
-        self._allocate_lists(self._usual_room())
-        self._needed, self._farthest = backend.zeros(1, np.int64), backend.zeros(1, np.float64)
+            needed = 4 * FOUR * (self._rows * n + room) + self.particles.packing_bytes
+            what = f"neighbour lists of {n} particles and their packed rows"
+            checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
+        self._allocate_lists(room)
 
     def _usual_rows(self) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
@@ -121,32 +131,45 @@ class VerletSearch(Search):
         mean = min(mean, n)
         return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
 
-    def _needed_bytes(self) -> int:
-        """Return the bytes that a device needs besides the particle arrays, while the rows are packed."""
-        n, dim = self.particles.n, self.grid.box.dim
-        lists = 4 * FOUR * (self._rows * n + self._usual_room())
-        sort = 12 * n + 8 * self.grid.size  # keys, ranks and the order; counts and starts
-        rows = 2 * (2 * dim * self.grid.precision.itemsize * n)  # packed rows, and spare ones
-        return lists + sort + rows
-
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
         return self.particles.n // 8 + 1 if self.backend.runs_ahead else ROOM * self.particles.n
 
+    def _free_lists(self) -> None:
+        """Free the lists; the next build allocates them."""
+        self.policy.lists_freed()
+        self._room = -1
+        self._partners = self._first = self._count = self.backend.empty(0, np.int32)
+        self.generation += 1
+
     def _allocate_lists(self, room: int) -> None:
-        """Allocate lists with this room; on the CPU starts are int64 if int32 is too short."""
-        backend, n, self._room = self.backend, self.particles.n, room
-        fours = self._rows * n + room
-        if backend.runs_ahead and fours >= MOST_FOURS:
-            raise ValueError(
-                f"lists of {n} particles on a device: {fours} fours of partners; allowed: fewer than "
-                f"{MOST_FOURS}; take a smaller skin, or fewer particles"
-            )
-        places = FOUR * fours if backend.runs_ahead else room
-        self._partners = backend.empty(places, np.int32)
-        listed = 0 if backend.runs_ahead else n
-        self._first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
-        self._count = backend.empty(listed, np.int32)
+        """Allocate lists with this room instead of the present ones; they are freed before.
+
+        On the CPU starts are int64 if int32 is too short.
+
+        Raises:
+            ValueError: more fours on a device than can be numbered.
+            MemoryError: not enough memory.
+        """
+        backend, n = self.backend, self.particles.n
+        self._free_lists()
+        places, listed = room, n
+        if backend.runs_ahead:
+            places, listed = FOUR * (self._rows * n + room), 0
+            if room > self._most_numbered():
+                raise ValueError(
+                    f"neighbour lists of {n} particles on a device need {self._rows} rows and a pool of "
+                    f"{room} fours of partners; allowed: a pool of up to {self._most_numbered()}; take a "
+                    "smaller skin, or fewer particles"
+                )
+        partners = backend.empty(places, np.int32)
+        first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
+        count = backend.empty(listed, np.int32)
+        self._partners, self._first, self._count, self._room = partners, first, count, room
+
+    def _most_numbered(self) -> int:
+        """Return the largest pool on a device, in fours, by the numbers in its kernels."""
+        return min(MOST_POOLED, MOST_FOURS - self._rows * self.particles.n)
 
     def reset(self) -> None:
         """Return to the state after construction, including the room of the lists."""
@@ -172,15 +195,23 @@ class VerletSearch(Search):
             return
         self.policy.begin_build()
         if self.skin.proposed is not None:
-            self.skin.change()
-            self.grid = self._cells(self.grid)
-            self._allocate()
-            self.policy.restart()
-            self.policy.set_limit()
+            self._change_skin()
         self.build()
         while self._grow():
             self._list_partners()
         self.policy.built()
+
+    def _change_skin(self) -> None:
+        """Allocate lists for the proposed skin; or for the present one again, if that has no room."""
+        width = self.skin.width
+        self.skin.change()
+        try:
+            self._allocate()
+        except (ValueError, MemoryError):
+            self.skin.refuse(width)
+            self._allocate()
+        self.policy.restart()
+        self.policy.set_limit()
 
     def rebuild(self) -> None:
         """Build for a step plan: on a device without waiting, on the CPU if a particle has moved too far."""
@@ -188,11 +219,6 @@ class VerletSearch(Search):
             self.build()
         else:
             self.update()
-
-    @property
-    def reallocated(self) -> tuple[Array, ...]:
-        """Array of partners, which a build replaces if it needs more room."""
-        return (self._partners,)
 
     def _grow(self) -> bool:
         """Make more room if the lists overflowed, and return whether they did; waits for the device."""
@@ -203,18 +229,26 @@ class VerletSearch(Search):
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
-            raise ListOverflow(int(self.backend.download(self.particles.id)[slot]), room, most)
+            particle, each = int(self.backend.download(self.particles.id)[slot]), self._partners_each()
+            raise ListOverflow(particle, each * room, each * most)
         self._allocate_lists(room)
         return True
 
+    def _partners_each(self) -> int:
+        """Return the partners of a place of the room: a four on a device has three, and a link."""
+        return FOUR - 1 if self.backend.runs_ahead else 1
+
     def _most_room(self) -> int:
-        """Return the largest room for which there is memory."""
-        each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
-        return self.backend.free_memory() // each + self._room
+        """Return the largest room for which there are memory and numbers, if the present lists are freed."""
+        bytes_each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
+        most = self.backend.free_memory() // bytes_each + max(self._room, 0)
+        return min(most, self._most_numbered()) if self.backend.runs_ahead else most
 
     def _list_partners(self) -> None:
         """Fill the lists; `_grow` then returns whether they overflowed."""
         backend, p, g = self.backend, self.particles, self.grid
+        if self._room < 0:  # an earlier allocation has failed
+            self._allocate_lists(self._usual_room())
         reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)

@@ -50,7 +50,7 @@ class CapturedSteps:
         self._search, self._steps = search, take
         self._graphs: dict[tuple, CapturedGraph] = {}
         self.launched = False
-        self._reallocated = search.reallocated
+        self._generation = search.generation
         self._compiled: set[tuple[bool, bool]] = set()
         self._asked: Counter[StepPlan] = Counter()
 
@@ -87,11 +87,10 @@ class CapturedSteps:
             self.launched = False
             self._steps(plan, step)
             return plan
-        reallocated = self._search.reallocated
-        if any(array is not known for array, known in zip(reallocated, self._reallocated, strict=True)):
+        if self._generation != self._search.generation:
             self._graphs.clear()  # graphs hold the addresses of arrays that are no longer used
-            self._reallocated = reallocated
-        before = (*self._particles.arrays, *reallocated)
+            self._generation = self._search.generation
+        before = self._particles.arrays
         key = plan, step % 2, *map(id, before)
         self.launched = key in self._graphs
         if not self.launched:
@@ -100,7 +99,7 @@ class CapturedSteps:
             try:
                 launch = self._backend.record(partial(self._steps, plan, step))
             except BaseException:
-                self._particles.arrays = before[: len(self._particles.arrays)]  # no step was taken
+                self._particles.arrays = before  # no step was taken
                 raise
             self._graphs[key] = CapturedGraph(launch, before, self._particles.arrays)
         graph = self._graphs[key]

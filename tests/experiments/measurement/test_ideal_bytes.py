@@ -33,6 +33,9 @@ def test_the_bytes_of_lists_by_hand():
     assert moved["sort_bins"].bytes == 40 + 36
     assert moved["gather"].bytes == 40 + 2 * 240 + 2 * 40
     assert "farthest" not in moved
+    unfused = traffic("verlet", PACKED._replace(rows=320, out=160), runs_ahead=True)
+    assert unfused["farthest"] == Traffic("build", 2 * 160, True)
+    assert unfused["build_lists"].bytes - moved["build_lists"].bytes == 160  # positions are kept
     on_cpu = traffic("verlet", PACKED, runs_ahead=False)
     assert on_cpu["build_lists"].bytes - moved["build_lists"].bytes == 160 + 2 * 40
     assert on_cpu["cell_keys"].bytes == 160 + 40

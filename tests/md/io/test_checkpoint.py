@@ -168,9 +168,9 @@ def test_lists_that_grew_take_the_room_of_the_first_again(backend, monkeypatch, 
     monkeypatch.setattr(md.search.verlet, "ROOM", 1)
     simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
     simulation.run(3)
-    assert len(simulation.search.reallocated[0]) > len(simulation)
+    assert len(simulation.search.structure()[2]) > len(simulation)
     simulation.save(tmp_path / "run.npz")
-    assert len(simulation.search.reallocated[0]) == len(simulation)
+    assert len(simulation.search.structure()[2]) == len(simulation)
     assert np.array_equal(simulation.pairs(), md.Simulation(simulation.state, LAW, backend="cpu").pairs())
 
 

@@ -198,22 +198,62 @@ def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
     assert np.isfinite(pos).all()  # what is in memory still has a cell
 
 
-def test_lists_that_found_no_room_are_not_taken_for_lists(backend, monkeypatch):
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_lists_that_found_no_memory_are_not_taken_for_lists(fails_at, backend, monkeypatch):
     state = md.scenes.shared_gas(1000, 0.3)
     simulation = simulated(state, "verlet", backend)
     expected = simulation.pairs()
-    search = simulation.search
-    search._allocate_lists(0 if simulation.backend.runs_ahead else 4000)
-    search._reference_pos[:] += 1.0  # all particles have moved far
+    search, empty, calls = simulation.search, type(simulation.backend).empty, []
+    search._allocate_lists(1000 // (8 if simulation.backend.runs_ahead else 1))
+
+    def out_of_memory(self, shape, dtype):
+        calls.append(shape)
+        if len(calls) >= fails_at + 1:  # the first frees the lists
+            raise MemoryError
+        return empty(self, shape, dtype)
+
+    monkeypatch.setattr(search, "_usual_room", lambda: 1000)
     with monkeypatch.context() as patch:
-        patch.setattr(type(search), "_grow", out_of_memory)
-        with pytest.raises(MemoryError):
-            simulation.pairs()
+        patch.setattr(type(simulation.backend), "empty", out_of_memory)
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                search._allocate_lists(5000)
+    assert np.array_equal(simulation.pairs(), expected)
+    search._free_lists()
+    search._reference_pos[:] += 1.0  # all particles have moved far
     assert np.array_equal(simulation.pairs(), expected)
 
 
-def out_of_memory(search) -> bool:
-    raise MemoryError
+@pytest.mark.quick
+def test_a_skin_whose_lists_have_no_memory_is_given_up(backend, monkeypatch):
+    simulation = simulated(md.scenes.shared_gas(1000, 0.3), md.search.Verlet(skin="auto"), backend)
+    expected, search = simulation.pairs(), simulation.search
+    width, allocate = search.skin.width, type(search)._allocate
+
+    def none_for_a_wide_skin(self):
+        if self.skin.width > width:
+            raise MemoryError
+        allocate(self)
+
+    monkeypatch.setattr(type(search), "_allocate", none_for_a_wide_skin)
+    search.skin._tuner.measured(1.0)
+    assert search.skin.proposed > width
+    search.update(force=True)
+    assert search.skin.width == width
+    assert search.skin.proposed < width
+    assert np.array_equal(simulation.pairs(), expected)
+
+
+@pytest.mark.quick
+def test_more_lists_on_a_device_than_its_kernels_number_are_refused(monkeypatch):
+    search = simulated(md.scenes.shared_gas(1000, 0.3), "verlet", "cpu").search
+    monkeypatch.setattr(search.backend, "runs_ahead", True, raising=False)
+    monkeypatch.setattr(search, "_rows", 2)
+    assert search._most_numbered() == 2**31
+    with pytest.raises(ValueError, match=r"need 2 rows and a pool of 2147483649 fours .* up to 2147483648"):
+        search._allocate_lists(2**31 + 1)
+    monkeypatch.setattr(search.particles, "n", 2**31 - 1)
+    assert search._most_numbered() == 2
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

@@ -85,10 +85,9 @@ class Lists:
 
     def of(self, i: int) -> list[int]:
         """Partners of a particle, in the order in which the force kernel reads them."""
-        fours, partners, row, at = self.partners.host.reshape(-1, 4), [], 0, i
-        while True:
+        fours, partners, at = self.partners.host.reshape(-1, 4), [], i
+        for row in range(1, self.n + 1):
             *some, last = fours[at].tolist()
-            row += 1
             if last < 0 and row >= self.fours:
                 at = self.fours * self.n + ~last
             else:
@@ -97,6 +96,7 @@ class Lists:
             partners += [j for j in some if j != i]
             if last >= 0:
                 return partners
+        raise AssertionError(f"the list of particle {i} has no end")
 
 
 def rows_of(array: np.ndarray) -> HostArray:

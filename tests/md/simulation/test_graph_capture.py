@@ -221,7 +221,7 @@ def recorder():
 def steps(recorder):
     particles = SimpleNamespace(arrays=())
     system = SimpleNamespace(particles=particles, backend=recorder)
-    return CapturedSteps(system, SimpleNamespace(reallocated=()), lambda plan, step: None)
+    return CapturedSteps(system, SimpleNamespace(generation=0), lambda plan, step: None)
 
 
 def plan(steps: int, build: bool = False) -> StepPlan:
@@ -246,6 +246,17 @@ def test_a_plan_with_a_build_is_captured_as_a_whole_if_it_keeps_coming(recorder,
     taken = [steps.take(plan(11, build=True), 2).steps for _ in range(PATIENCE + 2)]
     assert taken == PATIENCE * [4] + 2 * [11]
     assert [(one.steps, one.build) for one in recorder.captured] == [(4, True), (11, True)]
+
+
+def test_graphs_of_arrays_that_were_replaced_are_captured_again(recorder, steps):
+    for _ in range(3):
+        steps.take(plan(1), 2)
+    assert len(recorder.captured) == 1
+    steps._search.generation += 1
+    for _ in range(2):
+        steps.take(plan(1), 2)
+    assert len(recorder.captured) == 2
+    assert len(steps) == 1
 
 
 @pytest.mark.parametrize(("left", "piece"), [(1, 1), (3, 1), (4, 4), (15, 4)])
