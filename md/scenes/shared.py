@@ -128,7 +128,7 @@ def shared_gas(
     box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
     place = _place(backend, n)
-    require_room(n, NARROWEST, place.free_memory, "take a smaller n")
+    require_room(n, NARROWEST, place.free_memory, "take fewer: a smaller n")
     record = _lattice(n, filling_fraction, box)
     words = np.random.SeedSequence(seed).generate_state(2 + ROUNDS)
     record["key"], record["round_keys"] = words[:2], words[2:]

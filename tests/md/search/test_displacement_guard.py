@@ -1,5 +1,7 @@
 """The displacement guard of a device: when fused steps halt, how the host plans by it, captured steps."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import md
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.search.displacement_guard import DisplacementGuard
+from md.search.rebuild import DisplacementBound
 from md.search.verlet import VerletSearch
 
 NO_FAULT = np.uint64(2**64 - 1)
@@ -318,3 +321,70 @@ def test_the_counter_of_the_words_restarts_before_it_overflows(device):
         assert (counters < 400).all()
         ends.append(simulation.state.by_id())
     np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-9)
+
+
+class Words:
+    """A device with nothing but the words of a guard."""
+
+    runs_ahead = True
+
+    def empty(self, n, dtype):
+        return np.empty(n, dtype)
+
+    def download(self, array):
+        return array.copy()
+
+    def fill(self, array, value):
+        array.fill(value)
+
+
+def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound:
+    """A policy of fused steps of 0.01 with these words, whose lists are whole."""
+    words = np.zeros(4, np.uint64)
+    bits = np.array(speeds, np.float32) ** 2
+    words[:2] = np.array(counters, np.uint64) << np.uint64(32) | bits.view(np.uint32)
+    words[2:3].view(np.float32)[:] = travelled
+    skin = SimpleNamespace(limit=limit, step_rounding=0.0, tunes=False, proposed=None)
+    system = SimpleNamespace(backend=Words(), dt=0.01, status=SimpleNamespace(guard=words))
+    policy = DisplacementBound(system, skin, farthest=lambda: 1 / 0, grow=lambda: False)
+    policy.expect_fused()
+    policy.built()
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("travelled", "speeds", "counters", "bound"),
+    [
+        ((0.06, 0.11), (4.0, 5.0), (7, 8), 0.16),  # the newer word, and its stride
+        ((0.11, 0.06), (5.0, 4.0), (8, 7), 0.16),
+        ((0.0, 0.02), (4.0, 3.0), (1, 2), 0.05),
+        ((np.inf, np.inf), (4.0, 5.0), (7, 8), np.inf),  # lists that were cut
+    ],
+)
+def test_a_read_between_fused_steps_knows_how_far_particles_may_be(travelled, speeds, counters, bound):
+    policy = guarded(travelled, speeds, counters)
+    assert policy._bound() == pytest.approx(bound, rel=1e-4)
+    assert policy.is_due == (bound >= 0.15)
+
+
+def test_a_read_just_after_a_build_needs_no_other():
+    policy = guarded((0.06, 0.11), (4.0, 5.0))
+    policy.travelled.view(np.int32).fill(-1)
+    assert not policy.is_due
+    policy.lists_freed()
+    assert policy.is_due
+
+
+def test_a_read_after_the_counters_restarted_is_of_new_lists():
+    policy = guarded((0.02, 0.03), (4.0, 5.0), counters=(2**31, 2**31 + 1))
+    assert not policy.is_due
+    policy.process(policy._words.copy(), 0.01)
+    assert not policy._words[:2].any()
+    assert policy.is_due
+
+
+def test_steps_that_are_not_fused_are_measured():
+    policy = guarded((0.02, 0.03), (4.0, 5.0))
+    policy.is_guarded = False
+    with pytest.raises(ZeroDivisionError):
+        policy.is_due  # noqa: B018

@@ -10,6 +10,7 @@ from md.particles.cell_sort import CellSort
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
+BOIDS = md.laws.Boids(cohesion_radius=1.2, separation_radius=0.8, alignment_radius=1.0)
 MANY = 16  # partners
 CASES = {  # dim, lengths, periodic, order, particles, precision
     "many cells": (3, (19.0, 14.4, 18.2), True, "row", 1200, "float32"),
@@ -154,3 +155,16 @@ def test_forces_are_those_of_all_pairs(device, case, rows):
     largest = np.abs(expected).max()
     assert largest > 10
     assert np.abs(found.host - expected).max() < 100 * np.finfo(dtype).eps * largest
+
+
+@pytest.mark.parametrize("case", ["plain", "many partners", "flat"])
+def test_a_boid_is_not_its_own_neighbour(device, case):
+    lists, none = Lists(device, case, rows=1), device.empty(0, np.int32)
+    found, expected = (rows_of(np.zeros_like(lists.pos)) for _ in range(2))
+    law = kernel_law(BOIDS, lists.pos.dtype)
+    grid = lists.grid.record
+    kernels = device.kernels("md.search.verlet", BOIDS)
+    kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, grid, law, found)
+    device.kernels("md.search.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
+    assert np.abs(expected.host).max() > 0.01
+    np.testing.assert_allclose(found.host, expected.host, atol=1e-4 * np.abs(expected.host).max())
