@@ -170,7 +170,8 @@ class DisplacementBound(RebuildPolicy):
     Attributes:
         travelled: (1,) float32 view of the guard's bound of the displacement.
         is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
-            at any time and nothing is measured.
+            at any time and nothing is measured. Positions that are assigned from outside are not noticed
+            then; `Search.update(force=True)` builds the lists of the new ones.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
