@@ -130,9 +130,15 @@ def _to_array(out, grid, i, ri, vi, acc):
 
         def write_number(out, grid, i, ri, vi, acc):
             out[i] = acc
+            return 0.0
 
         return write_number
-    return lambda out, grid, i, ri, vi, acc: store(out, i, acc)
+
+    def write_vector(out, grid, i, ri, vi, acc):
+        store(out, i, acc)
+        return 0.0
+
+    return write_vector
 
 
 @chosen_by("out", default=_to_array)
@@ -149,6 +155,9 @@ def finish(out, grid, i, ri, vi, acc):
         ri: position of the particle.
         vi: velocity of the particle.
         acc: result of the law over all partners (`md.laws.pair.result`).
+
+    Returns:
+        float64, the square of the speed with which the particle was moved; 0.0 if the output moves none.
     """
     raise NotImplementedError
 

@@ -54,6 +54,11 @@ class KickDrift(NamedTuple):
     radius: Array | None = None
     flight: np.ndarray | None = None
 
+    @property
+    def duration(self) -> float:
+        """Time for which particles move, in time units."""
+        return float(self.drift if self.flight is None else self.flight["dt"][0])
+
 
 class Placing(NamedTuple):
     """Arrays that `place` writes to; fields as those of `KickDrift`."""
@@ -105,6 +110,7 @@ def _kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
+        return float(dot(v, v))
 
     def finish_driven(out, grid, i, ri, vi, acc):
         o = out.outside[0]
@@ -112,12 +118,14 @@ def _kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, outside(o, own, out.now, grid, ri, vi, acc))
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, out.drift, v))
+        return float(dot(v, v))
 
     def finish_flight(out, grid, i, ri, vi, acc):
         f = out.flight[0]
         v = limited(f.max_speed, add_scaled(vi, like(vi, 1), acc))
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, f.dt, v))
+        return float(dot(v, v))
 
     def finish_driven_flight(out, grid, i, ri, vi, acc):
         f, o = out.flight[0], out.outside[0]
@@ -126,6 +134,7 @@ def _kick_drift(out, grid, i, ri, vi, acc):
         v = limited(f.max_speed, add_scaled(vi, like(vi, 1), add_scaled(acc, f.dt, pull)))
         store(out.vel, i, v)
         place(out, grid, i, ri, add_scaled(ri, f.dt, v))
+        return float(dot(v, v))
 
     driven, flies = (
         out.types[KickDrift._fields.index(name)] is not types.none for name in ("outside", "flight")

@@ -244,7 +244,8 @@ class Search(ABC):
             self._fold(law, law, counts)
         return AccessStream(offsets, self.backend.download(partners), readers)
 
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+    def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
+        """Fold a law over the partners of each particle; return what the kernel returns."""
         p = self.particles
         kernels = self.backend.kernels(type(self).__module__, law)
         work = () if self.capabilities.moves_particles else (p.work,)
@@ -256,4 +257,4 @@ class Search(ABC):
                 f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
                 "under `sfc.compile.kernel` in the file of the class, as in md/search/naive.py"
             ) from error
-        force(p.n, p.pos, p.vel, *work, *self.structure(), self.grid.record, parameters, out)
+        return force(p.n, p.pos, p.vel, *work, *self.structure(), self.grid.record, parameters, out)

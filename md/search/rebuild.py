@@ -157,9 +157,10 @@ class EverySteps(RebuildPolicy):
 class DisplacementBound(RebuildPolicy):
     """Policy that rebuilds when a particle may have moved more than half the skin since the last build.
 
-    On the CPU the displacements are measured before each step. A device bounds them by the largest speed and
-    halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle allows, and
-    takes halted steps again.
+    On the CPU the displacements are measured before each step; before a fused step only if the sum of the
+    largest speeds since the build, or since the last measurement, does not tell. A device bounds them by
+    that sum alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest
+    particle allows, and takes halted steps again.
 
     Args:
         system: shared state of the simulation.
@@ -168,16 +169,18 @@ class DisplacementBound(RebuildPolicy):
         grow: makes more room if the last lists overflowed, and returns whether they did; waits.
 
     Attributes:
-        travelled: (1,) float32 view of the guard's bound of the displacement.
+        travelled: (2,) float32 view of the guard's bound of the displacement.
         is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
             at any time and nothing is measured. Positions that are assigned from outside are not noticed
-            then; `Search.update(force=True)` builds the lists of the new ones.
+            between fused steps of any backend; `Search.update(force=True)` builds the lists of the new ones.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
         super().__init__(system)
         self._backend, self._skin, self._farthest, self._grow = system.backend, skin, farthest, grow
         self._status, self._dt, self.is_guarded = system.status, system.dt, False
+        self._is_bounded = False  # whether all steps are fused steps of the CPU, which bound the displacement
+        self._at_most = np.inf  # that bound, in d
         self.restart()
         self._make_views()
 
@@ -211,12 +214,23 @@ class DisplacementBound(RebuildPolicy):
     @property
     def is_due(self) -> bool:
         """Whether the lists are missing or incomplete, or two particles that are not listed may touch."""
-        displacement = self._bound if self.is_guarded else self._farthest
+        displacement = self._bound if self.is_guarded else self._displacement
         return not (self._is_whole and displacement() < self._skin.limit)
 
     def expect_fused(self) -> None:
-        """Let the guard bound the displacement on a device, instead of measuring it."""
+        """Let fused steps bound the displacement, which is then measured less often, or never on a device."""
         self.is_guarded = self._backend.runs_ahead
+        self._is_bounded = not self._backend.runs_ahead
+
+    def _displacement(self) -> float:
+        """Return the largest displacement since the build, in d, or a bound of it that is below the limit."""
+        if not self._is_bounded or self._at_most >= self._skin.limit:
+            self._at_most = self._farthest()
+        return self._at_most
+
+    def moved(self, stride: float) -> None:
+        """Record that no particle has moved farther than `stride`, in d, in a fused step of the CPU."""
+        self._at_most += stride * (1 + 1e-6) + self._skin.step_rounding  # a speed of float32 is rounded
 
     def _bound(self) -> float:
         """Return the guard's bound of the displacement since the build, in d; waits for the device."""
@@ -247,6 +261,7 @@ class DisplacementBound(RebuildPolicy):
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
+        self._at_most = 0.0
 
     def plan(self) -> StepPlan:
         """Return as many steps as the fastest particle has allowed so far; on the CPU any number."""

@@ -272,13 +272,15 @@ class VerletSearch(Search):
         """Return the start of each list, its length, the partners, and the rows of fours of a device."""
         return self._first, self._count, self._partners, self._rows
 
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+    def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
         p = self.particles
         if p.is_packed and getattr(out, "vel", None) is p.spare[1]:
             kernels = self.backend.kernels(type(self).__module__, law, p.constants)
             kernels.force(p.n, p.pos, p.velocities, *self.structure(), self.grid.record, parameters, out)
-        else:
-            super()._fold(law, parameters, out)
+            return
+        speed2, duration = super()._fold(law, parameters, out), getattr(out, "duration", None)
+        if duration is not None and not self.backend.runs_ahead:  # a fused step
+            self.policy.moved(math.sqrt(speed2) * duration)
 
 
 @kernel(parallel=True)
@@ -369,7 +371,12 @@ def build_lists(
 
 @kernel(parallel=True)
 def force(n, pos, vel, first, count, partners, rows, grid, law, out):
-    """Compute out[i], the law folded over the list of particle i; `rows` are those of a device."""
+    """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
+
+    Returns:
+        float64, the square of the largest speed with which `out` moved a particle; 0.0 if it moves none.
+    """
+    fastest = 0.0
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)
@@ -380,4 +387,5 @@ def force(n, pos, vel, first, count, partners, rows, grid, law, out):
             j = partners[a]
             dr = separation(g, interior, ri, load(pos, j, g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+        fastest = max(fastest, finish(out, g, i, ri, vi, result(law, ri, vi, acc)))
+    return fastest

@@ -20,12 +20,12 @@ def test_a_policy_set_by_the_user_is_kept(name):
 def test_threads_wait_passively_by_default():
     given = {}
     assert wait_passively(given)
-    assert given == {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "3000"}
+    assert given == {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "6000"}
 
 
 @pytest.mark.parametrize("package", [nightly("md"), "experiments.core.settings"])
 @pytest.mark.parametrize(
-    ("variables", "found"), [({}, "passive 3000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
+    ("variables", "found"), [({}, "passive 6000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
 )
 def test_the_policy_is_set_by_the_import(package, variables, found):
     environment = {
