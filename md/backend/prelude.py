@@ -157,7 +157,8 @@ def finish(out, grid, i, ri, vi, acc):
         acc: result of the law over all partners (`md.laws.pair.result`).
 
     Returns:
-        float64, the square of the speed with which the particle was moved; 0.0 if the output moves none.
+        A float: the square of the speed with which the particle was moved, in d^2 per time unit^2; 0.0 if the
+        output moves none.
     """
     raise NotImplementedError
 

@@ -54,11 +54,6 @@ class KickDrift(NamedTuple):
     radius: Array | None = None
     flight: np.ndarray | None = None
 
-    @property
-    def duration(self) -> float:
-        """Time for which particles move, in time units."""
-        return float(self.drift if self.flight is None else self.flight["dt"][0])
-
 
 class Placing(NamedTuple):
     """Arrays that `place` writes to; fields as those of `KickDrift`."""

@@ -245,7 +245,7 @@ class Search(ABC):
         return AccessStream(offsets, self.backend.download(partners), readers)
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
-        """Fold a law over the partners of each particle; return what the kernel returns."""
+        """Fold a law over the partners of each particle; return its result: nothing on a device."""
         p = self.particles
         kernels = self.backend.kernels(type(self).__module__, law)
         work = () if self.capabilities.moves_particles else (p.work,)

@@ -157,10 +157,12 @@ class EverySteps(RebuildPolicy):
 class DisplacementBound(RebuildPolicy):
     """Policy that rebuilds when a particle may have moved more than half the skin since the last build.
 
-    On the CPU the displacements are measured before each step; before a fused step only if the sum of the
-    largest speeds since the build, or since the last measurement, does not tell. A device bounds them by
-    that sum alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest
-    particle allows, and takes halted steps again.
+    On the CPU the displacements are measured before each step. Before a fused step in a box without an open
+    side they are measured only if their bound reaches the limit: the displacement at the last measurement
+    or build, and the sum of the largest speeds since, times the time step. A device bounds them by that sum
+    alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle
+    allows, and takes halted steps again. Positions that are assigned from outside between fused steps may
+    not be noticed: call `Search.update(force=True)` then.
 
     Args:
         system: shared state of the simulation.
@@ -171,16 +173,17 @@ class DisplacementBound(RebuildPolicy):
     Attributes:
         travelled: (2,) float32 view of the guard's bound of the displacement.
         is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
-            at any time and nothing is measured. Positions that are assigned from outside are not noticed
-            between fused steps of any backend; `Search.update(force=True)` builds the lists of the new ones.
+            at any time and nothing is measured.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
         super().__init__(system)
         self._backend, self._skin, self._farthest, self._grow = system.backend, skin, farthest, grow
         self._status, self._dt, self.is_guarded = system.status, system.dt, False
+        # Far beyond an open side positions are rounded by more than `step_rounding`.
+        self._is_open = any(system.particles.box.open)
         self._is_bounded = False  # whether all steps are fused steps of the CPU, which bound the displacement
-        self._at_most = np.inf  # that bound, in d
+        self._displacement_bound = np.inf  # of any particle since the build, in d
         self.restart()
         self._make_views()
 
@@ -220,17 +223,18 @@ class DisplacementBound(RebuildPolicy):
     def expect_fused(self) -> None:
         """Let fused steps bound the displacement, which is then measured less often, or never on a device."""
         self.is_guarded = self._backend.runs_ahead
-        self._is_bounded = not self._backend.runs_ahead
+        self._is_bounded = not self._backend.runs_ahead and not self._is_open
 
     def _displacement(self) -> float:
         """Return the largest displacement since the build, in d, or a bound of it that is below the limit."""
-        if not self._is_bounded or self._at_most >= self._skin.limit:
-            self._at_most = self._farthest()
-        return self._at_most
+        if not self._is_bounded or self._displacement_bound >= self._skin.limit:
+            self._displacement_bound = self._farthest()
+        return self._displacement_bound
 
     def moved(self, stride: float) -> None:
         """Record that no particle has moved farther than `stride`, in d, in a fused step of the CPU."""
-        self._at_most += stride * (1 + 1e-6) + self._skin.step_rounding  # a speed of float32 is rounded
+        # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
+        self._displacement_bound += stride * (1 + 1e-6) + self._skin.step_rounding
 
     def _bound(self) -> float:
         """Return the guard's bound of the displacement since the build, in d; waits for the device."""
@@ -261,7 +265,7 @@ class DisplacementBound(RebuildPolicy):
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
-        self._at_most = 0.0
+        self._displacement_bound = 0.0
 
     def plan(self) -> StepPlan:
         """Return as many steps as the fastest particle has allowed so far; on the CPU any number."""

@@ -109,6 +109,7 @@ class SortedCopySearch(Search):
 def scatter(out, grid, i, ri, vi, acc):
     """Write the force on row i of the copy to the slot that the row was copied from."""
     store(out.rows, np.uint32(out.order[i]), acc)
+    return 0.0
 
 
 implement(finish, ScatterOutput, lambda *kinds: scatter)

@@ -278,9 +278,9 @@ class VerletSearch(Search):
             kernels = self.backend.kernels(type(self).__module__, law, p.constants)
             kernels.force(p.n, p.pos, p.velocities, *self.structure(), self.grid.record, parameters, out)
             return
-        speed2, duration = super()._fold(law, parameters, out), getattr(out, "duration", None)
-        if duration is not None and not self.backend.runs_ahead:  # a fused step
-            self.policy.moved(math.sqrt(speed2) * duration)
+        speed2, drift = super()._fold(law, parameters, out), getattr(out, "drift", None)
+        if drift is not None and not self.backend.runs_ahead:  # a fused step
+            self.policy.moved(math.sqrt(speed2) * float(drift))
 
 
 @kernel(parallel=True)
@@ -374,7 +374,8 @@ def force(n, pos, vel, first, count, partners, rows, grid, law, out):
     """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
 
     Returns:
-        float64, the square of the largest speed with which `out` moved a particle; 0.0 if it moves none.
+        float64, the square of the largest speed with which `out` moved a particle, in d^2 per time unit^2;
+        0.0 if it moves none. The kernel of a device returns nothing.
     """
     fastest = 0.0
     for i in numba.prange(n):

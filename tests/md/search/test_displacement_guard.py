@@ -12,6 +12,7 @@ from md.search.displacement_guard import DisplacementGuard
 from md.search.rebuild import DisplacementBound
 from md.search.verlet import VerletSearch
 
+CUBE = md.Box((10.0, 10.0, 10.0))
 NO_FAULT = np.uint64(2**64 - 1)
 
 
@@ -345,7 +346,9 @@ def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound
     words[:2] = np.array(counters, np.uint64) << np.uint64(32) | bits.view(np.uint32)
     words[2:3].view(np.float32)[:] = travelled
     skin = SimpleNamespace(limit=limit, step_rounding=0.0, tunes=False, proposed=None)
-    system = SimpleNamespace(backend=Words(), dt=0.01, status=SimpleNamespace(guard=words))
+    system = SimpleNamespace(
+        backend=Words(), dt=0.01, status=SimpleNamespace(guard=words), particles=SimpleNamespace(box=CUBE)
+    )
     policy = DisplacementBound(system, skin, farthest=lambda: 1 / 0, grow=lambda: False)
     policy.expect_fused()
     policy.built()

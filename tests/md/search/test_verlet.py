@@ -324,8 +324,8 @@ class TestFusedStepsOnTheCpu:
         policy, bounds = simulation.search.policy, []
         for _ in range(80):
             simulation.run(1)
-            assert simulation.search._largest_displacement() <= policy._at_most
-            bounds.append(policy._at_most / policy._skin.limit)
+            assert simulation.search._largest_displacement() <= policy._displacement_bound
+            bounds.append(policy._displacement_bound / policy._skin.limit)
         assert 0 < min(bounds)
         assert 0.5 < max(bounds) < 2
 
@@ -342,6 +342,23 @@ class TestFusedStepsOnTheCpu:
         assert np.array_equal(found.state.pos, expected.state.pos)
         assert looks[expected].call_count > 190
         assert looks[found].call_count < 60
+
+
+def test_lists_far_beyond_an_open_side_are_not_too_old():
+    """There a step of half the spacing of float32 moves a particle by the whole spacing."""
+    far, dt = 36_000.0, 1e-3
+    step = 0.51 * float(np.spacing(np.float32(far)))
+    box = md.Box((40.0, 40.0, 40.0), (False, True, True), open=(True, False, False))
+    start = md.State([[far, 20, 20], [far + 1.4, 20, 20]], [[step / dt, 0, 0], [-step / dt, 0, 0]], box)
+    search = md.search.Verlet(skin=0.3)
+    simulation = md.Simulation(
+        start, FREE, search=search, dt=dt, backend="cpu", precision="float32", fused=True
+    )
+    for _ in range(70):
+        simulation.run(1)
+        assert simulation.search.policy.is_due or (
+            simulation.search._largest_displacement() < simulation.search.skin.limit
+        )
 
 
 def counted_references(assembly: str) -> list[str]:
