@@ -301,7 +301,7 @@ def test_lammps_beside_ours_from_the_command_line(tmp_path):
 
 @needs_lammps
 def test_lammps_with_another_law_is_not_recorded(monkeypatch):
-    wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-6))
+    wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-5))
     right = lammps.input_script
     monkeypatch.setattr(lammps, "input_script", lambda law, dt: right(wrong, dt))
     with pytest.raises(PeerError, match="positions of LAMMPS gran/hooke after 20 steps differ from ours by"):
