@@ -1,16 +1,17 @@
 """Wait policy of idle OpenMP threads on the CPU.
 
 Idle OpenMP threads spin for milliseconds by default, so that they start again quickly. While they spin, no
-other process or thread can use their cores: with one of 16 cores busy, a step of 2^17 spheres took 24 ms, and
-1.0 ms with threads that spin for some microseconds and then sleep (`verlet`, the 16 cores beside an H200). On
-free cores that costs up to 3 % of a step of 2^14 spheres and 9 to 15 % of one of 2^17; threads that sleep at
-once cost 24 to 83 and 14 to 28 %. OpenMP reads the policy once, when the first parallel kernel runs.
+other process or thread can use their cores. Here they spin for 6000 iterations and then sleep. OpenMP reads
+the policy once, when the first parallel kernel runs.
 
-Those figures are of 3000 iterations. Between two fused steps the host needs longer than that, so that the
-threads fell asleep at each step of a small system. With 6000 iterations on two free cores a step of 1000
-spheres takes 57 instead of 99 us, of 4000 93 instead of 130, of 10^4 185 instead of 215, of 2^17 the same;
-with another process on one of the two cores 214 instead of 151, 310 instead of 234, 510 instead of 423 us,
-and 3.33 instead of 3.22 ms.
+Measured with `verlet`, float32, on two cores, 6000 iterations instead of 3000. Both free: a step of 1000
+spheres takes 57 us instead of 99 us, of 4000 93 us instead of 130 us, of 10^4 185 us instead of 215 us, of
+2^17 the same: 3000 end before the next step. Another process on one core: 214 us instead of 151 us, 310
+instead of 234, 510 instead of 423, and 3.33 ms instead of 3.22 ms.
+
+Measured with 3000 iterations on the 16 cores beside an H200, 2^17 spheres: with one core busy a step took
+24 ms with the default policy and 1.0 ms with 3000 iterations. On free cores 3000 cost up to 3 % of a step
+of 2^14 and 9 to 15 % of one of 2^17 spheres; threads that sleep at once cost 24 to 83 and 14 to 28 %.
 """
 
 import os

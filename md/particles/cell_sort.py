@@ -39,7 +39,7 @@ class CellSort:
         self._grid, self._backend = grid.on(backend), backend
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
         self._rank = None
-        if not (isinstance(order, str) and order == "row"):  # whose table is not worth its time
+        if not (isinstance(order, str) and order == "row"):  # a row-major table would change nothing
             grid.require_memory(RANKING, checks.host_memory)
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
             row_major = bool((ranks == np.arange(grid.size)).all())

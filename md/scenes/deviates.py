@@ -2,7 +2,7 @@
 
 A counter-based generator has no state: its numbers are a function of key and counter, so that threads draw
 them in any order. Normal deviates are made by additions, multiplications, divisions and square roots alone,
-which round alike everywhere, in a fixed order and never fused. `deviates.cuh` holds the same functions.
+which round the same everywhere, in a fixed order and never fused. `deviates.cuh` holds the same functions.
 
 - Philox4x32-10: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, Proc. SC (2011).
 - Inverse of the normal distribution: Wichura, Algorithm AS 241, Applied Statistics 37 (1988) 477; to 1e-15.

@@ -15,7 +15,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class Device:
-    """A device of 10 GiB whose arrays are held by circles of references."""
+    """A device of 10 GiB with arrays that are held by reference cycles."""
 
     def __init__(self):
         self.used, self.pooled = 0, 0

@@ -340,7 +340,7 @@ class Words:
 
 
 def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound:
-    """A policy of fused steps of 0.01 with these words, whose lists are whole."""
+    """A policy of fused steps of 0.01 with these words and complete lists."""
     words = np.zeros(4, np.uint64)
     bits = np.array(speeds, np.float32) ** 2
     words[:2] = np.array(counters, np.uint64) << np.uint64(32) | bits.view(np.uint32)

@@ -88,7 +88,7 @@ def test_no_pair_is_missed_at_any_step(backend, dim, periodic, fused, step):
 
 
 def energy(state: md.State, law: md.laws.SpringDashpot) -> float:
-    """Kinetic energy and that of the springs, in a periodic box, of pairs found anew, in double precision."""
+    """Kinetic and spring energy in a periodic box, with pairs searched for again, in double precision."""
     lengths, pos = np.array(state.box.lengths), state.pos.astype(float)
     pairs = cKDTree(pos % lengths, boxsize=lengths).query_pairs(1.0, output_type="ndarray")
     dr = pos[pairs[:, 0]] - pos[pairs[:, 1]]
