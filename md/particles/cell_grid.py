@@ -93,9 +93,7 @@ class CellGrid:
             self.record["periodic"][0, axis] = periodic
         self.record["cells"][0] = (*self.shape, 1)[:3]
         halves = [length / 2 for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
-        with np.errstate(
-            over="ignore"
-        ):  # inf if the squares of its lengths overflow, as those of distances do
+        with np.errstate(over="ignore"):  # inf where squares of distances overflow too
             shortest2 = np.square(np.float64(min(halves, default=np.inf)))
             self.record["nearest2"] = shortest2 * (1 - 8 * np.finfo(precision).eps)
 
