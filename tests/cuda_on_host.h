@@ -73,6 +73,7 @@ inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
 inline double __dsqrt_rn(double a) { return sqrt(a); }
 inline float __fadd_ru(float a, float b) { return rounded_up_to_float((double)a + b); }
+inline float __fadd_rd(float a, float b) { return -rounded_up_to_float(-((double)a + b)); }
 inline float __fmul_ru(float a, float b) { return rounded_up_to_float((double)a * b); }
 template <class T> T __shfl_xor_sync(unsigned, T, int) { return 0; }  // a warp of one lane
 template <class T, class U> T atomicAdd(T* word, U value) {

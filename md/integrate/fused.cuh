@@ -92,7 +92,10 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
                                        const Vec& acc) {
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
     float travelled = out.fastest ? travelled_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
-    bool halted = out.fastest && !(travelled <= 0 || travelled < out.limit);  // also for NaN
+    bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
+    float limit = is_pruned ? out.bound[out.turn] : out.limit;
+    bool halted = out.fastest && !(travelled <= 0 || travelled < limit);  // also for NaN
+    halted = halted || (is_pruned && *out.overflow);
 #if defined(HAS_FLIGHT)
 #if defined(HAS_OUTSIDE)
     Vec pull = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, zero());
@@ -116,6 +119,9 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     raise(out, fastest, i, dot(v, v));
     if (i == 0) {
         out.travelled[1 - out.turn] = travelled;
+        if (out.bound) {
+            out.bound[1 - out.turn] = is_pruned ? limit : fminf(limit, __fadd_rd(travelled, out.inner_limit));
+        }
         *out.halted_steps += halted;
     }
 }

@@ -14,7 +14,7 @@ from md.particles.arrays import ParticleArrays
 from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
 
-GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 4), 4, 5, 6, 8  # places in the block, and its length
+GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 5), 5, 6, 7, 8  # places in the block, and its length
 
 
 class StatusCopy:
@@ -31,7 +31,7 @@ class StatusCopy:
 
     @property
     def guard(self) -> np.ndarray:
-        """(4,) uint64 words of the displacement guard (`md.search.displacement_guard`)."""
+        """(5,) uint64 words of the displacement guard (`md.search.displacement_guard`)."""
         return self._words[GUARD]
 
     @property
@@ -57,8 +57,9 @@ class StatusBlock:
         backend: where the block is stored.
 
     Attributes:
-        guard: (4,) uint64 of the displacement guard: two words for the largest speed, one for the distances
-            travelled, one for the number of halted steps.
+        guard: (5,) uint64 of the displacement guard: two words for the largest speed, one for the distances
+            travelled, one for the number of halted steps and the overflow of pruned lists, one for the bounds
+            of their use.
         fault: (1,) uint64 fault word.
         energy: (1,) float64.
         fastest: (1,) uint64.

@@ -126,6 +126,15 @@ class Search(ABC):
         """Build the structure for a step plan, without checking whether it is due."""
         self.build()
 
+    def prepare(self, fused: bool) -> None:
+        """Prepare for the steps of a run; called once, before the first build.
+
+        Args:
+            fused: whether steps are fused into the force kernel.
+        """
+        if fused:
+            self.policy.expect_fused()
+
     def reset(self) -> None:
         """Return to the state after construction: build before the next step, and plan from that step on.
 

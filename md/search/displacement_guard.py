@@ -4,6 +4,9 @@ A device takes fused steps before the host has read how far particles moved. Eac
 `DisplacementGuard` and sums an upper bound of the distance that the fastest particle has travelled since the
 structure was built. Once that is no longer less than the limit, no particle moves, in this step and in all
 later ones, until the structure is rebuilt. Each such step adds 1 to `halted_steps`.
+
+A step that prunes takes the partners from the lists of the build, and stores those within the cutoff and the
+inner skin in shorter lists, which the next steps read. Those halt by the bound for these lists (`bound`).
 """
 
 from __future__ import annotations
@@ -31,6 +34,11 @@ class DisplacementGuard(NamedTuple):
         halted_steps: (1,) int32, number of steps that were halted.
         limit: largest allowed displacement, in d.
         rounding: largest displacement of a step beyond speed times time, by rounding, in d.
+        bound: (2,) float32, largest allowed displacement since the build for steps that read pruned lists,
+            in d; by `turn` as `travelled`. (0,) without pruned lists.
+        overflow: (1,) int32, not 0 if pruned lists had too little room: steps that read them halt.
+        inner_limit: largest allowed displacement since the pruning, in d.
+        prunes: 1 for a step that prunes lists, else 0.
     """
 
     fastest: Array
@@ -38,9 +46,16 @@ class DisplacementGuard(NamedTuple):
     halted_steps: Array
     limit: np.float32
     rounding: np.float32
+    bound: Array
+    overflow: Array
+    inner_limit: np.float32
+    prunes: int
 
 
 def unguarded(backend: Backend) -> DisplacementGuard:
     """Return the guard of a structure that is rebuilt at every step: it halts nothing."""
-    fastest, travelled, halted = (backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32))
-    return DisplacementGuard(fastest, travelled, halted, np.float32(np.inf), np.float32(0))
+    fastest, travelled, halted, bound, overflow = (
+        backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32, np.float32, np.int32)
+    )
+    infinite, none = np.float32(np.inf), np.float32(0)
+    return DisplacementGuard(fastest, travelled, halted, infinite, none, bound, overflow, infinite, 0)

@@ -14,10 +14,9 @@ import numpy as np
 
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard, unguarded
-from md.search.skin import Skin
+from md.search.skin import MARGIN, Skin
 
 MANY_STEPS = 2**30
-MARGIN = 0.95  # share of the allowed displacement that a plan uses
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST = 10_000  # largest number of planned steps
 
@@ -29,11 +28,13 @@ class StepPlan(NamedTuple):
         steps: largest number of steps.
         build: whether the structure is rebuilt (`Search.rebuild`) before the first step.
         build_each: whether it is rebuilt before each of the other steps too.
+        prune: whether the first step prunes lists (`md.search.displacement_guard`).
     """
 
     steps: int
     build: bool
     build_each: bool
+    prune: bool = False
 
 
 class RebuildPolicy:
@@ -92,7 +93,7 @@ class RebuildPolicy:
         """Update the plan from a copy of the displacement guard.
 
         Args:
-            words: (4,) uint64, words of the guard on the host.
+            words: (5,) uint64, words of the guard on the host.
             dt: length of a fused step in time units.
 
         Returns:
@@ -161,7 +162,8 @@ class DisplacementBound(RebuildPolicy):
     side they are measured only if their bound reaches the limit: the displacement at the last measurement
     or build, and the sum of the largest speeds since, times the time step. A device bounds them by that sum
     alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle
-    allows, and takes halted steps again. Positions that are assigned from outside between fused steps may
+    allows, and takes halted steps again. If the skin has an inner width, steps of a device read pruned lists,
+    which are taken from the lists of the build several times between two builds. Positions that are assigned from outside between fused steps may
     not be noticed: call `Search.update(force=True)` then.
 
     Args:
@@ -191,7 +193,9 @@ class DisplacementBound(RebuildPolicy):
         self._words = self._status.guard
         self._speeds = self._words[:2]
         self.travelled = self._words[2:3].view(np.float32)
-        self._halted_steps = self._words[3:].view(np.int32)[:1]
+        counters = self._words[3:4].view(np.int32)
+        self._halted_steps, self.overflow = counters[:1], counters[1:]
+        self._bounds = self._words[4:].view(np.float32)
         self.set_limit()
 
     def __setstate__(self, state: dict[str, Any]) -> None:  # the views are of the copied status block
@@ -201,13 +205,24 @@ class DisplacementBound(RebuildPolicy):
     def restart(self) -> None:
         """Discard the lists, and plan few steps at first."""
         self._window, self._since, self._stride = 8, 0, 0.0
+        self._inner_window = 8  # largest number of steps with lists of one pruning
+        self._since_pruning = 0
         self._has_lists = self._is_whole = False  # whether there are lists, and none overflowed
 
     def set_limit(self) -> None:
         """Set the limit of the guard from the present width of the skin."""
         if self._backend.runs_ahead:
             limits = np.float32(self._skin.limit), np.float32(self._skin.step_rounding)
-            self.guard = DisplacementGuard(self._speeds, self.travelled, self._halted_steps, *limits)
+            bounds = self._bounds if self.prunes else self._bounds[:0]
+            self.guard = DisplacementGuard(
+                self._speeds, self.travelled, self._halted_steps, *limits,
+                bounds, self.overflow, np.float32(self._skin.inner_limit), 0,
+            )  # fmt: skip
+
+    @property
+    def prunes(self) -> bool:
+        """Whether steps read pruned lists, which are made between two builds."""
+        return self.is_guarded and self._skin.inner < self._skin.width
 
     @property
     def tunes(self) -> bool:  # type: ignore[override]  # a constant of the other policies
@@ -223,6 +238,7 @@ class DisplacementBound(RebuildPolicy):
     def expect_fused(self) -> None:
         """Let fused steps bound the displacement, which is then measured less often, or never on a device."""
         self.is_guarded = self._backend.runs_ahead
+        self.set_limit()
         self._is_bounded = not self._backend.runs_ahead and not self._is_open
 
     def _displacement(self) -> float:
@@ -272,7 +288,14 @@ class DisplacementBound(RebuildPolicy):
         if not self._backend.runs_ahead:
             return super().plan()
         build = self._since >= self._window
-        return StepPlan(self._window - (0 if build else self._since), build, build_each=False)
+        since = 0 if build else self._since
+        steps = self._window - since
+        if not self.prunes:
+            return StepPlan(steps, build, build_each=False)
+        equal = -(-self._window // -(-self._window // self._inner_window))  # steps between two prunings
+        prune = build or since == 0 or self._since_pruning >= equal
+        steps = min(steps, equal - (0 if prune else self._since_pruning))
+        return StepPlan(steps, build, build_each=False, prune=prune)
 
     def steps_taken(self, plan: StepPlan) -> None:
         """Record steps that were launched as planned."""
@@ -280,6 +303,7 @@ class DisplacementBound(RebuildPolicy):
             self.builds += plan.build
             self._is_whole |= plan.build
             self._since = plan.steps + (0 if plan.build else self._since)
+            self._since_pruning = plan.steps + (0 if plan.prune else self._since_pruning)
 
     def step_taken(self) -> None:
         """Record one step that was neither fused nor captured; `Search.update` has checked the lists."""
@@ -296,18 +320,23 @@ class DisplacementBound(RebuildPolicy):
         halted = int(words[3:].view(np.int32)[0])
         speed2 = np.uint32(int(words[:2].max()) & 0xFFFFFFFF).view(np.float32)
         self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
-        longest = min(2 * self._window, LONGEST)
-        stride = self._stride + self._skin.step_rounding
-        if self._skin.limit < longest * stride:
-            longest = min(longest, 1 + int(max(0.0, MARGIN * self._skin.limit / stride)))
-        self._window = max(1, min(longest, self._window - 1) if halted else longest)
+        self._window = self._allowed(self._skin.limit, self._window, halted > 0)
+        self._inner_window = self._allowed(self._skin.inner_limit, self._inner_window, halted > 0)
         if int(words[:2].max()) >> 63:  # the step counter is half full; before a build the words may be reset
             self._backend.fill(self._speeds, 0)
             self._since, self._is_whole = LONGEST, False  # the bound cannot be read from words of 0
         return halted
 
+    def _allowed(self, limit: float, window: int, is_halted: bool) -> int:
+        """Return the steps in which no particle moves farther than a limit, at most twice as many as before."""
+        longest = min(2 * window, LONGEST)
+        stride = self._stride + self._skin.step_rounding
+        if limit < longest * stride:
+            longest = min(longest, 1 + int(max(0.0, MARGIN * limit / stride)))
+        return max(1, min(longest, window - 1) if is_halted else longest)
+
     def retry(self) -> None:
-        """Plan a build before the next step, with more room if the lists overflowed."""
+        """Plan a build before the next step, with more room if lists overflowed."""
         self._since = LONGEST  # due whatever the window becomes
         self._is_whole = not self._grow()
         self._has_lists = True  # the arrays are there, or `_grow` has raised

@@ -12,9 +12,75 @@ import numpy as np
 
 from md import checks
 from md.particles.cell_grid import CellGrid
+from md.particles.state import sphere_volume
 
 RATIO = 1.25  # between two values tried in turn
 GAIN = 0.99  # a time above this share of the best one is no improvement
+
+
+class StepCosts:
+    """Model of the time of a step with neighbour lists on a device, by which the skin is chosen.
+
+    The numbers are those of an H200 with float32 (`results/roofline`), in ps for a particle: of a step
+    without partners and of each listed partner, of a build with its sort and of each candidate in the cells
+    around a particle, of a pruning and of each partner that it reads. A launch takes a time of its own, so
+    that a small system gets a wide skin.
+
+    Args:
+        n: number of particles.
+        density: particles in a unit of volume, in 1 / d^dim.
+        cutoff: of the law, in d.
+        dim: 2 or 3.
+    """
+
+    STEP, PARTNER = 11.7, 2.7
+    BUILD, CANDIDATE = 87.0, 1.55
+    PRUNING, PRUNED = 7.0, 2.7
+    STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 20e6, 4e6  # in ps
+
+    def __init__(self, n: int, density: float, cutoff: float, dim: int):
+        self._n, self._density, self._cutoff, self._dim = n, density, cutoff, dim
+        self._widths = cutoff * np.geomspace(0.02, 1.5, 40)
+
+    def time(self, skin: np.ndarray, inner: np.ndarray, stride: float) -> np.ndarray:
+        """Return the time of a step in ps for a particle; lists are pruned where `inner` is below `skin`.
+
+        Args:
+            skin: widths in d.
+            inner: widths in d of the skin of pruned lists, of a shape that suits `skin`.
+            stride: largest displacement of a particle in a step, in d.
+        """
+        partners, read = (
+            self._density * sphere_volume(self._dim) * (2 * (self._cutoff + width)) ** self._dim
+            for width in (inner, skin)
+        )
+        candidates = self._density * (3 * (self._cutoff + skin)) ** self._dim
+        build = self.BUILD + self.CANDIDATE * candidates + self.BUILD_LAUNCHES / self._n
+        pruning = self.PRUNING + self.PRUNED * (read - partners) + self.PRUNING_LAUNCHES / self._n
+        step = self.STEP + self.PARTNER * partners + self.STEP_LAUNCH / self._n
+        steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
+        return step + build / steps + np.where(inner < skin, pruning / inner_steps, 0)
+
+    def fastest(
+        self, stride: float, skin: float | None, inner: float | None, widest: float
+    ) -> tuple[float, float]:
+        """Return the widths of the skin and of the inner skin with the shortest time of a step, in d.
+
+        Args:
+            stride: largest displacement of a particle in a step, in d; 0 if none is known.
+            skin: width that was given; None if it is to be chosen.
+            inner: inner width that was given, infinite for none; None if it is to be chosen.
+            widest: largest width that the box allows.
+        """
+        stride = stride if stride > 0 and math.isfinite(stride) else RESTING * self._cutoff
+        fitting = np.append(self._widths[self._widths < widest], min(widest, self._widths[-1]))
+        widths = fitting if skin is None else np.array([skin])
+        inners = self._widths if inner is None else inner
+        wide = widths[:, None]
+        narrow = np.minimum(np.append(inners, math.inf)[None, :], wide)
+        times = self.time(wide, narrow, stride)
+        best = np.unravel_index(times.argmin(), times.shape)
+        return float(widths[best[0]]), float(narrow[best])
 
 
 class HillClimb:
@@ -82,31 +148,11 @@ class HillClimb:
         return self.best
 
 
-USUAL = 0.3  # in d, if it fits the box
-OF_SPACING, LEAST_SPACING = 0.16, 0.9  # see usual_width
-NARROWEST, MOST_USUAL = 0.2, 0.75  # in d
+USUAL = 0.3  # in d, on the CPU, if it fits the box
 THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
-
-
-def usual_width(grid: CellGrid, n: int) -> float:
-    """Return the default width of the skin in d, before it is limited by the box.
-
-    A wide skin pays in a dilute gas, whose lists are short. On an H200 the fastest width was 0.2 d at 40 %
-    filling, 0.3 d at 20 % and 0.75 d at 5 % (2^21 spheres of diameter d), near 0.16 a^2 / c for a mean
-    spacing a and a cutoff c. That is the default on a device, from 0.2 to 0.75 d, unless partners are so many
-    that a < 0.9 c. On the CPU it is 0.3 d.
-
-    Args:
-        grid: cells of the box, with the cutoff of the law.
-        n: number of particles.
-    """
-    if not grid.backend.runs_ahead or n == 0:
-        return USUAL
-    spacing = (math.prod(grid.box.lengths) / n) ** (1 / grid.box.dim) / grid.cutoff
-    if spacing < LEAST_SPACING:
-        return USUAL
-    return min(max(OF_SPACING * spacing**2 * grid.cutoff, NARROWEST), MOST_USUAL)
+MARGIN = 0.95  # share of the allowed displacement that a plan uses
+RESTING = 0.01  # displacement in a step in cutoffs that is assumed if no particle moves
 
 
 def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
@@ -124,16 +170,38 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
     )
 
 
+def checked_inner(inner: float | None, skin: float | Literal["auto"] | None) -> float | None:
+    """Check a choice of the inner skin, and return it.
+
+    Raises:
+        TypeError: neither a number nor None.
+        ValueError: a number that is negative or not finite, or wider than the skin.
+    """
+    if inner is None:
+        return None
+    inner = checks.number("inner_skin of Verlet", inner, 0, unit="d")
+    if isinstance(skin, (int, float)) and inner > skin:
+        raise ValueError(
+            f"inner_skin of Verlet = {inner} beside skin = {skin}; allowed: 0 .. {skin}, as lists are pruned "
+            "to it; take a wider skin, or inner_skin=None"
+        )
+    return inner
+
+
 class Skin:
     """Skin of the neighbour lists of a run, and its tuning.
 
     Args:
-        choice: in d; "auto" to tune it; None for `usual_width`, or less in a periodic box too narrow for it.
+        choice: in d; "auto" to tune it; None for the width that `StepCosts` finds fastest on a device, and
+            `USUAL` on the CPU, or less in a periodic box too narrow for it.
         grid: cells of the box, with the cutoff of the law.
         n: number of particles.
+        inner: width of the skin of pruned lists, in d; None for the fastest by `StepCosts`.
+        stride: largest displacement of a particle in a step, in d, by which widths are chosen.
 
     Attributes:
         width: in d.
+        inner: width of the skin of pruned lists in d, at most `width`, which is without pruned lists.
         rounding: largest error of the distance of two particles, in d.
         tunes: whether the width is tuned by the times of steps.
 
@@ -141,28 +209,61 @@ class Skin:
         ValueError: a skin too wide for the box.
     """
 
-    def __init__(self, choice: float | Literal["auto"] | None, grid: CellGrid, n: int = 0):
+    def __init__(
+        self,
+        choice: float | Literal["auto"] | None,
+        grid: CellGrid,
+        n: int = 0,
+        inner: float | None = None,
+        stride: float = 0.0,
+    ):
         box = grid.box
         periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
-        widest = min(periodic, default=np.inf) / 2 - grid.cutoff
+        widest = self._widest = min(periodic, default=np.inf) / 2 - grid.cutoff
         self.tunes = choice == "auto" and widest > THINNEST
-        if choice is None or choice == "auto":
-            choice = min(usual_width(grid, n), widest)
-        elif choice > widest:
+        if isinstance(choice, (int, float)) and choice > widest:
             raise ValueError(
                 f"skin = {choice} in a box of {box.lengths}; allowed: up to {widest:g}, half the shortest "
                 f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
             )
-        self.width, self._dim = choice, box.dim
+        self._choice, self._inner = choice, inner
+        self._costs = None
+        if grid.backend.runs_ahead and n:
+            self._costs = StepCosts(n, n / math.prod(box.lengths), grid.cutoff, box.dim)
+        self._dim = box.dim
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
+        self.choose(stride, prunes=False)
+
+    def choose(self, stride: float, prunes: bool) -> None:
+        """Choose the widths that were not given.
+
+        Args:
+            stride: largest displacement of a particle in a step, in d.
+            prunes: whether lists can be pruned.
+        """
+        self._stride, self._prunes = stride, prunes
+        self._set(self._choice if isinstance(self._choice, (int, float)) else None)
         if self.tunes:
-            self._tuner = HillClimb(choice, THINNEST, min(WIDEST, widest))
+            self._tuner = HillClimb(self.width, THINNEST, min(WIDEST, self._widest))
             self._ms, self._steps = 0.0, -SETTLE
+
+    def _set(self, width: float | None) -> None:
+        """Set the width to a given one, or to the fastest for None, and the inner width that suits it."""
+        if self._costs is None:
+            self.width = self.inner = min(USUAL, self._widest) if width is None else width
+        else:
+            inner = self._inner if self._prunes else math.inf
+            self.width, self.inner = self._costs.fastest(self._stride, width, inner, self._widest)
 
     @property
     def limit(self) -> float:
         """Displacement of a particle up to which lists are complete, in d."""
         return (self.width - self.rounding) / 2
+
+    @property
+    def inner_limit(self) -> float:
+        """Displacement of a particle since the pruning up to which pruned lists are complete, in d."""
+        return (self.inner - self.rounding) / 2
 
     @property
     def step_rounding(self) -> float:
@@ -186,11 +287,11 @@ class Skin:
 
     def change(self) -> None:
         """Set the width to the proposed one."""
-        self.width = self._tuner.value
+        self._set(self._tuner.value)
         self._ms, self._steps = 0.0, -SETTLE
 
     def refuse(self, width: float) -> None:
         """Return to a width, because lists of the present one have no room; that is not tried again soon."""
         self._tuner.measured(math.inf)
-        self.width = width
+        self._set(width)
         self._ms, self._steps = 0.0, -SETTLE

@@ -1,10 +1,6 @@
 // Neighbour lists; see verlet.py.
-//
-// On a device lists are in fours of entries, which are interleaved: four g of particle i, below `rows` of them, is the four
-// at g * n + i. Longer lists go on in a pool of fours behind these. Unused entries are the particle itself. The last entry of
-// a four is stored as ~j if another four follows in the next row. The last entry of a four in the last row, or in the pool, is ~p
-// if the four number p of the pool follows, and is no partner then.
 
+#include "md/search/lists.cuh"
 #include "md/backend/warp.cuh"
 
 extern "C" __global__ void farthest(int n, const real* pos, const real* reference_pos, Grid grid, double* most) {
@@ -13,6 +9,17 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* referenc
     if (i < n) {
         Vec dr = displacement(grid, load(pos, n, i), load(reference_pos, n, i));
         found = dot(dr, dr);
+    }
+    raise_to_largest((unsigned long long*)most, as_word(found));
+}
+
+// Raises the largest square of a speed.
+extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
+    int i = work_item();
+    double found = 0;
+    if (i < n) {
+        Vec v = load(vel, n, i);
+        found = dot(v, v);
     }
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
@@ -88,38 +95,6 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
 
 #define INFINITELY_FAR __int_as_float(0x7f800000)
 
-// The list of a particle while it is written.
-struct List {
-    int n, i, rows;
-    int4 *at, *pool;  // the next four to be written, or null if there is no room for it
-    int4 four;        // its entries, of which the last `count` are partners
-    int row, count;
-    bool is_short;
-
-    __device__ __forceinline__ void add(int j, long long room, long long* needed) {
-        if (count == 4) next(room, needed);
-        four = make_int4(four.y, four.z, four.w, j);
-        ++count;
-    }
-
-    __device__ __forceinline__ void next(long long room, long long* needed) {
-        count = 0;
-        if (++row < rows) {
-            *at = make_int4(four.x, four.y, four.z, ~four.w);
-            at += n;
-            four = make_int4(i, i, i, i);
-            return;
-        }
-        long long place = atomicAdd((unsigned long long*)needed, 1ull);
-        bool fits = place < room;
-        if (at) *at = make_int4(four.x, four.y, four.z, fits ? ~(int)place : four.w);
-        at = fits && at ? pool + place : nullptr;
-        if (!fits) is_short = true;
-        four = make_int4(i, i, i, four.w);
-        count = 1;
-    }
-};
-
 extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
                                           real reach2, real* reference_pos, int* first, int* count, int* partners,
                                           int rows, long long room, long long* needed, float* travelled, int parts) {
@@ -131,8 +106,7 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
-    int4* fours = (int4*)partners;
-    List list = {n, i, rows, fours + i, fours + (size_t)rows * n, make_int4(i, i, i, i), 0, 0, false};
+    List list(n, i, rows, partners);
     auto visit = [&](int j) {
         if (j != i) list.add(j, room, needed);
     };
@@ -141,7 +115,7 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     } else {
         for_each_near<false>(n, pos, start, rank, grid, reach2, ri, home, visit);
     }
-    if (list.at) *list.at = list.four;
+    list.end();
     if (list.is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
@@ -152,37 +126,8 @@ extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const velocit
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    unsigned at = i, last_row = (unsigned)(rows - 1) * n;  // of the fours
-    bool more;
-    do {
-        int4 four = ((const int4*)partners)[at];
-        more = four.w < 0;
-        int last = more ? ~four.w : four.w;
-        bool is_linked = more && at >= last_row;
-        at = is_linked ? last_row + n + last : at + n;
-        int partner[4] = {four.x, four.y, four.z, is_linked ? i : last};
-        // Two at a time: more would need more registers, so that fewer threads could hide the latency of memory.
-#pragma unroll
-        for (int k = 0; k < 4; k += 2) {
-            Vec rj[2] = {load(pos, n, partner[k]), load(pos, n, partner[k + 1])};
-            real r2[2];
-#pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                rj[b] = sub(ri, rj[b]);
-                r2[b] = dot(rj[b], rj[b]);
-            }
-            if (__builtin_expect(max(r2[0], r2[1]) >= grid.nearest2, 0)) {
-#pragma unroll
-                for (int b = 0; b < 2; ++b) {
-                    rj[b] = nearest_image(grid, rj[b]);
-                    r2[b] = dot(rj[b], rj[b]);
-                }
-            }
-#pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                if (partner[k + b] != i) acc = interact(law, vel, n, i, partner[k + b], r2[b], rj[b], vi, acc);
-            }
-        }
-    } while (more);
+    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
+        acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
+    });
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

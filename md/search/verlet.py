@@ -3,6 +3,10 @@
 A list is complete as long as no particle has moved by more than half the skin since the build. Then the
 particles are sorted by cell, so that partners are close in memory, and the lists are built again. Verlet,
 Phys. Rev. 159 (1967) 98.
+
+Fused steps of a device read shorter lists, of the partners within cutoff + inner skin. These are taken from
+the others once no particle may have moved by more than half the inner skin, in a step that reads the others
+(pruning): so lists can be built rarely and be short. Páll and others, J. Chem. Phys. 153 (2020) 134110.
 """
 
 from __future__ import annotations
@@ -37,14 +41,13 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
+from md.search.pruned_lists import FOUR, PrunedLists, most_room, places
 from md.search.rebuild import DisplacementBound
-from md.search.skin import Skin, checked
+from md.search.skin import Skin, checked, checked_inner
 from sfc import Curve
 from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
-FOUR = 4  # entries of a list of a device that are read at once
-MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
@@ -70,10 +73,12 @@ class Verlet(SearchConfig):
     capabilities = Capabilities(fusable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     skin: float | Literal["auto"] | None = None
+    inner_skin: float | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Verlet", self.cell_order))
         object.__setattr__(self, "skin", checked(self.skin))
+        object.__setattr__(self, "inner_skin", checked_inner(self.inner_skin, self.skin))
 
     def build(self, system: System) -> VerletSearch:
         """Make the search for a system, in cells as wide as cutoff + skin.
@@ -95,11 +100,36 @@ class VerletSearch(Search):
     policy: DisplacementBound
 
     def __init__(self, config: Verlet, system: System):
-        self.skin, self._cutoff = Skin(config.skin, system.grid, system.particles.n), system.grid.cutoff
-        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
+        self._cutoff = system.grid.cutoff
+        self.skin = Skin(
+            config.skin, system.grid, system.particles.n, config.inner_skin, self._stride_of(system)
+        )
+        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow_any)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
+        self._pruned = PrunedLists(self.particles.n, self.backend)
+        self._is_fused: bool | None = None  # before `prepare`
+
+    def prepare(self, fused: bool) -> None:
+        """Choose the widths of the skin that were not given, and allocate the sort and the lists.
+
+        Raises:
+            ValueError: not enough memory, or more cells or partners than can be numbered.
+        """
+        super().prepare(fused)
+        self._is_fused = fused
+        self._choose_skin()
         self._allocate()
+
+    def _choose_skin(self) -> None:
+        self.skin.choose(self._stride_of(self.system), prunes=self.policy.is_guarded)
+        self.policy.set_limit()
+
+    def _stride_of(self, system: System) -> float:
+        """Return the largest displacement in a step at the present speeds, in d; waits for the device."""
+        p, most = system.particles, system.backend.zeros(1, np.float64)
+        system.backend.kernels(__name__).fastest(p.n, p.vel, most)
+        return system.dt * math.sqrt(system.backend.download(most)[0])
 
     def _cells(self, grid: CellGrid) -> CellGrid:
         return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
@@ -116,20 +146,26 @@ class VerletSearch(Search):
         self.grid = grid
         self._sort = CellSort(self.config.cell_order, n, grid, backend)
         self._reference_pos = backend.empty((0, grid.box.dim), grid.precision)
-        self._rows = self._usual_rows()
+        self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
         if backend.runs_ahead:
-            needed = 4 * FOUR * (self._rows * n + room) + self.particles.packing_bytes
+            fours = self._rows * n + room
+            if self.skin.inner < self.skin.width:
+                fours += self._usual_pruned_rows() * n + room
+            needed = 4 * FOUR * fours + self.particles.packing_bytes
             what = f"neighbour lists of {n} particles and their packed rows"
             checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
         self._allocate_lists(room)
 
-    def _usual_rows(self) -> int:
+    def _usual_rows(self, reach: float) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
         n, box = self.particles.n, self.grid.box
-        mean = CROWDED * n * sphere_volume(box.dim) * (2 * self.grid.cutoff) ** box.dim / box.volume
+        mean = CROWDED * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume
         mean = min(mean, n)
         return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+
+    def _usual_pruned_rows(self) -> int:
+        return min(self._rows, self._usual_rows(self._cutoff + self.skin.inner))
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
@@ -140,6 +176,7 @@ class VerletSearch(Search):
         self.policy.lists_freed()
         self._room = -1
         self._partners = self._first = self._count = self.backend.empty(0, np.int32)
+        self._pruned.free()
         self.generation += 1
 
     def _allocate_lists(self, room: int) -> None:
@@ -153,28 +190,37 @@ class VerletSearch(Search):
         """
         backend, n = self.backend, self.particles.n
         self._free_lists()
-        places, listed = room, n
+        entries, listed = room, n
         if backend.runs_ahead:
-            places, listed = FOUR * (self._rows * n + room), 0
-            if room > self._most_numbered():
-                raise ValueError(
-                    f"neighbour lists of {n} particles on a device need {self._rows} rows and a pool of "
-                    f"{room} fours of partners; allowed: a pool of up to {self._most_numbered()}; take a "
-                    "smaller skin, or fewer particles"
-                )
-        partners = backend.empty(places, np.int32)
+            entries, listed = places(self._rows, n, room), 0
+        partners = backend.empty(entries, np.int32)
         first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
         count = backend.empty(listed, np.int32)
         self._partners, self._first, self._count, self._room = partners, first, count, room
 
-    def _most_numbered(self) -> int:
-        """Return the largest pool on a device, in fours, by the numbers in its kernels."""
-        return min(MOST_POOLED, MOST_FOURS - self._rows * self.particles.n)
+    def _allocate_pruned_lists(self, room: int) -> None:
+        """Allocate pruned lists with this room of the pool instead of the present ones.
+
+        Raises:
+            ValueError: more fours than can be numbered.
+            MemoryError: not enough memory.
+        """
+        self.generation += 1
+        self._pruned.allocate(self._usual_pruned_rows(), room)
 
     def reset(self) -> None:
         """Return to the state after construction, including the room of the lists."""
-        if self._room != self._usual_room():
-            self._allocate_lists(self._usual_room())
+        if self._is_fused is None:
+            return
+        before, usual = (self.skin.width, self.skin.inner), self._usual_room()
+        if not self.skin.tunes:
+            self._choose_skin()
+        if before != (self.skin.width, self.skin.inner):
+            self._allocate()
+        elif self._room != usual:
+            self._allocate_lists(usual)
+        elif self._pruned.room not in (-1, usual):
+            self._allocate_pruned_lists(usual)
         super().reset()
 
     def build(self) -> None:
@@ -182,6 +228,8 @@ class VerletSearch(Search):
 
         On a device steps with lists that overflowed are halted.
         """
+        if self._is_fused is None:
+            self.prepare(fused=False)
         self._sort.apply(self.particles)
         self._list_partners()
 
@@ -225,30 +273,50 @@ class VerletSearch(Search):
         needed = int(self.backend.download(self._needed)[0])
         if needed <= self._room:
             return False
-        room, most = needed + needed // 4, self._most_room()
+        self._allocate_lists(self._larger_room(needed, self._room))
+        return True
+
+    def _grow_any(self) -> bool:
+        """Make more room if the lists or the pruned lists overflowed, and return whether they did; waits."""
+        room, needed = self._pruned.room, self._pruned.needed if self.policy.prunes else 0
+        grows = self._grow()  # which frees the pruned lists too
+        if needed > room:
+            self._allocate_pruned_lists(self._larger_room(needed, self._pruned.room))
+        elif self._pruned.room != room:
+            self._allocate_pruned_lists(room)
+        return grows or needed > room
+
+    def _larger_room(self, needed: int, room_now: int) -> int:
+        """Return a room somewhat larger than the one that was needed.
+
+        Raises:
+            ListOverflow: there is no memory, or there are no numbers, for that many.
+        """
+        room, most = needed + needed // 4, self._most_room(room_now)
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
             particle, each = int(self.backend.download(self.particles.id)[slot]), self._partners_each()
             raise ListOverflow(particle, each * room, each * most)
-        self._allocate_lists(room)
-        return True
+        return room
 
     def _partners_each(self) -> int:
         """Return the partners of a place of the room: a four on a device has three, and a link."""
         return FOUR - 1 if self.backend.runs_ahead else 1
 
-    def _most_room(self) -> int:
+    def _most_room(self, room_now: int) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
         bytes_each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
-        most = self.backend.free_memory() // bytes_each + max(self._room, 0)
-        return min(most, self._most_numbered()) if self.backend.runs_ahead else most
+        most = self.backend.free_memory() // bytes_each + max(room_now, 0)
+        return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
     def _list_partners(self) -> None:
         """Fill the lists; `_grow` then returns whether they overflowed."""
         backend, p, g = self.backend, self.particles, self.grid
         if self._room < 0:  # an earlier allocation has failed
             self._allocate_lists(self._usual_room())
+        if self.policy.prunes and self._pruned.room < 0:
+            self._allocate_pruned_lists(self._usual_room())
         reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
@@ -273,14 +341,26 @@ class VerletSearch(Search):
         return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
-        p = self.particles
-        if p.is_packed and getattr(out, "vel", None) is p.spare[1]:
-            kernels = self.backend.kernels(type(self).__module__, law, p.constants)
-            kernels.force(p.n, p.pos, p.velocities, *self.structure(), self.grid.record, parameters, out)
+        is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
+        if is_fused and self.backend.runs_ahead:
+            self._take_fused_step(law, parameters, out)
             return
-        speed2, drift = super()._fold(law, parameters, out), getattr(out, "drift", None)
-        if drift is not None and not self.backend.runs_ahead:  # a fused step
-            self.policy.moved(math.sqrt(speed2) * float(drift))
+        speed2 = super()._fold(law, parameters, out)
+        if is_fused:
+            self.policy.moved(math.sqrt(speed2) * float(out.drift))
+
+    def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
+        p, grid = self.particles, self.grid.record
+        first, count, partners, rows = self.structure()
+        if out.prunes:
+            reach = self.grid.precision.type(self._cutoff + self.skin.inner + self.skin.rounding)
+            row, lists = (p.pos, p.velocities), (partners, rows)
+            self._pruned.step(law, p.constants, row, lists, reach**2, grid, parameters, out)
+            return
+        if self.policy.prunes:
+            partners, rows = self._pruned.partners, self._pruned.rows
+        kernels = self.backend.kernels(__name__, law, p.constants)
+        kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
 
 
 @kernel(parallel=True)
@@ -291,6 +371,18 @@ def farthest(n, pos, reference_pos, grid, most):
         g = grid[0]
         dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
         found = max(found, float(dot(dr, dr)))
+    most[0] = found
+
+
+@kernel(parallel=True)
+def fastest(n, vel, most):
+    """Store the square of the largest speed in most[0]."""
+    found = 0.0
+    for i in numba.prange(n):
+        speed2 = 0.0
+        for k in range(vel.shape[1]):
+            speed2 += vel[i, k] * vel[i, k]
+        found = max(found, speed2)
     most[0] = found
 
 

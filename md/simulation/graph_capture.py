@@ -51,7 +51,7 @@ class CapturedSteps:
         self._graphs: dict[tuple, CapturedGraph] = {}
         self.launched = False
         self._generation = search.generation
-        self._compiled: set[tuple[bool, bool]] = set()
+        self._compiled: set[tuple[bool, bool, bool]] = set()
         self._asked: Counter[StepPlan] = Counter()
 
     def __len__(self) -> int:
@@ -60,10 +60,10 @@ class CapturedSteps:
     def _piece(self, plan: StepPlan) -> int:
         """Return the number of steps of the next graph: many only if the plan keeps coming.
 
-        Many are the longest piece, or a shorter plan that starts with a build, as a whole.
+        Many are the longest piece, or a shorter plan that starts with a build or a pruning, as a whole.
         """
         longest, *shorter = self._backend.piece_lengths
-        is_whole = plan.steps >= longest or plan.build
+        is_whole = plan.steps >= longest or plan.build or plan.prune
         if not shorter or plan.steps <= shorter[0] or not is_whole:
             return next(length for length in (longest, *shorter) if length <= plan.steps)
         whole = plan._replace(steps=min(plan.steps, longest))
@@ -81,7 +81,7 @@ class CapturedSteps:
             The plan of the steps that were taken.
         """
         plan = plan._replace(steps=self._piece(plan))
-        kind = plan.build, plan.build_each
+        kind = plan.build, plan.build_each, plan.prune
         if kind not in self._compiled:  # only kernels that were called before can be captured
             self._compiled.add(kind)
             self.launched = False

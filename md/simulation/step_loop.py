@@ -53,8 +53,7 @@ class StepLoop:
         self._system, self._search, self._stepper = system, search, stepper
         self._boundaries, self._forces, self._reorder = tuple(boundaries), forces, reorder
         self._monitor, self._fused = monitor, fused
-        if fused:
-            search.policy.expect_fused()
+        search.prepare(fused)
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
         self._packs = fused and search.capabilities.packs and system.backend.packs_rows_for(forces.law)
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
@@ -155,7 +154,7 @@ class StepLoop:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)
             self._timed(phases, "build", self._search.rebuild if plan.build else _nothing)
-            self._timed(phases, "force", self._fused_step, self.step)
+            self._timed(phases, "force", self._fused_step, self.step, plan.prune)
         else:
             most = min(plan.steps, most, self._backend.piece_lengths[0])
             if reorder is not None:
@@ -198,8 +197,9 @@ class StepLoop:
         if self._updates_velocities:
             self._stepper.velocities_changed(step + 1)
 
-    def _fused_step(self, step: int) -> None:
-        output = self._stepper.fused_output(step, self._system.status.fault, self._policy.guard)
+    def _fused_step(self, step: int, prunes: bool) -> None:
+        guard = self._policy.guard._replace(prunes=1) if prunes else self._policy.guard
+        output = self._stepper.fused_output(step, self._system.status.fault, guard)
         self._search.force(self._forces.law, output)
         self._system.particles.swap()
 
@@ -209,8 +209,11 @@ class StepLoop:
             self._prepare(step + k)
             if plan.build_each or (plan.build and k == 0):
                 self._search.rebuild()
-            for part in (self._fused_step,) if self._fused else (self._compute_force, self._move):
-                part(step + k)
+            if self._fused:
+                self._fused_step(step + k, prunes=plan.prune and k == 0)
+            else:
+                self._compute_force(step + k)
+                self._move(step + k)
 
     def _take_captured(self, plan: StepPlan) -> StepPlan:
         """Take captured steps, and record their time if the trigger needs it."""

@@ -48,6 +48,7 @@ SORTS = (
     "md.backend.sorting.radix",
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.tensor"  # on a device only, for laws with windows in float32
+PRUNED = "md.search.pruned_lists"  # on a device only, for fused steps
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -116,6 +117,10 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("int*", "halted_steps", 0),
             ("float", "limit", 0),
             ("float", "rounding", 0),
+            ("float*", "bound", 0),
+            ("int*", "overflow", 0),
+            ("float", "inner_limit", 0),
+            ("long long", "prunes", 0),
         ),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
         "listing": (("long long", "room", 0), ("int*", "partners", 0)),
@@ -189,6 +194,8 @@ def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
         return [("boids", out) for out in ("store", "flight", "driven_flight")]
     required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel]}
     outs = FORCE_OUTPUTS if "Out" in required else ("store",)
+    if stem == PRUNED:
+        return [*product(("spring_dashpot", "friction"), ("fused", "driven")), ("boids", "flight")]
     cases = list(
         product(
             ("spring_dashpot", "friction", "polydisperse") if "Law" in required else ("spring_dashpot",), outs
@@ -246,7 +253,9 @@ def test_the_curve_kernels_compile(dim, base, dtype):
     assert compile_cubin(sfc.device.source(dim, base, np.dtype(dtype))).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(("stem", "kernel"), [case for case in KERNELS if case[0] not in (*SORTS, TENSOR)])
+@pytest.mark.parametrize(
+    ("stem", "kernel"), [case for case in KERNELS if case[0] not in (*SORTS, TENSOR, PRUNED)]
+)
 def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
     numba_kernel = getattr(import_module(stem), kernel)
     required = list(inspect.signature(numba_kernel.py_func).parameters)
@@ -254,7 +263,7 @@ def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
-    for stem in set(STEMS) - {*SORTS, TENSOR}:
+    for stem in set(STEMS) - {*SORTS, TENSOR, PRUNED}:
         module = import_module(stem)
         compiled = {
             name
@@ -347,6 +356,7 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     ("stem", "kernel", "out"),
     [
         ("md.search.verlet", "force", "fused"),
+        ("md.search.pruned_lists", "force_and_prune", "fused"),
         ("md.particles.arrays", "gather", "store"),
         ("md.simulation.energy_monitor", "motion", "store"),
     ],

@@ -10,6 +10,7 @@ from md.laws.pair import kernel_law
 from md.laws.polydisperse import PolydisperseLaw
 from md.particles.arrays import PackedRows, ParticleArrays
 from md.particles.cell_grid import CellGrid
+from md.search.displacement_guard import unguarded
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)
@@ -125,7 +126,6 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
     fours = np.concatenate([everyone, np.tile(np.arange(n)[:, None], 4)], 1)[:, : -(-n // 4) * 4]
     fours = fours.reshape(n, -1, 4).transpose(1, 0, 2).astype(np.int32).copy()
     fours[:-1, :, 3] = ~fours[:-1, :, 3]
-    words = device.zeros(1, np.int32), np.float32(np.inf), np.float32(0)
     steps = {}
     for kind in ("separate", "packed"):
         if kind == "packed":
@@ -134,7 +134,7 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
         else:
             given, out = [plain(pos), plain(vel)], [plain(pos), plain(vel)]
         clock, fault = device.zeros(2, np.int64), device.upload(np.array([2**64 - 1], np.uint64))
-        guard = device.empty(0, np.uint64), device.empty(0, np.float32), *words
+        guard = unguarded(device)
         step = KickDrift(*out, device.zeros(n, np.int32), real(0.01), real(0.02), fault, clock, 0, *guard)
         kernels = device.kernels("md.search.verlet", LAW, {"PACKED": 1} if kind == "packed" else {})
         partners = device.upload(fours.reshape(-1))

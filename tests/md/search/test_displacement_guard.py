@@ -8,20 +8,30 @@ import pytest
 import md
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
-from md.search.displacement_guard import DisplacementGuard
+from md.search.displacement_guard import unguarded
 from md.search.rebuild import DisplacementBound
 from md.search.verlet import VerletSearch
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 CUBE = md.Box((10.0, 10.0, 10.0))
 NO_FAULT = np.uint64(2**64 - 1)
 
 
+class Emulated(EmulatedCuda):
+    """A device on the host that fills arrays by the byte, as a device does."""
+
+    def fill(self, array, value):
+        array.host.view(np.uint8)[:] = value & 0xFF
+
+
 class Lone:
     """One particle on a device, which takes one fused step after another at the speeds given."""
 
-    def __init__(self, device, limit=0.15, dt=0.01, rounding=0.0):
+    def __init__(self, device, limit=0.15, dt=0.01, rounding=0.0, inner_limit=None):
         self.device, self.limit, self.dt, self.steps = device, np.float32(limit), np.float32(dt), 0
-        self.rounding = np.float32(rounding)
+        self.rounding, self.inner_limit = np.float32(rounding), np.float32(inner_limit or 0)
+        self.bound = device.zeros(0 if inner_limit is None else 2, np.float32)
+        self.overflow = device.zeros(1, np.int32)
         self.fastest, self.travelled = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
@@ -30,13 +40,17 @@ class Lone:
         self.pos = device.upload_rows(np.array([[1.0, 1, 1]], np.float32))
         self.work = device.empty(0, np.int32)
 
-    def step(self, speed: float, since: int) -> bool:
+    def step(self, speed: float, since: int, prunes: int = 0) -> bool:
         """Whether a step is taken; `since` = 0 is one of a structure just built."""
         if not since:
             self.device.fill(self.travelled, -1)
         vel = self.device.upload_rows(np.array([[speed, 0, 0]], np.float32))
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
-        guard = DisplacementGuard(self.fastest, self.travelled, self.halted, self.limit, self.rounding)
+        guard = unguarded(self.device)._replace(
+            fastest=self.fastest, travelled=self.travelled, halted_steps=self.halted, limit=self.limit,
+            rounding=self.rounding, bound=self.bound, overflow=self.overflow, inner_limit=self.inner_limit,
+            prunes=prunes,
+        )  # fmt: skip
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *guard)
         self.device.kernels("md.search.naive", self.law).force(
@@ -55,6 +69,18 @@ def test_steps_are_halted_once_the_fastest_may_have_moved_too_far_and_stay_halte
     assert 0.2 <= device.download(lone.travelled).max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
     assert device.download(lone.clock).tolist() == [4, 4]
     assert device.download(lone.pos)[0, 0] == pytest.approx(1.16)
+
+
+@pytest.mark.parametrize("where", ["emulated", pytest.param("device", marks=pytest.mark.gpu)])
+def test_steps_that_read_pruned_lists_halt_by_the_bound_of_these(where, request, tmp_path):
+    device = Emulated(tmp_path) if where == "emulated" else request.getfixturevalue("device")
+    lone = Lone(device, limit=0.35, inner_limit=0.1)
+    taken = [lone.step(4.0, k, prunes=int(k % 4 == 0)) for k in range(14)]  # 0.04 k from the build
+    assert taken == [True, True, True, False, True, True, True, False, True, *5 * [False]]
+    lone = Lone(device, limit=0.35, inner_limit=0.1)
+    for k in range(6):
+        device.fill(lone.overflow, -int(k in (1, 2, 4)))  # as a pruning without room does, until the next one
+        assert lone.step(1.0, k, prunes=int(k in (0, 4))) == (k not in (1, 2))
 
 
 @pytest.mark.gpu
@@ -341,11 +367,13 @@ class Words:
 
 def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound:
     """A policy of fused steps of 0.01 with these words and complete lists."""
-    words = np.zeros(4, np.uint64)
+    words = np.zeros(5, np.uint64)
     bits = np.array(speeds, np.float32) ** 2
     words[:2] = np.array(counters, np.uint64) << np.uint64(32) | bits.view(np.uint32)
     words[2:3].view(np.float32)[:] = travelled
-    skin = SimpleNamespace(limit=limit, step_rounding=0.0, tunes=False, proposed=None)
+    skin = SimpleNamespace(
+        limit=limit, inner_limit=limit, width=1, inner=1, step_rounding=0.0, tunes=False, proposed=None
+    )
     system = SimpleNamespace(
         backend=Words(), dt=0.01, status=SimpleNamespace(guard=words), particles=SimpleNamespace(box=CUBE)
     )

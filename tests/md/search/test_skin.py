@@ -1,11 +1,13 @@
 """Tuning a parameter by the times of a run, and the skin of neighbour lists by it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import md
 from md.particles.cell_grid import CellGrid
-from md.search.skin import RATIO, SETTLE, TRIAL, HillClimb, Skin
+from md.search.skin import RATIO, SETTLE, TRIAL, HillClimb, Skin, StepCosts
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 
@@ -116,15 +118,59 @@ class Ahead(md.backend.Cpu):
     runs_ahead = True
 
 
+def gas_skin(filling, n=2**21, choice=None, cutoff=1.0, stride=0.0095, **options) -> Skin:
+    """The skin of n spheres on a device; they move 0.0095 d in a step of the shared gas."""
+    side = (n * np.pi / 6 / filling) ** (1 / 3)
+    of_box = CellGrid(md.Box((side,) * 3), cutoff, np.dtype(np.float32), Ahead())
+    skin = Skin(choice, of_box, n, stride=stride, **options)
+    skin.choose(stride, prunes=True)
+    return skin
+
+
+def test_the_default_on_a_device_is_wider_in_a_dilute_gas_a_small_and_a_slow_one():
+    widths = [gas_skin(filling).width for filling in (0.5, 0.2, 0.05, 0.01)]
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 4
+    inner = [gas_skin(filling).inner for filling in (0.5, 0.2, 0.05, 0.01)]
+    assert inner == sorted(inner)
+    assert gas_skin(0.2, 2**14).width > gas_skin(0.2).width
+    assert gas_skin(0.2, stride=1e-4).width < gas_skin(0.2).width  # few builds in any case
+    assert gas_skin(0.2).inner < gas_skin(0.2).width
+    assert (
+        gas_skin(0.2, stride=0.0).width
+        == gas_skin(0.2, stride=np.nan).width
+        == gas_skin(0.2, stride=0.01).width
+    )
+
+
+def test_the_default_is_the_fastest_of_all_widths_by_the_model():
+    for filling, n in product((0.02, 0.2, 0.5), (2**14, 2**23)):
+        skin = gas_skin(filling, n)
+        costs = StepCosts(n, filling / (np.pi / 6), 1.0, 3)
+        widths = np.linspace(0.02, 1.5, 300)
+        narrow = np.minimum(widths[None], widths[:, None])
+        least = costs.time(widths[:, None], narrow, 0.0095).min()
+        assert costs.time(skin.width, skin.inner, 0.0095) < 1.02 * least
+
+
+def test_a_width_that_is_given_is_taken():
+    assert gas_skin(0.2, choice=0.4).width == 0.4
+    assert gas_skin(0.2, choice=0.4).inner <= 0.4
+    assert gas_skin(0.2, choice=0.4, inner=0.1).inner == 0.1
+    assert gas_skin(0.2, choice=0.4, inner=0.4).inner == 0.4
+    assert gas_skin(0.2, inner=0.1).width > 0.1
+    plain = gas_skin(0.2)
+    plain.choose(0.0095, prunes=False)
+    assert plain.inner == plain.width < gas_skin(0.2).width
+    narrow = CellGrid(md.Box((2.5, 9, 9)), 1, np.dtype(np.float32), Ahead())
+    assert Skin(None, narrow, 4).width == 0.25
+    on_cpu = CellGrid(md.Box((20,) * 3), 1, np.dtype(np.float32), md.backend.Cpu())
+    assert (Skin(None, on_cpu, 100).width, Skin(None, on_cpu, 100).inner) == (0.3, 0.3)
+
+
 @pytest.mark.parametrize(
-    ("filling", "cutoff", "width"),
-    [(0.55, 1, 0.2), (0.4, 1, 0.2), (0.2, 1, 0.304), (0.1, 1, 0.482), (0.05, 1, 0.75), (0.1, 3, 0.3)],
+    ("inner", "error"), [(-0.1, ValueError), (np.nan, ValueError), ("x", TypeError), (0.5, ValueError)]
 )
-def test_the_default_on_a_device_is_wider_in_a_dilute_gas(filling, cutoff, width):
-    side, real = 40.0, np.dtype(np.float32)
-    n = round(side**3 * filling / (np.pi / 6))
-    for backend, expected in ((Ahead(), width), (md.backend.Cpu(), 0.3)):
-        of_box = CellGrid(md.Box((side,) * 3), cutoff, real, backend)
-        assert Skin(None, of_box, n).width == pytest.approx(expected, abs=1e-3)
-        assert Skin(0.4, of_box, n).width == 0.4
-    assert Skin(None, CellGrid(md.Box((2.5, 9, 9)), 1, real, Ahead()), 4).width == pytest.approx(0.25)
+def test_an_inner_skin_that_is_none_is_refused(inner, error):
+    with pytest.raises(error, match=r"inner_skin of Verlet = .*; allowed: "):
+        md.search.Verlet(skin=0.4, inner_skin=inner)

@@ -16,6 +16,7 @@ import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
 from md.search import naive, verlet
+from md.search.pruned_lists import most_room
 from tests import tiers
 from tests.strategies import clouds
 
@@ -283,11 +284,10 @@ def test_more_lists_on_a_device_than_its_kernels_number_are_refused(monkeypatch)
     search = simulated(md.scenes.shared_gas(1000, 0.3), "verlet", "cpu").search
     monkeypatch.setattr(search.backend, "runs_ahead", True, raising=False)
     monkeypatch.setattr(search, "_rows", 2)
-    assert search._most_numbered() == 2**31
+    assert most_room(2, search.particles.n) == 2**31
     with pytest.raises(ValueError, match=r"need 2 rows and a pool of 2147483649 fours .* up to 2147483648"):
         search._allocate_lists(2**31 + 1)
-    monkeypatch.setattr(search.particles, "n", 2**31 - 1)
-    assert search._most_numbered() == 2
+    assert most_room(2, 2**31 - 1) == 2
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
