@@ -9,6 +9,7 @@
 using std::isfinite, std::max, std::min;
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __global__
 #define __launch_bounds__(...)
 #define __shared__ static

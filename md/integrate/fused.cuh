@@ -69,9 +69,9 @@ __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru
 
 #define JUST_BUILT -1  // all bits set, which no computed number has
 
-// Upper bound of the distance travelled by any particle since the build, for the square of the largest speed.
-__device__ __forceinline__ float travelled_by_now(const Out& out, float speed2) {
-    float before = out.travelled[out.turn];
+// Upper bound of the distance travelled by any particle since the build, for the distance at the step before and the square
+// of the largest speed.
+__device__ __forceinline__ float travelled_by_now(const Out& out, float before, float speed2) {
     if (__float_as_int(before) == JUST_BUILT) return 0;
     if (speed2 == 0) return before;
     float speed = speed2 * rsqrtf(speed2) * (1 + 1e-6f);  // rounded up; NaN for an infinite speed
@@ -90,12 +90,12 @@ __device__ __forceinline__ void raise(const Out& out, unsigned long long fastest
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
-    unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
-    float travelled = out.fastest ? travelled_by_now(out, __uint_as_float((unsigned)fastest)) : 0;
     bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
-    float limit = is_pruned ? out.bound[out.turn] : out.limit;
-    bool halted = out.fastest && !(travelled <= 0 || travelled < limit);  // also for NaN
-    halted = halted || (is_pruned && *out.overflow);
+    unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
+    float before = out.fastest ? out.travelled[out.turn] : 0, limit = is_pruned ? out.bound[out.turn] : out.limit;
+    int overflow = is_pruned ? *out.overflow : 0;
+    float travelled = out.fastest ? travelled_by_now(out, before, __uint_as_float((unsigned)fastest)) : 0;
+    bool halted = out.fastest && (!(travelled <= 0 || travelled < limit) || overflow);  // also for NaN
 #if defined(HAS_FLIGHT)
 #if defined(HAS_OUTSIDE)
     Vec pull = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, zero());

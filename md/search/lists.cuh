@@ -5,30 +5,38 @@
 // a four is stored as ~j if another four follows in the next row. The last entry of a four in the last row, or in the pool, is ~p
 // if the four number p of the pool follows, and is no partner then.
 
-// The list of a particle while it is written.
-struct List {
+#define AT_ONCE 4  // partners whose positions are loaded at the same time
+
+#ifndef COLUMN
+#define COLUMN 16  // entries of a list that are kept in shared memory while it is made; few lists are longer
+#endif
+
+// A list while it is written entry by entry.
+struct ListWriter {
     int n, i, rows;
     int4 *at, *pool;  // the next four to be written, or null if there is no room for it
-    int4 four;        // its entries, of which the last `count` are partners
-    int row, count;
-    bool is_short;
+    int4 four;        // its entries, of which the last `filled` are partners
+    int row, filled;
+    bool is_short;    // whether there was too little room
 
-    __device__ __forceinline__ List(int n, int i, int rows, int* partners)
+    __device__ __forceinline__ ListWriter(int n, int i, int rows, int* partners)
         : n(n), i(i), rows(rows), at((int4*)partners + i), pool((int4*)partners + (size_t)rows * n),
-          four(make_int4(i, i, i, i)), row(0), count(0), is_short(false) {}
-
-    __device__ __forceinline__ void end() {
-        if (at) *at = four;
-    }
+          four(make_int4(i, i, i, i)), row(0), filled(0), is_short(false) {}
 
     __device__ __forceinline__ void add(int j, long long room, long long* needed) {
-        if (count == 4) next(room, needed);
+        if (filled == 4) next(room, needed);
         four = make_int4(four.y, four.z, four.w, j);
-        ++count;
+        ++filled;
     }
 
+    __device__ __forceinline__ bool end() {
+        if (at) *at = four;
+        return is_short;
+    }
+
+  private:
     __device__ __forceinline__ void next(long long room, long long* needed) {
-        count = 0;
+        filled = 0;
         if (++row < rows) {
             *at = make_int4(four.x, four.y, four.z, ~four.w);
             at += n;
@@ -41,14 +49,52 @@ struct List {
         at = fits && at ? pool + place : nullptr;
         if (!fits) is_short = true;
         four = make_int4(i, i, i, four.w);
-        count = 1;
+        filled = 1;
     }
 };
 
-// Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image.
-template <class Grid, class Visit>
+// Writes a list that goes on in the pool, from shared memory; returns whether there was too little room.
+__device__ __noinline__ bool write_pooled(int n, int i, int rows, int* partners, const int (*column)[256], int count,
+                                          long long room, long long* needed) {
+    ListWriter writer(n, i, rows, partners);
+    for (int k = 0; k < count; ++k) writer.add(column[k][threadIdx.x], room, needed);
+    return writer.end();
+}
+
+// The entries of a list, counted, and kept in shared memory as far as there is room for them.
+struct ListColumn {
+    int (*column)[256];  // of each thread of the block
+    int count;
+
+    __device__ __forceinline__ void add(int j) {
+        if (count < COLUMN) column[count][threadIdx.x] = j;
+        ++count;
+    }
+
+    __device__ __forceinline__ bool is_whole() const { return count <= COLUMN; }
+
+    // Writes a list that is whole; returns whether there was too little room.
+    __device__ __forceinline__ bool write(int n, int i, int rows, int* partners, long long room, long long* needed) const {
+        if (count > 4 * rows) return write_pooled(n, i, rows, partners, column, count, room, needed);
+        int4* to = (int4*)partners + i;
+        for (int k = 0;;) {
+            int4 four = {entry(k, i), entry(k + 1, i), entry(k + 2, i), entry(k + 3, i)};
+            k += 4;
+            if (k < count) four.w = ~four.w;
+            *to = four;
+            if (k >= count) return false;
+            to += n;
+        }
+    }
+
+  private:
+    __device__ __forceinline__ int entry(int k, int i) const { return k < count ? column[k][threadIdx.x] : i; }
+};
+
+// Calls near(j, r2) for the partners in the list of a particle, with the square of the distance to the nearest image.
+template <class Grid, class Near>
 __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, const int* partners, int rows,
-                                                const Grid& grid, const Vec& ri, Visit visit) {
+                                                const Grid& grid, const Vec& ri, Near near) {
     unsigned at = i, last_row = (unsigned)(rows - 1) * n;  // of the fours
     bool more;
     do {
@@ -58,27 +104,75 @@ __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, c
         bool is_linked = more && at >= last_row;
         at = is_linked ? last_row + n + last : at + n;
         int partner[4] = {four.x, four.y, four.z, is_linked ? i : last};
-        // Two at a time: more would need more registers, so that fewer threads could hide the latency of memory.
 #pragma unroll
-        for (int k = 0; k < 4; k += 2) {
-            Vec rj[2] = {load(pos, n, partner[k]), load(pos, n, partner[k + 1])};
-            real r2[2];
+        for (int k = 0; k < 4; k += AT_ONCE) {
+            Vec dr[AT_ONCE];
+            real r2[AT_ONCE], most = 0;
 #pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                rj[b] = sub(ri, rj[b]);
-                r2[b] = dot(rj[b], rj[b]);
+            for (int b = 0; b < AT_ONCE; ++b) dr[b] = load(pos, n, partner[k + b]);
+#pragma unroll
+            for (int b = 0; b < AT_ONCE; ++b) {
+                dr[b] = sub(ri, dr[b]);
+                r2[b] = dot(dr[b], dr[b]);
+                most = max(most, r2[b]);
             }
-            if (__builtin_expect(max(r2[0], r2[1]) >= grid.nearest2, 0)) {
+            if (__builtin_expect(most >= grid.nearest2, 0)) {
 #pragma unroll
-                for (int b = 0; b < 2; ++b) {
-                    rj[b] = nearest_image(grid, rj[b]);
-                    r2[b] = dot(rj[b], rj[b]);
+                for (int b = 0; b < AT_ONCE; ++b) {
+                    dr[b] = nearest_image(grid, dr[b]);
+                    r2[b] = dot(dr[b], dr[b]);
                 }
             }
 #pragma unroll
-            for (int b = 0; b < 2; ++b) {
-                if (partner[k + b] != i) visit(partner[k + b], r2[b], rj[b]);
+            for (int b = 0; b < AT_ONCE; ++b) {
+                if (partner[k + b] != i) near(partner[k + b], r2[b]);
             }
         }
     } while (more);
+}
+
+// The sum of a law over partners, which are few among those listed: two are kept, so that the threads of a warp that have one
+// load its velocity at the same time.
+template <class Grid, class Law, class Sum>
+struct Contacts {
+    int n, i;
+    const real* pos;
+    const velocity* vel;
+    const Grid& grid;
+    const Law& law;
+    const Vec &ri, &vi;
+    Sum sum;
+    int first, second;  // kept partners; the particle itself for none
+
+    __device__ __forceinline__ Contacts(int n, int i, const real* pos, const velocity* vel, const Grid& grid, const Law& law,
+                                        const Vec& ri, const Vec& vi, const Sum& start)
+        : n(n), i(i), pos(pos), vel(vel), grid(grid), law(law), ri(ri), vi(vi), sum(start), first(i), second(i) {}
+
+    __device__ __forceinline__ void add(int j) {
+        if (second != i) take(first);
+        if (second != i) first = second;
+        if (first == i) {
+            first = j;
+        } else {
+            second = j;
+        }
+    }
+
+    __device__ __forceinline__ const Sum& end() {
+        if (first != i) take(first);
+        if (second != i) take(second);
+        return sum;
+    }
+
+  private:
+    __device__ __forceinline__ void take(int j) {
+        Vec dr = displacement(grid, ri, load(pos, n, j));
+        sum = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, sum);
+    }
+};
+
+template <class Grid, class Law, class Sum>
+__device__ __forceinline__ Contacts<Grid, Law, Sum> contacts_of(int n, int i, const real* pos, const velocity* vel, const Grid& grid,
+                                                                const Law& law, const Vec& ri, const Vec& vi, const Sum& start) {
+    return Contacts<Grid, Law, Sum>(n, i, pos, vel, grid, law, ri, vi, start);
 }

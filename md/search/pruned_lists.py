@@ -82,7 +82,7 @@ class PrunedLists:
         constants: Any,
         rows: tuple[Array, Array],
         lists: tuple[Array, int],
-        reach2: np.floating,
+        distances: tuple[np.floating, np.floating],
         grid: np.ndarray,
         parameters: Any,
         out: Any,
@@ -91,10 +91,10 @@ class PrunedLists:
 
         Args:
             law, parameters: the law and its numbers in the kernel.
-            constants: of the kernel (`ParticleArrays.constants`).
+            constants: of the kernel: those of `ParticleArrays.constants`, and COLUMN of lists.cuh.
             rows: positions and velocities.
             lists: the wider lists, and their rows of fours.
-            reach2: square of the distance of partners that are kept.
+            distances: squares of the distances up to which the law is asked, and partners are kept.
             grid: record of the cells.
             out: `md.integrate.fused.KickDrift`.
         """
@@ -102,6 +102,6 @@ class PrunedLists:
         self._backend.fill(out.overflow, 0)
         kernels = self._backend.kernels(__name__, law, constants)
         kernels.force_and_prune(
-            self._n, *rows, *lists, reach2, self.partners, self.rows, self.room, self._needed, grid,
+            self._n, *rows, *lists, *distances, self.partners, self.rows, self.room, self._needed, grid,
             parameters, out,
         )  # fmt: skip

@@ -21,6 +21,15 @@ RECALL = 0.98  # decay from poll to poll of the largest displacement a step, whi
 LONGEST = 10_000  # largest number of planned steps
 
 
+def _rounded_down(steps: int) -> int:
+    """Round a number of steps down to an even one, above 16 to a multiple of 4.
+
+    So few plans differ that each soon has its graph (`md.simulation.graph_capture`), and arrays have the same
+    roles after it.
+    """
+    return steps - steps % (4 if steps > 16 else 2) if steps > 1 else steps
+
+
 class StepPlan(NamedTuple):
     """Plan of steps that are taken without a decision in between.
 
@@ -287,14 +296,15 @@ class DisplacementBound(RebuildPolicy):
         """Return as many steps as the fastest particle has allowed so far; on the CPU any number."""
         if not self._backend.runs_ahead:
             return super().plan()
-        build = self._since >= self._window
+        inner = _rounded_down(self._inner_window if self.prunes else self._window)  # steps between prunings
+        window = max(1, self._window // inner) * inner
+        build = self._since >= window
         since = 0 if build else self._since
-        steps = self._window - since
+        steps = window - since
         if not self.prunes:
             return StepPlan(steps, build, build_each=False)
-        equal = -(-self._window // -(-self._window // self._inner_window))  # steps between two prunings
-        prune = build or since == 0 or self._since_pruning >= equal
-        steps = min(steps, equal - (0 if prune else self._since_pruning))
+        prune = since == 0 or self._since_pruning >= inner
+        steps = min(steps, inner - (0 if prune else self._since_pruning))
         return StepPlan(steps, build, build_each=False, prune=prune)
 
     def steps_taken(self, plan: StepPlan) -> None:

@@ -25,8 +25,7 @@ extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
 }
 
 // Calls visit(j) for every particle within reach in consecutive cells along axis 0. Cells that are consecutive in
-// memory too, as all are without a rank, are one range of particles. Particles within reach are first marked in a bit
-// mask, so that a warp diverges for these only.
+// memory too, as all are without a rank, are one range of particles.
 template <bool SHIFTED, typename Visit>
 __device__ __forceinline__ void visit_cells(int n, int cell, int last, const real* pos, const int* start,
                                             const int* rank, const Grid& grid, real reach2, const Vec& seen,
@@ -40,15 +39,10 @@ __device__ __forceinline__ void visit_cells(int n, int cell, int last, const rea
             cell = last + 1;
         }
         int end = start[place + 1];
-        while (from < end) {
-            unsigned near = 0, bit = 1;
 #pragma unroll 1
-            for (int j = from; bit && j < end; ++j, bit += bit) {
-                Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
-                if (dot(dr, dr) < reach2) near |= bit;
-            }
-            for (; near; near &= near - 1) visit(from + __ffs(near) - 1);
-            from += 32;
+        for (int j = from; j < end; ++j) {
+            Vec dr = separation<SHIFTED>(grid, seen, load(pos, n, j));
+            if (dot(dr, dr) < reach2) visit(j);
         }
     } while (cell <= last);
 }
@@ -93,41 +87,60 @@ __device__ __forceinline__ void for_each_near(int n, const real* pos, const int*
     }
 }
 
-#define INFINITELY_FAR __int_as_float(0x7f800000)
-
-extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
-                                          real reach2, real* reference_pos, int* first, int* count, int* partners,
-                                          int rows, long long room, long long* needed, float* travelled, int parts) {
-    int i = work_item();
-    if (i >= n) return;
+// Calls visit(j) for every particle within reach, the particle itself included.
+template <typename Visit>
+__device__ __forceinline__ void for_each_near(int n, int i, const real* pos, const int* start, const int* rank,
+                                              const Grid& grid, real reach2, Visit visit) {
     Vec ri = load(pos, n, i);
     int3 home = home_cell(grid, ri);
-    if (reference_pos) store(reference_pos, n, i, ri);
     bool shifted = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) shifted = shifted && (!grid.periodic[axis] || grid.cells[axis] >= 3);
-    List list(n, i, rows, partners);
-    auto visit = [&](int j) {
-        if (j != i) list.add(j, room, needed);
-    };
     if (shifted) {
         for_each_near<true>(n, pos, start, rank, grid, reach2, ri, home, visit);
     } else {
         for_each_near<false>(n, pos, start, rank, grid, reach2, ri, home, visit);
     }
-    list.end();
-    if (list.is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
+}
+
+// Searches again for the partners of a particle that has too many for shared memory, and writes its list.
+__device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const int* start, const int* rank,
+                                           Grid grid, real reach2, int* partners, int rows, long long room,
+                                           long long* needed) {
+    ListWriter writer(n, i, rows, partners);
+    for_each_near(n, i, pos, start, rank, grid, reach2, [&](int j) {
+        if (j != i) writer.add(j, room, needed);
+    });
+    return writer.end();
+}
+
+#define INFINITELY_FAR __int_as_float(0x7f800000)
+
+extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* rank, Grid grid,
+                                          real reach2, real* reference_pos, int* first, int* count, int* partners,
+                                          int rows, long long room, long long* needed, float* travelled, int parts) {
+    __shared__ int kept[COLUMN][256];
+    int i = work_item();
+    if (i >= n) return;
+    if (reference_pos) store(reference_pos, n, i, load(pos, n, i));
+    ListColumn list = {kept, 0};
+    for_each_near(n, i, pos, start, rank, grid, reach2, [&](int j) {
+        if (j != i) list.add(j);
+    });
+    bool is_short = list.is_whole() ? list.write(n, i, rows, partners, room, needed)
+                                    : write_crowded(n, i, pos, start, rank, grid, reach2, partners, rows, room, needed);
+    if (is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
 extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
-                                      const int* partners, int rows, Grid grid, Law law, Out out) {
+                                      const int* partners, int rows, real reach2, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
-    auto acc = initial(law, ri);
-    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
-        acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
+    auto contacts = contacts_of(n, i, pos, vel, grid, law, ri, vi, initial(law, ri));
+    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2) {
+        if (r2 < reach2) contacts.add(j);
     });
-    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, contacts.end()));
 }

@@ -41,6 +41,7 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
+from md.search.partners import CollectPartners
 from md.search.pruned_lists import FOUR, PrunedLists, most_room, places
 from md.search.rebuild import DisplacementBound
 from md.search.skin import Skin, checked, checked_inner
@@ -49,6 +50,7 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
+MOST_KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -159,10 +161,18 @@ class VerletSearch(Search):
 
     def _usual_rows(self, reach: float) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
-        n, box = self.particles.n, self.grid.box
-        mean = CROWDED * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume
-        mean = min(mean, n)
+        mean = self._usual_length(reach)
         return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+
+    def _usual_length(self, reach: float) -> float:
+        """Return the mean number of partners within a distance."""
+        n, box = self.particles.n, self.grid.box
+        return min(CROWDED * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
+
+    def _column(self, reach: float) -> dict[str, int]:
+        """Return the constant of kernels that make lists: entries kept in shared memory, enough for nearly all."""
+        mean = self._usual_length(reach)
+        return {"COLUMN": min(MOST_KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
 
     def _usual_pruned_rows(self) -> int:
         return min(self._rows, self._usual_rows(self._cutoff + self.skin.inner))
@@ -323,7 +333,7 @@ class VerletSearch(Search):
         backend.fill(self.policy.travelled, -1)
         if not (self.policy.is_guarded or len(self._reference_pos)):
             self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
-        backend.kernels(__name__).build_lists(
+        backend.kernels(__name__, constants=self._column(g.cutoff)).build_lists(
             p.n, p.pos, self._sort.start, rank, g.record, reach2, self._reference_pos,
             self._first, self._count, self._partners, self._rows, self._room, self._needed,
             self.policy.travelled, 4 * backend.workers,
@@ -345,9 +355,17 @@ class VerletSearch(Search):
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
             return
-        speed2 = super()._fold(law, parameters, out)
+        p, kernels = self.particles, self.backend.kernels(__name__, law)
+        speed2 = kernels.force(
+            p.n, p.pos, p.vel, *self.structure(), self._reach2(law), self.grid.record, parameters, out
+        )
         if is_fused:
             self.policy.moved(math.sqrt(speed2) * float(out.drift))
+
+    def _reach2(self, law: Any) -> np.floating:
+        """Return the square of the distance up to which the law is asked, infinite for all that are listed."""
+        real = self.grid.precision.type
+        return real(np.inf) if isinstance(law, CollectPartners) else real(self._cutoff + self.skin.rounding) ** 2
 
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
         p, grid = self.particles, self.grid.record
@@ -355,12 +373,16 @@ class VerletSearch(Search):
         if out.prunes:
             reach = self.grid.precision.type(self._cutoff + self.skin.inner + self.skin.rounding)
             row, lists = (p.pos, p.velocities), (partners, rows)
-            self._pruned.step(law, p.constants, row, lists, reach**2, grid, parameters, out)
+            distances = self._reach2(law), reach**2
+            constants = {**p.constants, **self._column(self._cutoff + self.skin.inner)}
+            self._pruned.step(law, constants, row, lists, distances, grid, parameters, out)
             return
         if self.policy.prunes:
             partners, rows = self._pruned.partners, self._pruned.rows
         kernels = self.backend.kernels(__name__, law, p.constants)
-        kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
+        kernels.force(
+            p.n, p.pos, p.velocities, first, count, partners, rows, self._reach2(law), grid, parameters, out
+        )
 
 
 @kernel(parallel=True)
@@ -462,8 +484,10 @@ def build_lists(
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, first, count, partners, rows, grid, law, out):
+def force(n, pos, vel, first, count, partners, rows, reach2, grid, law, out):
     """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
+
+    A device asks the law about partners closer than the square root of `reach2` only.
 
     Returns:
         float64, the square of the largest speed with which `out` moved a particle, in d^2 per time unit^2;
