@@ -45,7 +45,7 @@ class Backend(ABC):
     name: ClassVar[str]
     default_layout: ClassVar[str]
     check_interval: int
-    piece_lengths: ClassVar[tuple[int, ...]] = 16, 4, 1
+    piece_lengths: ClassVar[tuple[int, ...]] = 16, 4, 2, 1
     runs_ahead: ClassVar[bool] = False
     workers: int
     recorded: ClassVar[int] = 0

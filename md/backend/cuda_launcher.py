@@ -32,6 +32,7 @@ from md.errors import BackendUnavailableError
 THREADS = 256  # of a block
 STAGING = 256  # of a block that stages particles, as in rows.cuh
 NARROW = 64  # threads of a block of a kernel marked NARROW
+SIZES = {"NARROW": NARROW, "STAGING": STAGING, "HALF_BLOCKS": THREADS // 2}  # threads of a block
 ENTRY = 4  # bytes of an entry in shared memory
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
@@ -92,7 +93,7 @@ class Launcher:
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             block, shared = self._blocks.get(name), {}
-            threads = {"NARROW": NARROW, "STAGING": STAGING}.get(block or "", THREADS)
+            threads = SIZES.get(block or "", THREADS)
             start = kernel
             if block == "NARROW" and "entries" in names:
                 shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])

@@ -15,6 +15,9 @@ struct Vec {
 // Before a kernel's name: limits its registers so that this many blocks fit on a multiprocessor; half as many for float64.
 #define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
 
+// The same for blocks of 128 threads, which leave a multiprocessor sooner when their last threads are done.
+#define HALF_BLOCKS(count) __launch_bounds__(128, count * 4 / sizeof(real))
+
 // Before a kernel's name: blocks of 64 threads, for a kernel that needs much shared memory. A parameter `entries` is the
 // number of `int` in shared memory for each thread.
 #define NARROW_THREADS 64

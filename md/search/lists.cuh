@@ -5,7 +5,9 @@
 // a four is stored as ~j if another four follows in the next row. The last entry of a four in the last row, or in the pool, is ~p
 // if the four number p of the pool follows, and is no partner then.
 
-#define AT_ONCE 4  // partners whose positions are loaded at the same time
+#ifndef AT_ONCE
+#define AT_ONCE 2  // partners whose positions are loaded at the same time: more need registers, so that fewer threads run
+#endif
 
 #ifndef COLUMN
 #define COLUMN 16  // entries of a list that are kept in shared memory while it is made; few lists are longer
@@ -91,10 +93,10 @@ struct ListColumn {
     __device__ __forceinline__ int entry(int k, int i) const { return k < count ? column[k][threadIdx.x] : i; }
 };
 
-// Calls near(j, r2) for the partners in the list of a particle, with the square of the distance to the nearest image.
-template <class Grid, class Near>
+// Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image.
+template <class Grid, class Visit>
 __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, const int* partners, int rows,
-                                                const Grid& grid, const Vec& ri, Near near) {
+                                                const Grid& grid, const Vec& ri, Visit visit) {
     unsigned at = i, last_row = (unsigned)(rows - 1) * n;  // of the fours
     bool more;
     do {
@@ -125,54 +127,8 @@ __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, c
             }
 #pragma unroll
             for (int b = 0; b < AT_ONCE; ++b) {
-                if (partner[k + b] != i) near(partner[k + b], r2[b]);
+                if (partner[k + b] != i) visit(partner[k + b], r2[b], dr[b]);
             }
         }
     } while (more);
-}
-
-// The sum of a law over partners, which are few among those listed: two are kept, so that the threads of a warp that have one
-// load its velocity at the same time.
-template <class Grid, class Law, class Sum>
-struct Contacts {
-    int n, i;
-    const real* pos;
-    const velocity* vel;
-    const Grid& grid;
-    const Law& law;
-    const Vec &ri, &vi;
-    Sum sum;
-    int first, second;  // kept partners; the particle itself for none
-
-    __device__ __forceinline__ Contacts(int n, int i, const real* pos, const velocity* vel, const Grid& grid, const Law& law,
-                                        const Vec& ri, const Vec& vi, const Sum& start)
-        : n(n), i(i), pos(pos), vel(vel), grid(grid), law(law), ri(ri), vi(vi), sum(start), first(i), second(i) {}
-
-    __device__ __forceinline__ void add(int j) {
-        if (second != i) take(first);
-        if (second != i) first = second;
-        if (first == i) {
-            first = j;
-        } else {
-            second = j;
-        }
-    }
-
-    __device__ __forceinline__ const Sum& end() {
-        if (first != i) take(first);
-        if (second != i) take(second);
-        return sum;
-    }
-
-  private:
-    __device__ __forceinline__ void take(int j) {
-        Vec dr = displacement(grid, ri, load(pos, n, j));
-        sum = interact(law, vel, n, i, j, dot(dr, dr), dr, vi, sum);
-    }
-};
-
-template <class Grid, class Law, class Sum>
-__device__ __forceinline__ Contacts<Grid, Law, Sum> contacts_of(int n, int i, const real* pos, const velocity* vel, const Grid& grid,
-                                                                const Law& law, const Vec& ri, const Vec& vi, const Sum& start) {
-    return Contacts<Grid, Law, Sum>(n, i, pos, vel, grid, law, ri, vi, start);
 }

@@ -82,7 +82,7 @@ class PrunedLists:
         constants: Any,
         rows: tuple[Array, Array],
         lists: tuple[Array, int],
-        distances: tuple[np.floating, np.floating],
+        reach2: np.floating,
         grid: np.ndarray,
         parameters: Any,
         out: Any,
@@ -94,7 +94,7 @@ class PrunedLists:
             constants: of the kernel: those of `ParticleArrays.constants`, and COLUMN of lists.cuh.
             rows: positions and velocities.
             lists: the wider lists, and their rows of fours.
-            distances: squares of the distances up to which the law is asked, and partners are kept.
+            reach2: square of the distance of partners that are kept.
             grid: record of the cells.
             out: `md.integrate.fused.KickDrift`.
         """
@@ -102,6 +102,6 @@ class PrunedLists:
         self._backend.fill(out.overflow, 0)
         kernels = self._backend.kernels(__name__, law, constants)
         kernels.force_and_prune(
-            self._n, *rows, *lists, *distances, self.partners, self.rows, self.room, self._needed, grid,
+            self._n, *rows, *lists, reach2, self.partners, self.rows, self.room, self._needed, grid,
             parameters, out,
         )  # fmt: skip

@@ -18,7 +18,7 @@ from md.search.skin import MARGIN, Skin
 
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
-LONGEST = 10_000  # largest number of planned steps
+LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
 
 
 def _rounded_down(steps: int) -> int:
@@ -218,6 +218,13 @@ class DisplacementBound(RebuildPolicy):
         self._since_pruning = 0
         self._has_lists = self._is_whole = False  # whether there are lists, and none overflowed
 
+    def start_at(self, stride: float) -> None:
+        """Plan the first steps by the largest displacement in a step, in d; few steps if that is 0."""
+        if 0 < stride < np.inf:
+            self._stride = stride
+            self._window = self._allowed(self._skin.limit, MOST_FIRST // 2, False)
+            self._inner_window = self._allowed(self._skin.inner_limit, MOST_FIRST // 2, False)
+
     def set_limit(self) -> None:
         """Set the limit of the guard from the present width of the skin."""
         if self._backend.runs_ahead:
@@ -296,8 +303,7 @@ class DisplacementBound(RebuildPolicy):
         """Return as many steps as the fastest particle has allowed so far; on the CPU any number."""
         if not self._backend.runs_ahead:
             return super().plan()
-        inner = _rounded_down(self._inner_window if self.prunes else self._window)  # steps between prunings
-        window = max(1, self._window // inner) * inner
+        window, inner = self._windows()
         build = self._since >= window
         since = 0 if build else self._since
         steps = window - since
@@ -306,6 +312,18 @@ class DisplacementBound(RebuildPolicy):
         prune = since == 0 or self._since_pruning >= inner
         steps = min(steps, inner - (0 if prune else self._since_pruning))
         return StepPlan(steps, build, build_each=False, prune=prune)
+
+    def _windows(self) -> tuple[int, int]:
+        """Return the steps between two builds, a multiple of those between two prunings, and the latter."""
+        if not self.prunes:
+            steps = _rounded_down(self._window)
+            return steps, steps
+        window, inner = self._window, min(self._inner_window, self._window)
+        choices = []
+        for prunings in (window // inner, -(-window // inner)):
+            steps = _rounded_down(min(inner, window // prunings))
+            choices.append((prunings * steps, steps))
+        return max(choices)
 
     def steps_taken(self, plan: StepPlan) -> None:
         """Record steps that were launched as planned."""

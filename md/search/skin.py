@@ -33,9 +33,9 @@ class StepCosts:
         dim: 2 or 3.
     """
 
-    STEP, PARTNER = 11.7, 2.7
-    BUILD, CANDIDATE = 87.0, 1.55
-    PRUNING, PRUNED = 7.0, 2.7
+    STEP, PARTNER = 11.7, 2.9
+    BUILD, CANDIDATE = 53.0, 1.8
+    PRUNING, PRUNED = 11.5, 3.2
     STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 20e6, 4e6  # in ps
 
     def __init__(self, n: int, density: float, cutoff: float, dim: int):

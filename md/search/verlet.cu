@@ -132,15 +132,15 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     if (is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
 }
 
-extern "C" __global__ void BLOCKS(6) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
-                                      const int* partners, int rows, real reach2, Grid grid, Law law, Out out) {
+extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
+                                      const int* partners, int rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
-    auto contacts = contacts_of(n, i, pos, vel, grid, law, ri, vi, initial(law, ri));
-    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2) {
-        if (r2 < reach2) contacts.add(j);
+    auto acc = initial(law, ri);
+    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
+        acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
-    finish(out, grid, n, i, ri, vi, result(law, ri, vi, contacts.end()));
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

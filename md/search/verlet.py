@@ -41,7 +41,6 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.partners import CollectPartners
 from md.search.pruned_lists import FOUR, PrunedLists, most_room, places
 from md.search.rebuild import DisplacementBound
 from md.search.skin import Skin, checked, checked_inner
@@ -51,6 +50,7 @@ from sfc.compile import kernel
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
+FEW = 2**18  # particles that a device takes all at once, so that threads need not be many
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -120,11 +120,13 @@ class VerletSearch(Search):
         """
         super().prepare(fused)
         self._is_fused = fused
-        self._choose_skin()
+        stride = self._stride_of(self.system)
+        self._choose_skin(stride)
         self._allocate()
+        self.policy.start_at(stride)
 
-    def _choose_skin(self) -> None:
-        self.skin.choose(self._stride_of(self.system), prunes=self.policy.is_guarded)
+    def _choose_skin(self, stride: float) -> None:
+        self.skin.choose(stride, prunes=self.policy.is_guarded)
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
@@ -223,8 +225,9 @@ class VerletSearch(Search):
         if self._is_fused is None:
             return
         before, usual = (self.skin.width, self.skin.inner), self._usual_room()
+        stride = self._stride_of(self.system)
         if not self.skin.tunes:
-            self._choose_skin()
+            self._choose_skin(stride)
         if before != (self.skin.width, self.skin.inner):
             self._allocate()
         elif self._room != usual:
@@ -232,6 +235,7 @@ class VerletSearch(Search):
         elif self._pruned.room not in (-1, usual):
             self._allocate_pruned_lists(usual)
         super().reset()
+        self.policy.start_at(stride)
 
     def build(self) -> None:
         """Sort the particles by cell and list the partners of each, as far as there is room.
@@ -357,32 +361,25 @@ class VerletSearch(Search):
             return
         p, kernels = self.particles, self.backend.kernels(__name__, law)
         speed2 = kernels.force(
-            p.n, p.pos, p.vel, *self.structure(), self._reach2(law), self.grid.record, parameters, out
+            p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out
         )
         if is_fused:
             self.policy.moved(math.sqrt(speed2) * float(out.drift))
 
-    def _reach2(self, law: Any) -> np.floating:
-        """Return the square of the distance up to which the law is asked, infinite for all that are listed."""
-        real = self.grid.precision.type
-        return real(np.inf) if isinstance(law, CollectPartners) else real(self._cutoff + self.skin.rounding) ** 2
-
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
         p, grid = self.particles, self.grid.record
+        constants = {**p.constants, "AT_ONCE": 4} if p.n < FEW else p.constants
         first, count, partners, rows = self.structure()
         if out.prunes:
             reach = self.grid.precision.type(self._cutoff + self.skin.inner + self.skin.rounding)
             row, lists = (p.pos, p.velocities), (partners, rows)
-            distances = self._reach2(law), reach**2
-            constants = {**p.constants, **self._column(self._cutoff + self.skin.inner)}
-            self._pruned.step(law, constants, row, lists, distances, grid, parameters, out)
+            constants = {**constants, **self._column(self._cutoff + self.skin.inner)}
+            self._pruned.step(law, constants, row, lists, reach**2, grid, parameters, out)
             return
         if self.policy.prunes:
             partners, rows = self._pruned.partners, self._pruned.rows
-        kernels = self.backend.kernels(__name__, law, p.constants)
-        kernels.force(
-            p.n, p.pos, p.velocities, first, count, partners, rows, self._reach2(law), grid, parameters, out
-        )
+        kernels = self.backend.kernels(__name__, law, constants)
+        kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
 
 
 @kernel(parallel=True)
@@ -484,10 +481,8 @@ def build_lists(
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, first, count, partners, rows, reach2, grid, law, out):
+def force(n, pos, vel, first, count, partners, rows, grid, law, out):
     """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
-
-    A device asks the law about partners closer than the square root of `reach2` only.
 
     Returns:
         float64, the square of the largest speed with which `out` moved a particle, in d^2 per time unit^2;

@@ -45,7 +45,7 @@ int main() {
         for (; !halted && step < 100000; ++step) {
             out.turn = step % 2;
             last = pos[0];
-            force(1, pos, vel, nullptr, nullptr, partners, 1, 1.f, grid, law, out);
+            force(1, pos, vel, nullptr, nullptr, partners, 1, grid, law, out);
             memcpy(pos, to_pos, sizeof pos);
             memcpy(vel, to_vel, sizeof vel);
         }

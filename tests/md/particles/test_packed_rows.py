@@ -138,7 +138,7 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
         step = KickDrift(*out, device.zeros(n, np.int32), real(0.01), real(0.02), fault, clock, 0, *guard)
         kernels = device.kernels("md.search.verlet", LAW, {"PACKED": 1} if kind == "packed" else {})
         partners = device.upload(fours.reshape(-1))
-        kernels.force(n, *given, none, none, partners, len(fours), real(1), grid.record, law, step)
+        kernels.force(n, *given, none, none, partners, len(fours), grid.record, law, step)
         velocities = np.zeros_like(vel)
         if kind == "packed":
             moved.copy_velocities(velocities)

@@ -376,7 +376,7 @@ def test_the_fused_step_counts_no_references_to_arrays():
     # call, for the largest speed.
     fresh = numba.njit(nogil=True, error_model="numpy")(verlet.force.py_func)
     fresh(
-        p.n, p.pos, p.vel, *search.structure(), 1.0, search.grid.record, kernel_law(LAW, search.grid.precision),
+        p.n, p.pos, p.vel, *search.structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
         stepper.fused_output(0, simulation.system.status.fault, search.policy.guard),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()

@@ -153,7 +153,7 @@ def test_forces_are_those_of_all_pairs(device, case, rows):
     lists = Lists(device, case, rows)
     dtype = lists.pos.dtype
     found, none = rows_of(np.zeros_like(lists.pos)), lists.none
-    structure = none, none, lists.partners, rows, dtype.type(1), lists.grid.record
+    structure = none, none, lists.partners, rows, lists.grid.record
     lists.kernels.force(lists.n, *lists.rows, *structure, kernel_law(LAW, dtype), found)
     expected = lists.forces()
     largest = np.abs(expected).max()
@@ -168,7 +168,7 @@ def test_a_boid_is_not_its_own_neighbour(device, case):
     law = kernel_law(BOIDS, lists.pos.dtype)
     grid = lists.grid.record
     kernels = device.kernels("md.search.verlet", BOIDS)
-    kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, lists.pos.dtype.type(1.2**2), grid, law, found)
+    kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, grid, law, found)
     device.kernels("md.search.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
     assert np.abs(expected.host).max() > 0.01
     np.testing.assert_allclose(found.host, expected.host, atol=1e-4 * np.abs(expected.host).max())
@@ -198,17 +198,17 @@ def test_pruned_lists_hold_the_nearer_partners_in_their_order(device, case, rows
     pruned = PrunedLists(lists.n, device)
     pruned.allocate(rows, needed + 1)
     assert len(pruned.partners.host) == places(rows, lists.n, needed + 1) == 4 * (rows * lists.n + needed + 1)
-    structure = lists.none, lists.none, lists.partners, 2, dtype.type(1), lists.grid.record
+    structure = lists.none, lists.none, lists.partners, 2, lists.grid.record
     lists.kernels.force(lists.n, *lists.rows, *structure, law, plain.out)
-    one, reach2, given = dtype.type(1), dtype.type(1.1) ** 2, (lists.partners, 2)
+    reach2, given = dtype.type(1.1) ** 2, (lists.partners, 2)
     pruning.overflow.host[:] = 7
-    pruned.step(LAW, {}, tuple(lists.rows), given, (one, reach2), lists.grid.record, law, pruning.out)
+    pruned.step(LAW, {}, tuple(lists.rows), given, reach2, lists.grid.record, law, pruning.out)
     assert pruned.needed == needed
     assert not pruning.overflow.host[0]
     for i in range(lists.n):
         nearer = [j for j in lists.of(i) if near[i, j]]
         assert lists.of(i, pruned.partners, rows) == nearer
-    structure = lists.none, lists.none, pruned.partners, rows, dtype.type(1), lists.grid.record
+    structure = lists.none, lists.none, pruned.partners, rows, lists.grid.record
     lists.kernels.force(lists.n, *lists.rows, *structure, law, after.out)
     assert np.abs(plain.vel.host - lists.vel).max() > 1e-3
     for step in (pruning, after):
@@ -223,7 +223,7 @@ def test_pruned_lists_without_room_are_told(device):
         pruned, step = PrunedLists(lists.n, device), Step(device, lists, prunes=1)
         pruned.allocate(1, room)
         reach2, given = np.float32(1.1) ** 2, (lists.partners, 2)
-        pruned.step(LAW, {}, tuple(lists.rows), given, (np.float32(1), reach2), lists.grid.record, law, step.out)
+        pruned.step(LAW, {}, tuple(lists.rows), given, reach2, lists.grid.record, law, step.out)
         assert pruned.needed == needed
         assert step.overflow.host[0] == (room < needed)
         assert np.isfinite(step.pos.host).all()  # the step itself is whole
