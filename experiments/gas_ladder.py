@@ -8,9 +8,11 @@ after it are not fused until `lists, fused`, so that each changes one choice.
 
 Some rungs need a device. Fused steps with neighbour lists read and write packed rows there, in the layout
 aos4 alone. So the lists are measured with rows of three numbers (aos), not fused and fused, and then with
-rows of four, packed. The last rung takes the default skin instead of 0.3 d. On the CPU rows have three
-numbers in the default layout, no rows are packed, and the default skin is 0.3 d: these three rungs would
-change nothing there and are left out, and so is padding to rows of four, which the CPU does not use.
+rows of four, packed. The last rung, `pruned lists`, takes the default skins instead of 0.3 d: lists are built
+with a wide one, and shortened to a narrow one several times between two builds. On the CPU rows have three
+numbers in the default layout, no rows are packed, no lists are pruned, and the default skin is 0.3 d: these
+three rungs would change nothing there and are left out, and so is padding to rows of four, which the CPU
+does not use.
 
 Before a rung is timed, its positions after 100 steps are compared by id with those of the first rung, and so
 is the kinetic energy: they differ by less than 1e-9 (2e-4 and rounding of a coordinate in float32) in d, and
@@ -76,11 +78,11 @@ _CHANGES: tuple[tuple[str, str, dict[str, Any]], ...] = (  # name, the rung that
     ("linked, fused", "rows of particles", {"fused": True}),
     ("cells sorted", "rows of particles", {"search": Coherent("hilbert"), "reorder": None}),
     ("cells in rows", "cells sorted", {"search": Coherent("row")}),
-    ("neighbour lists", "cells in rows", {"search": Verlet("row", 0.3)}),
+    ("neighbour lists", "cells in rows", {"search": Verlet("row", 0.3, 0.3)}),
     ("rows of three", "neighbour lists", {"layout": "aos", "needs_device": True}),
     ("lists, fused", "rows of three", {"fused": True}),
     ("packed rows", "lists, fused", {"layout": None, "needs_device": True}),
-    ("default skin", "packed rows", {"search": Verlet("row"), "needs_device": True}),
+    ("pruned lists", "packed rows", {"search": Verlet("row"), "needs_device": True}),
 )
 
 

@@ -30,6 +30,7 @@ class Sizes(NamedTuple):
         out: what a force kernel writes: rows if fused, else forces.
         listed: partners in all lists, with padding to fours on a device, at least; 0 without lists.
         ranked: table of the ranks of all cells; 0 for row-major cells.
+        pruned: partners in all pruned lists, with padding to fours, at least; 0 without pruned lists.
     """
 
     n: int
@@ -39,6 +40,7 @@ class Sizes(NamedTuple):
     out: float
     listed: float
     ranked: float
+    pruned: float = 0
 
 
 class Traffic(NamedTuple):
@@ -75,15 +77,22 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
     width = 4 if backend.layout == "aos4" else dim
     rows = n * number * (2 * dim if packed else 2 * width)
     pos = n * number * width
-    listed = 0.0
+    listed = pruned = 0.0
     if search.name == "verlet":
-        lengths = np.diff(simulation.accesses().offsets)
-        if backend.runs_ahead:  # interleaved fours, of which each particle has one at least
-            lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
-        listed = INDEX * float(lengths.sum())
+        listed = _list_bytes(np.diff(simulation.accesses().offsets), backend.runs_ahead)
+        if search.policy.prunes:
+            near = simulation.system.grid.cutoff + search.skin.inner
+            pruned = _list_bytes(np.bincount(search.pairs(near).ravel(), minlength=n), backend.runs_ahead)
     cells = search.grid.size
     ranked = 0.0 if getattr(search.config, "cell_order", "row") == "row" else INDEX * float(cells)
-    return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked)
+    return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked, pruned)
+
+
+def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
+    """Return the bytes of lists of these lengths; on a device in fours, of which each particle has one at least."""
+    if runs_ahead:
+        lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
+    return INDEX * float(lengths.sum())
 
 
 def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
@@ -114,7 +123,7 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
         build["build_lists"] = sizes.pos + reference + starts + sizes.ranked + lists
-        each_step["force"] = sizes.rows + lists + sizes.out
+        each_step["force"] = sizes.rows + (sizes.pruned or lists) + sizes.out
         if not is_guarded:
             each_step["farthest"] = 2 * sizes.pos
     elif search == "coherent":
@@ -126,6 +135,8 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     else:
         return {}
     found = {name: Traffic("build", moved, False) for name, moved in build.items()}
+    if search == "verlet" and sizes.pruned:  # once a build at least
+        found["force_and_prune"] = Traffic("force", sizes.rows + lists + sizes.pruned + sizes.out, False)
     for name, moved in each_step.items():
         found[name] = Traffic("build" if name == "farthest" else "force", moved, True)
     if sizes.out != sizes.rows:

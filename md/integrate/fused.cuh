@@ -93,9 +93,8 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
     unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
     float before = out.fastest ? out.travelled[out.turn] : 0, limit = is_pruned ? out.bound[out.turn] : out.limit;
-    int overflow = is_pruned ? *out.overflow : 0;
     float travelled = out.fastest ? travelled_by_now(out, before, __uint_as_float((unsigned)fastest)) : 0;
-    bool halted = out.fastest && (!(travelled <= 0 || travelled < limit) || overflow);  // also for NaN
+    bool halted = out.fastest && !(travelled <= 0 || travelled < limit);  // also for NaN
 #if defined(HAS_FLIGHT)
 #if defined(HAS_OUTSIDE)
     Vec pull = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, zero());

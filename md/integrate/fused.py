@@ -27,7 +27,7 @@ class KickDrift(NamedTuple):
         clock: (2,) int64; clock[turn] is the number of the step. A device sets the other entry to the number
             of the next step: one more if the step was taken, the same if it was halted.
         turn: 0 and 1 alternately.
-        fastest, travelled, halted_steps, limit, rounding, bound, overflow, inner_limit, prunes: of
+        fastest, travelled, halted_steps, limit, rounding, bound, inner_limit, prunes: of
             `md.search.displacement_guard.DisplacementGuard`.
         outside, now: `record` and `now` of `md.boundaries.external_field.ExternalField`; None without an
             external field.
@@ -50,7 +50,6 @@ class KickDrift(NamedTuple):
     limit: np.float32
     rounding: np.float32
     bound: Array
-    overflow: Array
     inner_limit: np.float32
     prunes: int
     outside: np.ndarray | None = None

@@ -58,8 +58,7 @@ class StatusBlock:
 
     Attributes:
         guard: (5,) uint64 of the displacement guard: two words for the largest speed, one for the distances
-            travelled, one for the number of halted steps and the overflow of pruned lists, one for the bounds
-            of their use.
+            travelled, one for the number of halted steps, one for the bounds of the use of pruned lists.
         fault: (1,) uint64 fault word.
         energy: (1,) float64.
         fastest: (1,) uint64.

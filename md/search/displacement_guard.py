@@ -36,7 +36,6 @@ class DisplacementGuard(NamedTuple):
         rounding: largest displacement of a step beyond speed times time, by rounding, in d.
         bound: (2,) float32, largest allowed displacement since the build for steps that read pruned lists,
             in d; by `turn` as `travelled`. (0,) without pruned lists.
-        overflow: (1,) int32, not 0 if pruned lists had too little room: steps that read them halt.
         inner_limit: largest allowed displacement since the pruning, in d.
         prunes: 1 for a step that prunes lists, else 0.
     """
@@ -47,15 +46,14 @@ class DisplacementGuard(NamedTuple):
     limit: np.float32
     rounding: np.float32
     bound: Array
-    overflow: Array
     inner_limit: np.float32
     prunes: int
 
 
 def unguarded(backend: Backend) -> DisplacementGuard:
     """Return the guard of a structure that is rebuilt at every step: it halts nothing."""
-    fastest, travelled, halted, bound, overflow = (
-        backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32, np.float32, np.int32)
+    fastest, travelled, halted, bound = (
+        backend.empty(0, dtype) for dtype in (np.uint64, np.float32, np.int32, np.float32)
     )
     infinite, none = np.float32(np.inf), np.float32(0)
-    return DisplacementGuard(fastest, travelled, halted, infinite, none, bound, overflow, infinite, 0)
+    return DisplacementGuard(fastest, travelled, halted, infinite, none, bound, infinite, 0)

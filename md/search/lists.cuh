@@ -78,13 +78,19 @@ struct ListColumn {
     // Writes a list that is whole; returns whether there was too little room.
     __device__ __forceinline__ bool write(int n, int i, int rows, int* partners, long long room, long long* needed) const {
         if (count > 4 * rows) return write_pooled(n, i, rows, partners, column, count, room, needed);
+        write_rows(n, i, partners);
+        return false;
+    }
+
+    // Writes a list that the rows have room for.
+    __device__ __forceinline__ void write_rows(int n, int i, int* partners) const {
         int4* to = (int4*)partners + i;
         for (int k = 0;;) {
             int4 four = {entry(k, i), entry(k + 1, i), entry(k + 2, i), entry(k + 3, i)};
             k += 4;
             if (k < count) four.w = ~four.w;
             *to = four;
-            if (k >= count) return false;
+            if (k >= count) return;
             to += n;
         }
     }
@@ -93,9 +99,12 @@ struct ListColumn {
     __device__ __forceinline__ int entry(int k, int i) const { return k < count ? column[k][threadIdx.x] : i; }
 };
 
-// Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image.
-template <class Grid, class Visit>
-__device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, const int* partners, int rows,
+#define CROWDED -1  // instead of the first entry of a list that is not there
+
+// Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image. Returns whether
+// there is a list. HAS_POOL: lists may go on in the pool, and all are there.
+template <bool HAS_POOL, class Grid, class Visit>
+__device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, const int* partners, int rows,
                                                 const Grid& grid, const Vec& ri, Visit visit) {
     unsigned at = i, last_row = (unsigned)(rows - 1) * n;  // of the fours
     bool more;
@@ -103,7 +112,8 @@ __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, c
         int4 four = ((const int4*)partners)[at];
         more = four.w < 0;
         int last = more ? ~four.w : four.w;
-        bool is_linked = more && at >= last_row;
+        if (!HAS_POOL && four.x == CROWDED) return false;
+        bool is_linked = HAS_POOL && more && at >= last_row;
         at = is_linked ? last_row + n + last : at + n;
         int partner[4] = {four.x, four.y, four.z, is_linked ? i : last};
 #pragma unroll
@@ -131,4 +141,5 @@ __device__ __forceinline__ void for_each_listed(int n, int i, const real* pos, c
             }
         }
     } while (more);
+    return true;
 }

@@ -1,22 +1,11 @@
-// Pruned lists; see pruned_lists.py.
+// Pruned lists; see pruned_lists.py, and lists.cuh for rows of fours, which these lists have too. They have no pool: one that
+// has too many entries for the rows, or for shared memory while it is made, is a four that begins with CROWDED.
 
 #include "md/search/lists.cuh"
 
-// Takes the partners within reach of a particle that has too many for shared memory from its list again, and writes them.
-__device__ __noinline__ bool prune_crowded(int n, int i, const real* pos, const int* partners, int rows, real reach2,
-                                           Grid grid, int* pruned, int pruned_rows, long long room,
-                                           long long* needed) {
-    ListWriter writer(n, i, pruned_rows, pruned);
-    for_each_listed(n, i, pos, partners, rows, grid, load(pos, n, i), [&](int j, real r2, const Vec& dr) {
-        if (r2 < reach2) writer.add(j, room, needed);
-    });
-    return writer.end();
-}
-
-// A fused step that stores the partners closer than the square root of reach2 in pruned lists.
-extern "C" __global__ void BLOCKS(4) force_and_prune(int n, const real* pos, const velocity* vel, const int* partners, int rows,
-                                                real reach2, int* pruned, int pruned_rows, long long room,
-                                                long long* needed, Grid grid, Law law, Out out) {
+// A fused step that takes the partners from the lists of the build, and stores those closer than the square root of reach2.
+extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const int* partners, int rows,
+                                                real reach2, int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     __shared__ int kept[COLUMN][256];
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -24,12 +13,29 @@ extern "C" __global__ void BLOCKS(4) force_and_prune(int n, const real* pos, con
     load_row(pos, vel, n, i, ri, vi);
     ListColumn list = {kept, 0};
     auto acc = initial(law, ri);
-    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
         if (r2 < reach2) list.add(j);
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
-    bool is_short = list.is_whole() ? list.write(n, i, pruned_rows, pruned, room, needed)
-                                    : prune_crowded(n, i, pos, partners, rows, reach2, grid, pruned, pruned_rows, room, needed);
-    if (is_short) *out.overflow = 1;
+    if (list.count <= min(COLUMN, 4 * pruned_rows)) {
+        list.write_rows(n, i, pruned);
+    } else {
+        ((int4*)pruned)[i] = make_int4(CROWDED, i, i, i);
+    }
+    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
+}
+
+// A fused step with pruned lists, or with that of the build for a particle whose own is CROWDED.
+extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* partners, int rows,
+                                            const int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
+    int i = block_of(out) * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    Vec ri, vi;
+    load_row(pos, vel, n, i, ri, vi);
+    auto acc = initial(law, ri);
+    auto visit = [&](int j, real r2, const Vec& dr) { acc = interact(law, vel, n, i, j, r2, dr, vi, acc); };
+    if (!for_each_listed<false>(n, i, pos, pruned, pruned_rows, grid, ri, visit)) {
+        for_each_listed<true>(n, i, pos, partners, rows, grid, ri, visit);
+    }
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

@@ -1,11 +1,14 @@
 """Pruned lists of a device: the partners within cutoff + inner skin, taken from wider neighbour lists.
 
-A step that prunes reads the lists of the build, and stores the pruned ones, which the next steps read. The
-kernel is in pruned_lists.cu and the format of lists in lists.cuh; the CPU prunes no lists.
+A step that prunes reads the lists of the build, and stores the pruned ones, which the next steps read. Both
+kernels are in pruned_lists.cu; the CPU prunes no lists. A particle whose pruned list has no room, as in a
+dense cluster, is computed from its list of the build.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,28 +16,14 @@ import numpy as np
 from md.backend import Backend
 from md.backend.base import Array
 
-FOUR = 4  # entries of a list of a device that are read at once
-MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
+FOUR = 4  # entries of a list that are read at once
+MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
+MOST_PARTNERS = 10  # largest mean number for which lists are pruned: of more, many have no room
 
 
-def most_room(rows: int, n: int) -> int:
-    """Return the largest pool of lists of n particles with rows, in fours, by the numbers in its kernels."""
-    return min(MOST_POOLED, MOST_FOURS - rows * n)
-
-
-def places(rows: int, n: int, room: int) -> int:
-    """Return the entries of the lists of n particles with rows of fours and a pool.
-
-    Raises:
-        ValueError: more fours than can be numbered.
-    """
-    most = most_room(rows, n)
-    if room > most:
-        raise ValueError(
-            f"neighbour lists of {n} particles on a device need {rows} rows and a pool of {room} fours of "
-            f"partners; allowed: a pool of up to {most}; take a smaller skin, or fewer particles"
-        )
-    return FOUR * (rows * n + room)
+def rows_of_fours(partners: float) -> int:
+    """Return the rows of fours that are enough for most lists of a mean number of partners."""
+    return max(1, round((partners + 1.5 * math.sqrt(partners)) / FOUR))
 
 
 class PrunedLists:
@@ -45,41 +34,34 @@ class PrunedLists:
         backend: a device.
 
     Attributes:
-        partners: the lists, as lists.cuh has them.
-        rows: rows of fours.
-        room: of the pool in fours; -1 if the lists are not allocated.
+        rows: rows of fours; 0 if the lists are not allocated.
     """
 
     def __init__(self, n: int, backend: Backend):
         self._n, self._backend = n, backend
-        self._needed = backend.zeros(1, np.int64)
-        self.rows = 1
         self.free()
+
+    def bytes_for(self, partners: float) -> int:
+        """Return the bytes of the lists for a mean number of partners."""
+        return 4 * FOUR * rows_of_fours(partners) * self._n
 
     def free(self) -> None:
         """Free the lists."""
-        self.room, self.partners = -1, self._backend.empty(0, np.int32)
+        self.rows, self._partners = 0, self._backend.empty(0, np.int32)
 
-    def allocate(self, rows: int, room: int) -> None:
-        """Allocate lists instead of the present ones, which are freed before.
+    def allocate(self, partners: float) -> None:
+        """Allocate lists for a mean number of partners.
 
         Raises:
-            ValueError: more fours than can be numbered.
             MemoryError: not enough memory.
         """
-        self.free()
-        self.partners = self._backend.empty(places(rows, self._n, room), np.int32)
-        self.rows, self.room = rows, room
-
-    @property
-    def needed(self) -> int:
-        """Room of the pool that the last pruning needed, in fours; waits for the device."""
-        return int(self._backend.download(self._needed)[0])
+        self.rows = rows_of_fours(partners)
+        self._partners = self._backend.empty(FOUR * self.rows * self._n, np.int32)
 
     def step(
         self,
         law: Any,
-        constants: Any,
+        constants: Mapping[str, int],
         rows: tuple[Array, Array],
         lists: tuple[Array, int],
         reach2: np.floating,
@@ -87,21 +69,21 @@ class PrunedLists:
         parameters: Any,
         out: Any,
     ) -> None:
-        """Take a fused step with wider lists, and fill the pruned ones.
+        """Take a fused step; one that prunes reads the lists of the build, and fills the pruned ones.
 
         Args:
             law, parameters: the law and its numbers in the kernel.
-            constants: of the kernel: those of `ParticleArrays.constants`, and COLUMN of lists.cuh.
+            constants: of the kernels.
             rows: positions and velocities.
-            lists: the wider lists, and their rows of fours.
-            reach2: square of the distance of partners that are kept.
+            lists: those of the build, and their rows of fours.
+            reach2: square of the distance up to which partners are kept.
             grid: record of the cells.
             out: `md.integrate.fused.KickDrift`.
         """
-        self._backend.fill(self._needed, 0)
-        self._backend.fill(out.overflow, 0)
-        kernels = self._backend.kernels(__name__, law, constants)
-        kernels.force_and_prune(
-            self._n, *rows, *lists, reach2, self.partners, self.rows, self.room, self._needed, grid,
-            parameters, out,
-        )  # fmt: skip
+        pruned = self._partners, self.rows
+        if out.prunes:
+            kernels = self._backend.kernels(__name__, law, {**constants, "COLUMN": MOST_KEPT})
+            kernels.force_and_prune(self._n, *rows, *lists, reach2, *pruned, grid, parameters, out)
+        else:
+            kernels = self._backend.kernels(__name__, law, constants)
+            kernels.force(self._n, *rows, *lists, *pruned, grid, parameters, out)

@@ -202,8 +202,7 @@ class DisplacementBound(RebuildPolicy):
         self._words = self._status.guard
         self._speeds = self._words[:2]
         self.travelled = self._words[2:3].view(np.float32)
-        counters = self._words[3:4].view(np.int32)
-        self._halted_steps, self.overflow = counters[:1], counters[1:]
+        self._halted_steps = self._words[3:].view(np.int32)[:1]
         self._bounds = self._words[4:].view(np.float32)
         self.set_limit()
 
@@ -232,7 +231,7 @@ class DisplacementBound(RebuildPolicy):
             bounds = self._bounds if self.prunes else self._bounds[:0]
             self.guard = DisplacementGuard(
                 self._speeds, self.travelled, self._halted_steps, *limits,
-                bounds, self.overflow, np.float32(self._skin.inner_limit), 0,
+                bounds, np.float32(self._skin.inner_limit), 0,
             )  # fmt: skip
 
     @property
@@ -364,7 +363,7 @@ class DisplacementBound(RebuildPolicy):
         return max(1, min(longest, window - 1) if is_halted else longest)
 
     def retry(self) -> None:
-        """Plan a build before the next step, with more room if lists overflowed."""
+        """Plan a build before the next step, with more room if the lists overflowed."""
         self._since = LONGEST  # due whatever the window becomes
         self._is_whole = not self._grow()
         self._has_lists = True  # the arrays are there, or `_grow` has raised

@@ -23,8 +23,8 @@ class StepCosts:
 
     The numbers are those of an H200 with float32 (`results/roofline`), in ps for a particle: of a step
     without partners and of each listed partner, of a build with its sort and of each candidate in the cells
-    around a particle, of a pruning and of each partner that it reads. A launch takes a time of its own, so
-    that a small system gets a wide skin.
+    around a particle, and in a step that prunes of each other partner that it reads and of each that it keeps.
+    A launch takes a time of its own, so that a small system gets a wide skin.
 
     Args:
         n: number of particles.
@@ -33,10 +33,10 @@ class StepCosts:
         dim: 2 or 3.
     """
 
-    STEP, PARTNER = 11.7, 2.9
+    STEP, PARTNER = 10.5, 3.9
     BUILD, CANDIDATE = 53.0, 1.8
-    PRUNING, PRUNED = 11.5, 3.2
-    STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 20e6, 4e6  # in ps
+    READ, KEPT = 2.2, 3.0
+    STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 30e6, 1.5e6  # in ps
 
     def __init__(self, n: int, density: float, cutoff: float, dim: int):
         self._n, self._density, self._cutoff, self._dim = n, density, cutoff, dim
@@ -56,7 +56,7 @@ class StepCosts:
         )
         candidates = self._density * (3 * (self._cutoff + skin)) ** self._dim
         build = self.BUILD + self.CANDIDATE * candidates + self.BUILD_LAUNCHES / self._n
-        pruning = self.PRUNING + self.PRUNED * (read - partners) + self.PRUNING_LAUNCHES / self._n
+        pruning = self.READ * (read - partners) + self.KEPT * partners + self.PRUNING_LAUNCHES / self._n
         step = self.STEP + self.PARTNER * partners + self.STEP_LAUNCH / self._n
         steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
         return step + build / steps + np.where(inner < skin, pruning / inner_steps, 0)

@@ -139,7 +139,7 @@ extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const v
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    for_each_listed(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

@@ -41,7 +41,7 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.pruned_lists import FOUR, PrunedLists, most_room, places
+from md.search.pruned_lists import FOUR, MOST_PARTNERS, PrunedLists, rows_of_fours
 from md.search.rebuild import DisplacementBound
 from md.search.skin import Skin, checked, checked_inner
 from sfc import Curve
@@ -49,6 +49,7 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
+MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 MOST_KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
 FEW = 2**18  # particles that a device takes all at once, so that threads need not be many
 WIDTH = 8  # numbers written at once
@@ -91,6 +92,11 @@ class Verlet(SearchConfig):
         return VerletSearch(self, system)
 
 
+def most_room(rows: int, n: int) -> int:
+    """Return the largest pool of lists of n particles with rows, in fours, by the numbers in its kernels."""
+    return min(MOST_POOLED, MOST_FOURS - rows * n)
+
+
 class VerletSearch(Search):
     """Search with neighbour lists over the particles of a system.
 
@@ -106,7 +112,7 @@ class VerletSearch(Search):
         self.skin = Skin(
             config.skin, system.grid, system.particles.n, config.inner_skin, self._stride_of(system)
         )
-        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow_any)
+        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._pruned = PrunedLists(self.particles.n, self.backend)
@@ -126,7 +132,8 @@ class VerletSearch(Search):
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
-        self.skin.choose(stride, prunes=self.policy.is_guarded)
+        few = self._usual_length(self._cutoff) < MOST_PARTNERS
+        self.skin.choose(stride, prunes=self.policy.is_guarded and few)
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
@@ -153,18 +160,21 @@ class VerletSearch(Search):
         self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
         if backend.runs_ahead:
-            fours = self._rows * n + room
-            if self.skin.inner < self.skin.width:
-                fours += self._usual_pruned_rows() * n + room
-            needed = 4 * FOUR * fours + self.particles.packing_bytes
+            needed = 4 * FOUR * (self._rows * n + room) + self.particles.packing_bytes
+            if self.policy.prunes:
+                needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
             what = f"neighbour lists of {n} particles and their packed rows"
             checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
         self._allocate_lists(room)
 
     def _usual_rows(self, reach: float) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
-        mean = self._usual_length(reach)
-        return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+        return rows_of_fours(self._usual_length(reach))
+
+    @property
+    def _inner_reach(self) -> float:
+        """Distance of partners that pruned lists hold, in d, without the rounding."""
+        return self._cutoff + self.skin.inner
 
     def _usual_length(self, reach: float) -> float:
         """Return the mean number of partners within a distance."""
@@ -175,9 +185,6 @@ class VerletSearch(Search):
         """Return the constant of kernels that make lists: entries kept in shared memory, enough for nearly all."""
         mean = self._usual_length(reach)
         return {"COLUMN": min(MOST_KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
-
-    def _usual_pruned_rows(self) -> int:
-        return min(self._rows, self._usual_rows(self._cutoff + self.skin.inner))
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
@@ -204,21 +211,18 @@ class VerletSearch(Search):
         self._free_lists()
         entries, listed = room, n
         if backend.runs_ahead:
-            entries, listed = places(self._rows, n, room), 0
+            entries, listed = FOUR * (self._rows * n + room), 0
+            most = most_room(self._rows, n)
+            if room > most:
+                raise ValueError(
+                    f"neighbour lists of {n} particles on a device need {self._rows} rows and a pool of "
+                    f"{room} fours of partners; allowed: a pool of up to {most}; take a smaller skin, or "
+                    "fewer particles"
+                )
         partners = backend.empty(entries, np.int32)
         first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
         count = backend.empty(listed, np.int32)
         self._partners, self._first, self._count, self._room = partners, first, count, room
-
-    def _allocate_pruned_lists(self, room: int) -> None:
-        """Allocate pruned lists with this room of the pool instead of the present ones.
-
-        Raises:
-            ValueError: more fours than can be numbered.
-            MemoryError: not enough memory.
-        """
-        self.generation += 1
-        self._pruned.allocate(self._usual_pruned_rows(), room)
 
     def reset(self) -> None:
         """Return to the state after construction, including the room of the lists."""
@@ -232,8 +236,6 @@ class VerletSearch(Search):
             self._allocate()
         elif self._room != usual:
             self._allocate_lists(usual)
-        elif self._pruned.room not in (-1, usual):
-            self._allocate_pruned_lists(usual)
         super().reset()
         self.policy.start_at(stride)
 
@@ -290,16 +292,6 @@ class VerletSearch(Search):
         self._allocate_lists(self._larger_room(needed, self._room))
         return True
 
-    def _grow_any(self) -> bool:
-        """Make more room if the lists or the pruned lists overflowed, and return whether they did; waits."""
-        room, needed = self._pruned.room, self._pruned.needed if self.policy.prunes else 0
-        grows = self._grow()  # which frees the pruned lists too
-        if needed > room:
-            self._allocate_pruned_lists(self._larger_room(needed, self._pruned.room))
-        elif self._pruned.room != room:
-            self._allocate_pruned_lists(room)
-        return grows or needed > room
-
     def _larger_room(self, needed: int, room_now: int) -> int:
         """Return a room somewhat larger than the one that was needed.
 
@@ -329,8 +321,8 @@ class VerletSearch(Search):
         backend, p, g = self.backend, self.particles, self.grid
         if self._room < 0:  # an earlier allocation has failed
             self._allocate_lists(self._usual_room())
-        if self.policy.prunes and self._pruned.room < 0:
-            self._allocate_pruned_lists(self._usual_room())
+        if self.policy.prunes and not self._pruned.rows:
+            self._pruned.allocate(self._usual_length(self._inner_reach))
         reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
         rank = self._sort.table if backend.runs_ahead else self._sort.rank
         backend.fill(self._needed, 0)
@@ -370,16 +362,13 @@ class VerletSearch(Search):
         p, grid = self.particles, self.grid.record
         constants = {**p.constants, "AT_ONCE": 4} if p.n < FEW else p.constants
         first, count, partners, rows = self.structure()
-        if out.prunes:
-            reach = self.grid.precision.type(self._cutoff + self.skin.inner + self.skin.rounding)
-            row, lists = (p.pos, p.velocities), (partners, rows)
-            constants = {**constants, **self._column(self._cutoff + self.skin.inner)}
-            self._pruned.step(law, constants, row, lists, reach**2, grid, parameters, out)
-            return
         if self.policy.prunes:
-            partners, rows = self._pruned.partners, self._pruned.rows
-        kernels = self.backend.kernels(__name__, law, constants)
-        kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
+            reach = self.grid.precision.type(self._inner_reach + self.skin.rounding)
+            row, lists = (p.pos, p.velocities), (partners, rows)
+            self._pruned.step(law, constants, row, lists, reach**2, grid, parameters, out)
+        else:
+            kernels = self.backend.kernels(__name__, law, constants)
+            kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
 
 
 @kernel(parallel=True)

@@ -102,3 +102,10 @@ def test_sizes_without_lists_and_without_a_fused_step():
     assert sizes.ranked == (0 if sim.search.config.cell_order == "row" else 4 * sizes.cells)
     with pytest.raises(TypeError, match="simulation = None"):
         sizes_of(None)
+
+
+def test_steps_of_pruned_lists_read_these_and_one_that_prunes_reads_both():
+    plain, pruned = (traffic("verlet", PACKED._replace(pruned=bytes), True) for bytes in (0, 160))
+    assert set(pruned) - set(plain) == {"force_and_prune"}
+    assert pruned["force"].bytes == plain["force"].bytes - PACKED.listed + 160
+    assert pruned["force_and_prune"] == Traffic("force", plain["force"].bytes + 160, False)

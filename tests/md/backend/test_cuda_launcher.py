@@ -105,4 +105,4 @@ def test_only_marked_kernels_have_another_block_size():
     stems = ("verlet", "bvh.reflexive", "bvh.lbvh")
     found = {stem: blocks(file_of(f"md.search.{stem}", ".cu").read_text()) for stem in stems}
     shared = {f"{kind}_shared": "NARROW" for kind in ("gather", "push", "sum")}
-    assert found == {"verlet": {}, "bvh.reflexive": shared, "bvh.lbvh": {}}
+    assert found == {"verlet": {"force": "HALF_BLOCKS"}, "bvh.reflexive": shared, "bvh.lbvh": {}}

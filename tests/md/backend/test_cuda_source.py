@@ -118,7 +118,6 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("float", "limit", 0),
             ("float", "rounding", 0),
             ("float*", "bound", 0),
-            ("int*", "overflow", 0),
             ("float", "inner_limit", 0),
             ("long long", "prunes", 0),
         ),
@@ -357,6 +356,7 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     [
         ("md.search.verlet", "force", "fused"),
         ("md.search.pruned_lists", "force_and_prune", "fused"),
+        ("md.search.pruned_lists", "force", "fused"),
         ("md.particles.arrays", "gather", "store"),
         ("md.simulation.energy_monitor", "motion", "store"),
     ],

@@ -31,7 +31,6 @@ class Lone:
         self.device, self.limit, self.dt, self.steps = device, np.float32(limit), np.float32(dt), 0
         self.rounding, self.inner_limit = np.float32(rounding), np.float32(inner_limit or 0)
         self.bound = device.zeros(0 if inner_limit is None else 2, np.float32)
-        self.overflow = device.zeros(1, np.int32)
         self.fastest, self.travelled = device.zeros(2, np.uint64), device.zeros(2, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
@@ -48,7 +47,7 @@ class Lone:
         new_pos, new_vel = (self.device.rows(1, 3, np.float32) for _ in range(2))
         guard = unguarded(self.device)._replace(
             fastest=self.fastest, travelled=self.travelled, halted_steps=self.halted, limit=self.limit,
-            rounding=self.rounding, bound=self.bound, overflow=self.overflow, inner_limit=self.inner_limit,
+            rounding=self.rounding, bound=self.bound, inner_limit=self.inner_limit,
             prunes=prunes,
         )  # fmt: skip
         turn = self.steps % 2
@@ -77,10 +76,6 @@ def test_steps_that_read_pruned_lists_halt_by_the_bound_of_these(where, request,
     lone = Lone(device, limit=0.35, inner_limit=0.1)
     taken = [lone.step(4.0, k, prunes=int(k % 4 == 0)) for k in range(14)]  # 0.04 k from the build
     assert taken == [True, True, True, False, True, True, True, False, True, *5 * [False]]
-    lone = Lone(device, limit=0.35, inner_limit=0.1)
-    for k in range(6):
-        device.fill(lone.overflow, -int(k in (1, 2, 4)))  # as a pruning without room does, until the next one
-        assert lone.step(1.0, k, prunes=int(k in (0, 4))) == (k not in (1, 2))
 
 
 @pytest.mark.gpu
