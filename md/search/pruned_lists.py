@@ -22,8 +22,8 @@ MOST_PARTNERS = 10  # largest mean number for which lists are pruned: of more, m
 
 
 def rows_of_fours(partners: float) -> int:
-    """Return the rows of fours that are enough for most lists of a mean number of partners."""
-    return max(1, round((partners + 1.5 * math.sqrt(partners)) / FOUR))
+    """Return the rows of fours that are enough for all but a few of 1000 lists of a mean number of partners."""
+    return max(1, math.ceil((partners + 2.5 * math.sqrt(partners)) / FOUR))
 
 
 class PrunedLists:

@@ -41,7 +41,7 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.pruned_lists import FOUR, MOST_PARTNERS, PrunedLists, rows_of_fours
+from md.search.pruned_lists import FOUR, MOST_PARTNERS, PrunedLists
 from md.search.rebuild import DisplacementBound
 from md.search.skin import Skin, checked, checked_inner
 from sfc import Curve
@@ -139,7 +139,7 @@ class VerletSearch(Search):
     def _stride_of(self, system: System) -> float:
         """Return the largest displacement in a step at the present speeds, in d; waits for the device."""
         p, most = system.particles, system.backend.zeros(1, np.float64)
-        system.backend.kernels(__name__).fastest(p.n, p.vel, most)
+        system.backend.kernels(__name__, constants=p.constants).fastest(p.n, p.velocities, most)
         return system.dt * math.sqrt(system.backend.download(most)[0])
 
     def _cells(self, grid: CellGrid) -> CellGrid:
@@ -153,6 +153,7 @@ class VerletSearch(Search):
         """
         backend, n, grid = self.backend, self.particles.n, self._cells(self.grid)
         self._free_lists()
+        self._pruned.free()
         self.__dict__.pop("_sort", None)  # its memory too is free before more is allocated
         self.grid = grid
         self._sort = CellSort(self.config.cell_order, n, grid, backend)
@@ -169,7 +170,8 @@ class VerletSearch(Search):
 
     def _usual_rows(self, reach: float) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
-        return rows_of_fours(self._usual_length(reach))
+        mean = self._usual_length(reach)
+        return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
 
     @property
     def _inner_reach(self) -> float:
@@ -195,7 +197,6 @@ class VerletSearch(Search):
         self.policy.lists_freed()
         self._room = -1
         self._partners = self._first = self._count = self.backend.empty(0, np.int32)
-        self._pruned.free()
         self.generation += 1
 
     def _allocate_lists(self, room: int) -> None:

@@ -53,9 +53,11 @@ class StepLoop:
         self._system, self._search, self._stepper = system, search, stepper
         self._boundaries, self._forces, self._reorder = tuple(boundaries), forces, reorder
         self._monitor, self._fused = monitor, fused
-        search.prepare(fused)
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
         self._packs = fused and search.capabilities.packs and system.backend.packs_rows_for(forces.law)
+        if self._packs:
+            system.particles.pack()  # before lists are allocated, which have the room of the separate arrays then
+        search.prepare(fused)
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
         self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
         self.step = 0
@@ -147,9 +149,9 @@ class StepLoop:
         if one_by_one and not self._fused:
             self._take_unfused(phases or self._needs_times)
             return
-        plan = self._plan()
         if self._packs:
             self._system.particles.pack()
+        plan = self._plan()
         if one_by_one:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)

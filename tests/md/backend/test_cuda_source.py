@@ -357,6 +357,7 @@ def test_the_layout_is_a_definition_of_the_source(layout):
         ("md.search.verlet", "force", "fused"),
         ("md.search.pruned_lists", "force_and_prune", "fused"),
         ("md.search.pruned_lists", "force", "fused"),
+        ("md.search.verlet", "fastest", "store"),
         ("md.particles.arrays", "gather", "store"),
         ("md.simulation.energy_monitor", "motion", "store"),
     ],

@@ -191,7 +191,7 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
 @pytest.fixture
 def short_rows(monkeypatch):
     """One row of fours on a device, so that lists of more than four partners need the pool."""
-    monkeypatch.setattr(VerletSearch, "_usual_rows", lambda self: 1)
+    monkeypatch.setattr(VerletSearch, "_usual_rows", lambda *reach: 1)
 
 
 @pytest.mark.gpu

@@ -16,6 +16,7 @@ import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
 from md.search import naive, verlet
+from md.search.skin import StepCosts
 from md.search.verlet import most_room
 from tests import tiers
 from tests.strategies import clouds
@@ -261,6 +262,7 @@ def test_lists_that_found_no_memory_are_not_taken_for_lists(fails_at, backend, m
 
 @pytest.mark.quick
 def test_a_skin_whose_lists_have_no_memory_is_given_up(backend, monkeypatch):
+    monkeypatch.setattr(StepCosts, "BUILD_LAUNCHES", 0.0)  # a default between the ends of the range
     simulation = simulated(md.scenes.shared_gas(1000, 0.3), md.search.Verlet(skin="auto"), backend)
     expected, search = simulation.pairs(), simulation.search
     width, allocate = search.skin.width, type(search)._allocate

@@ -193,7 +193,8 @@ def test_a_fault_tells_its_step(integrator, device):
 
 @on_device
 def test_lists_with_a_skin_are_asked_at_every_step_where_steps_are_not_fused(device):
-    run = md.Simulation(gas(), LAW, search="verlet", dt=4e-4, walls=SHAKEN, backend=device)
+    search = md.search.Verlet(skin=0.3)
+    run = md.Simulation(gas(), LAW, search=search, dt=4e-4, walls=SHAKEN, backend=device)
     run.run(100, phases=False)
     assert len(run._loop.captured) == 0
     assert run.builds > 1
