@@ -25,6 +25,7 @@ from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
 RADIX_TILE = 2048  # keys of a block in radix.cu
+_takes_packed: dict[type, bool] = {}  # law -> whether its functions read packed rows
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 
 
@@ -205,8 +206,11 @@ class Cuda(Backend):
 
         So must the law that it wraps, if it wraps one.
         """
-        laws = (law, wrapped_law(law))
-        return self.layout == "aos4" and all(takes_packed_rows(one) for one in laws if one is not None)
+        laws = [one for one in (law, wrapped_law(law)) if one is not None]
+        for one in laws:
+            if type(one) not in _takes_packed:
+                _takes_packed[type(one)] = takes_packed_rows(one)
+        return self.layout == "aos4" and all(_takes_packed[type(one)] for one in laws)
 
     def sort_scratch(self, n: int, bins: int) -> tuple:
         """Allocate counts of bins and status words of the scan in one block, and a rank for each key."""

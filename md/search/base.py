@@ -17,6 +17,7 @@ memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -253,10 +254,18 @@ class Search(ABC):
             self._fold(law, law, counts)
         return AccessStream(offsets, self.backend.download(partners), readers)
 
+    def _velocities(self, law: Any) -> tuple[Array, Mapping[str, int]]:
+        """Return the velocities for a kernel, and its constants: those of packed rows, if it reads them."""
+        p = self.particles
+        if p.is_packed and self.capabilities.packs and self.backend.packs_rows_for(law):
+            return p.velocities, p.constants
+        return p.vel, {}
+
     def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
         """Fold a law over the partners of each particle; return its result: nothing on a device."""
         p = self.particles
-        kernels = self.backend.kernels(type(self).__module__, law)
+        vel, constants = self._velocities(law)
+        kernels = self.backend.kernels(type(self).__module__, law, constants)
         work = () if self.capabilities.moves_particles else (p.work,)
         try:
             force = kernels.force
@@ -266,4 +275,4 @@ class Search(ABC):
                 f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
                 "under `sfc.compile.kernel` in the file of the class, as in md/search/naive.py"
             ) from error
-        return force(p.n, p.pos, p.vel, *work, *self.structure(), self.grid.record, parameters, out)
+        return force(p.n, p.pos, vel, *work, *self.structure(), self.grid.record, parameters, out)

@@ -119,7 +119,7 @@ class VerletSearch(Search):
         self._is_fused: bool | None = None  # before `prepare`
 
     def prepare(self, fused: bool) -> None:
-        """Choose the widths of the skin that were not given, and allocate the sort and the lists.
+        """Choose the widths of the skin that were not given, and allocate the sort; lists follow at the first build.
 
         Raises:
             ValueError: not enough memory, or more cells or partners than can be numbered.
@@ -128,7 +128,7 @@ class VerletSearch(Search):
         self._is_fused = fused
         stride = self._stride_of(self.system)
         self._choose_skin(stride)
-        self._allocate()
+        self._allocate(lists=False)
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
@@ -145,8 +145,11 @@ class VerletSearch(Search):
     def _cells(self, grid: CellGrid) -> CellGrid:
         return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
 
-    def _allocate(self) -> None:
+    def _allocate(self, lists: bool = True) -> None:
         """Allocate the sort and the lists for the present skin; the earlier ones are freed before.
+
+        Args:
+            lists: False to leave them to the next build, and only check that there is memory.
 
         Raises:
             ValueError: not enough memory, or more cells or partners than can be numbered.
@@ -166,7 +169,8 @@ class VerletSearch(Search):
                 needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
             what = f"neighbour lists of {n} particles and their packed rows"
             checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
-        self._allocate_lists(room)
+        if lists:
+            self._allocate_lists(room)
 
     def _usual_rows(self, reach: float) -> int:
         """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
@@ -352,10 +356,7 @@ class VerletSearch(Search):
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
             return
-        p, kernels = self.particles, self.backend.kernels(__name__, law)
-        speed2 = kernels.force(
-            p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out
-        )
+        speed2 = super()._fold(law, parameters, out)
         if is_fused:
             self.policy.moved(math.sqrt(speed2) * float(out.drift))
 

@@ -55,8 +55,6 @@ class StepLoop:
         self._monitor, self._fused = monitor, fused
         self._backend, self._policy, self._can = system.backend, search.policy, stepper.capabilities
         self._packs = fused and search.capabilities.packs and system.backend.packs_rows_for(forces.law)
-        if self._packs:
-            system.particles.pack()  # before lists are allocated, which have the room of the separate arrays then
         search.prepare(fused)
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
         self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
@@ -149,7 +147,7 @@ class StepLoop:
         if one_by_one and not self._fused:
             self._take_unfused(phases or self._needs_times)
             return
-        if self._packs:
+        if self._packs:  # before lists are allocated: they take the memory of the separate arrays
             self._system.particles.pack()
         plan = self._plan()
         if one_by_one:

@@ -164,9 +164,9 @@ def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, r
         assert bits(loaded) == bits(simulation)
 
 
-def test_lists_that_grew_take_the_room_of_the_first_again(backend, monkeypatch, tmp_path):
+def test_lists_that_grew_take_the_room_of_the_first_again(monkeypatch, tmp_path):
     monkeypatch.setattr(md.search.verlet, "ROOM", 1)
-    simulation = made(("verlet", 3, "float64", None, False, True, None), backend)
+    simulation = made(("verlet", 3, "float64", None, False, True, None), "cpu")
     simulation.run(3)
     assert len(simulation.search.structure()[2]) > len(simulation)
     simulation.save(tmp_path / "run.npz")

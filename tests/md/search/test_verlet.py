@@ -267,10 +267,10 @@ def test_a_skin_whose_lists_have_no_memory_is_given_up(backend, monkeypatch):
     expected, search = simulation.pairs(), simulation.search
     width, allocate = search.skin.width, type(search)._allocate
 
-    def none_for_a_wide_skin(self):
+    def none_for_a_wide_skin(self, lists=True):
         if self.skin.width > width:
             raise MemoryError
-        allocate(self)
+        allocate(self, lists)
 
     monkeypatch.setattr(type(search), "_allocate", none_for_a_wide_skin)
     search.skin._tuner.measured(1.0)
