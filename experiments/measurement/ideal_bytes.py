@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import md
+from md.search.verlet import VerletSearch
 from sfc import checks
 
 INDEX = 4  # bytes of an index, a key or an id
@@ -80,6 +81,7 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
     listed = pruned = 0.0
     if search.name == "verlet":
         listed = _list_bytes(np.diff(simulation.accesses().offsets), backend.runs_ahead)
+        assert isinstance(search, VerletSearch)
         if search.policy.prunes:
             near = simulation.system.grid.cutoff + search.skin.inner
             pruned = _list_bytes(np.bincount(search.pairs(near).ravel(), minlength=n), backend.runs_ahead)
@@ -89,7 +91,7 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
 
 
 def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
-    """Return the bytes of lists of these lengths; on a device in fours, of which each particle has one at least."""
+    """Return the bytes of lists; on a device they are in fours, of which each particle has one at least."""
     if runs_ahead:
         lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
     return INDEX * float(lengths.sum())

@@ -88,6 +88,21 @@ __device__ __forceinline__ void raise(const Out& out, unsigned long long fastest
     atomicMax(out.fastest + 1 - out.turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
 }
 
+// Square of the speed with which a particle moves to a position at most. Beyond an open side positions are rounded by more than
+// `out.rounding`, which is for those inside the box.
+__device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, const Vec& r, const Vec& v) {
+    real far = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        if (!grid.periodic[axis] && (r.x[axis] < 0 || r.x[axis] > grid.length[axis])) far = max(far, max(r.x[axis], -r.x[axis]));
+    }
+    real speed2 = dot(v, v);
+    if (far == 0) return speed2;
+    real rounding = far * (sizeof(real) == 4 ? (real)1.2e-7 : (real)2.3e-16);  // of a coordinate, twice the largest
+    real speed = sqrt(speed2) + DIM * rounding / out.drift;
+    return speed * speed;
+}
+
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
     bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
@@ -115,7 +130,7 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     store_row(out.pos, (velocity*)out.vel, n, i, r, v);
     if (i == 0) out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
     if (!out.fastest) return;
-    raise(out, fastest, i, dot(v, v));
+    raise(out, fastest, i, speed2_of(out, grid, r, v));
     if (i == 0) {
         out.travelled[1 - out.turn] = travelled;
         if (out.bound) {

@@ -22,7 +22,7 @@ MOST_PARTNERS = 10  # largest mean number for which lists are pruned: of more, m
 
 
 def rows_of_fours(partners: float) -> int:
-    """Return the rows of fours that are enough for all but a few of 1000 lists of a mean number of partners."""
+    """Return the rows of fours that all but a few of 1000 lists of a mean number of partners need."""
     return max(1, math.ceil((partners + 2.5 * math.sqrt(partners)) / FOUR))
 
 
@@ -72,12 +72,13 @@ class PrunedLists:
         """Take a fused step; one that prunes reads the lists of the build, and fills the pruned ones.
 
         Args:
-            law, parameters: the law and its numbers in the kernel.
-            constants: of the kernels.
+            law: the law.
+            constants: of the kernels: those of `ParticleArrays.constants`, and AT_ONCE of lists.cuh.
             rows: positions and velocities.
             lists: those of the build, and their rows of fours.
             reach2: square of the distance up to which partners are kept.
             grid: record of the cells.
+            parameters: of the law in the kernel.
             out: `md.integrate.fused.KickDrift`.
         """
         pruned = self._partners, self.rows

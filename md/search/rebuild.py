@@ -14,19 +14,25 @@ import numpy as np
 
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard, unguarded
-from md.search.skin import MARGIN, Skin
+from md.search.skin import FEW, MARGIN, Skin
 
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
 
 
-def _rounded_down(steps: int) -> int:
-    """Round a number of steps down to an even one, above 16 to a multiple of 4.
+def _rounded_down(steps: int, few: bool) -> int:
+    """Round a number of steps down to one of few different ones, so that few graphs of steps are captured.
 
-    So few plans differ that each soon has its graph (`md.simulation.graph_capture`), and arrays have the same
-    roles after it.
+    Even numbers: after these the arrays of particles have the same roles (`md.simulation.graph_capture`).
+
+    Args:
+        steps: at least 1.
+        few: whether the particles are few, so that steps take less time than the capture of a graph: round to
+            a power of 2.
     """
+    if few:
+        return 1 << (steps.bit_length() - 1)
     return steps - steps % (4 if steps > 16 else 2) if steps > 1 else steps
 
 
@@ -172,8 +178,8 @@ class DisplacementBound(RebuildPolicy):
     or build, and the sum of the largest speeds since, times the time step. A device bounds them by that sum
     alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle
     allows, and takes halted steps again. If the skin has an inner width, steps of a device read pruned lists,
-    which are taken from the lists of the build several times between two builds. Positions that are assigned from outside between fused steps may
-    not be noticed: call `Search.update(force=True)` then.
+    which are taken from the lists of the build several times between two builds. Positions that are assigned
+    from outside between fused steps may not be noticed: call `Search.update(force=True)` then.
 
     Args:
         system: shared state of the simulation.
@@ -193,6 +199,7 @@ class DisplacementBound(RebuildPolicy):
         self._status, self._dt, self.is_guarded = system.status, system.dt, False
         # Far beyond an open side positions are rounded by more than `step_rounding`.
         self._is_open = any(system.particles.box.open)
+        self._has_few = system.particles.n < FEW
         self._is_bounded = False  # whether all steps are fused steps of the CPU, which bound the displacement
         self._displacement_bound = np.inf  # of any particle since the build, in d
         self.restart()
@@ -315,12 +322,12 @@ class DisplacementBound(RebuildPolicy):
     def _windows(self) -> tuple[int, int]:
         """Return the steps between two builds, a multiple of those between two prunings, and the latter."""
         if not self.prunes:
-            steps = _rounded_down(self._window)
+            steps = _rounded_down(self._window, self._has_few)
             return steps, steps
         window, inner = self._window, min(self._inner_window, self._window)
         choices = []
         for prunings in (window // inner, -(-window // inner)):
-            steps = _rounded_down(min(inner, window // prunings))
+            steps = _rounded_down(min(inner, window // prunings), self._has_few)
             choices.append((prunings * steps, steps))
         return max(choices)
 
@@ -355,7 +362,7 @@ class DisplacementBound(RebuildPolicy):
         return halted
 
     def _allowed(self, limit: float, window: int, is_halted: bool) -> int:
-        """Return the steps in which no particle moves farther than a limit, at most twice as many as before."""
+        """Return the steps in which no particle moves farther than a limit, up to twice as many as before."""
         longest = min(2 * window, LONGEST)
         stride = self._stride + self._skin.step_rounding
         if limit < longest * stride:

@@ -62,6 +62,8 @@ class StepCosts:
         pruning = self.PRUNING + self.READ * (read - partners) + self.PRUNING_LAUNCHES / self._n
         step = self.STEP + self.DENSITY * self._density + self.PARTNER * partners + self.STEP_LAUNCH / self._n
         steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
+        if self._n < FEW:  # as plans are rounded (`md.search.rebuild`)
+            inner_steps = 2 ** np.floor(np.log2(inner_steps))
         return step + build / steps + np.where(inner < skin, pruning / inner_steps, 0)
 
     def fastest(
@@ -155,6 +157,7 @@ USUAL = 0.3  # in d, on the CPU, if it fits the box
 THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
 MARGIN = 0.95  # share of the allowed displacement that a plan uses
+FEW = 2**18  # fewer particles take a device less time in a step than launches and captures take the host
 RESTING = 0.01  # displacement in a step in cutoffs that is assumed if no particle moves
 
 

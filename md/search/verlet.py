@@ -43,7 +43,7 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.pruned_lists import FOUR, MOST_PARTNERS, PrunedLists
 from md.search.rebuild import DisplacementBound
-from md.search.skin import Skin, checked, checked_inner
+from md.search.skin import FEW, Skin, checked, checked_inner
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -51,7 +51,6 @@ ROOM = 20  # initial room of a list on the CPU, in partners: one list of million
 CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 MOST_KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
-FEW = 2**18  # particles that a device takes all at once, so that threads need not be many
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -63,12 +62,16 @@ class Verlet(SearchConfig):
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
-            times, so that no two runs are the same; None for a width by the density, 0.2 to 0.75, on a device
-            (`md.search.skin.usual_width`), and 0.3 on the CPU; or less in a periodic box too narrow for that.
+            times, so that no two runs are the same. None for the width that a model of the costs finds
+            fastest on a device, by the number, density and largest speed of the particles
+            (`md.search.skin.StepCosts`), and for 0.3 on the CPU; or less in a periodic box too narrow for it.
+        inner_skin: in d, up to `skin`: of the pruned lists that fused steps read on a device. None for the
+            fastest by the same model; the same as `skin` for no pruned lists. Without effect elsewhere, and
+            for particles with ten partners or more within the cutoff.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
-        ValueError: a skin that is negative or not finite.
+        ValueError: a skin that is negative or not finite, or an inner skin wider than the skin.
     """
 
     name = "verlet"
@@ -119,7 +122,9 @@ class VerletSearch(Search):
         self._is_fused: bool | None = None  # before `prepare`
 
     def prepare(self, fused: bool) -> None:
-        """Choose the widths of the skin that were not given, and allocate the sort; lists follow at the first build.
+        """Choose the widths of the skin that were not given, and allocate the sort.
+
+        The first build allocates the lists.
 
         Raises:
             ValueError: not enough memory, or more cells or partners than can be numbered.
@@ -188,7 +193,7 @@ class VerletSearch(Search):
         return min(CROWDED * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
 
     def _column(self, reach: float) -> dict[str, int]:
-        """Return the constant of kernels that make lists: entries kept in shared memory, enough for nearly all."""
+        """Return the constant of a kernel that makes lists: entries kept in shared memory, for nearly all."""
         mean = self._usual_length(reach)
         return {"COLUMN": min(MOST_KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
 
@@ -294,31 +299,23 @@ class VerletSearch(Search):
         needed = int(self.backend.download(self._needed)[0])
         if needed <= self._room:
             return False
-        self._allocate_lists(self._larger_room(needed, self._room))
-        return True
-
-    def _larger_room(self, needed: int, room_now: int) -> int:
-        """Return a room somewhat larger than the one that was needed.
-
-        Raises:
-            ListOverflow: there is no memory, or there are no numbers, for that many.
-        """
-        room, most = needed + needed // 4, self._most_room(room_now)
+        room, most = needed + needed // 4, self._most_room()
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
             particle, each = int(self.backend.download(self.particles.id)[slot]), self._partners_each()
             raise ListOverflow(particle, each * room, each * most)
-        return room
+        self._allocate_lists(room)
+        return True
 
     def _partners_each(self) -> int:
         """Return the partners of a place of the room: a four on a device has three, and a link."""
         return FOUR - 1 if self.backend.runs_ahead else 1
 
-    def _most_room(self, room_now: int) -> int:
+    def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
         bytes_each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
-        most = self.backend.free_memory() // bytes_each + max(room_now, 0)
+        most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
     def _list_partners(self) -> None:

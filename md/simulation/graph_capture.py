@@ -16,7 +16,7 @@ from md.search.base import Search
 from md.search.rebuild import StepPlan
 
 MOST_GRAPHS = 100
-PATIENCE = 16  # times that a plan is taken in short pieces, which many plans share, before it is one graph
+PATIENCE = 4  # times that a plan is taken in short pieces, which many plans share, before it is one graph
 
 
 class CapturedGraph(NamedTuple):

@@ -30,14 +30,15 @@ template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz
 """
 FLIGHT = """
 int main() {
-    for (float speed : {1.8e-3f, 1e-2f, 9.2e-2f, 0.73f}) {
-        float pos[4] = {300.1f, 1, 1, 0}, vel[4] = {speed, 0, 0, 0}, start = pos[0], last = 0;
+    for (float speed : {SPEEDS}) {
+        float pos[4] = {START, 1, 1, 0}, vel[4] = {speed, 0, 0, 0}, start = pos[0], last = 0;
         int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
         unsigned long long fault = ~0ull, fastest[2] = {0, 0};
         long long clock[2] = {0, 0};
         float travelled[2], to_pos[4], to_vel[4];
         memset(travelled, 0xff, sizeof travelled);
         Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
+        if (pos[0] > 512) grid.periodic[0] = 0, grid.highest[0] = 1e6f;
         Law law{};
         law.diameter = 1;
         Out out{to_pos, to_vel, &id, 0.01f, 0.01f, &fault, clock, 0,
@@ -125,15 +126,30 @@ def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-def test_steps_halt_before_rounded_positions_exceed_the_limit(tmp_path):
+def halted_flights(tmp_path, start: str, speeds: str) -> list[list[float]]:
+    """Steps, clock, whether the last step moved nothing, distance, stride and rounding of halted flights."""
     rounding = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
-    rows = printed(tmp_path, "force", FLIGHT.replace("ROUNDING", f"{rounding:.9g}f"), out="fused")
-    assert len(rows) == 4
-    for steps, clock, unmoved, travelled, stride in rows:
+    program = FLIGHT.replace("ROUNDING", f"{rounding:.9g}f").replace("START", start).replace("SPEEDS", speeds)
+    rows = printed(tmp_path, "force", program, out="fused")
+    for steps, clock, unmoved, *_ in rows:
         assert clock == steps - 1  # the last was halted
         assert unmoved
+    return [[*row, rounding] for row in rows]
+
+
+def test_steps_halt_before_rounded_positions_exceed_the_limit(tmp_path):
+    rows = halted_flights(tmp_path, "300.1f", "1.8e-3f, 1e-2f, 9.2e-2f, 0.73f")
+    assert len(rows) == 4
+    for steps, _, _, travelled, stride, rounding in rows:
         assert 0.03 < travelled < 0.15 + stride * 1.05
         assert steps > 0.9 * 0.15 / (stride + rounding)
+
+
+def test_steps_halt_in_time_far_beyond_an_open_side(tmp_path):
+    rows = halted_flights(tmp_path, "80000.1f", "0.42f, 0.73f, 3.f")  # a coordinate has steps of 0.0078 there
+    assert len(rows) == 3
+    for _, _, _, travelled, stride, _ in rows:
+        assert 0.01 < travelled < 0.15 + stride * 1.05
 
 
 def test_threads_with_many_particles_sum_all_of_them_in_their_bins(tmp_path):

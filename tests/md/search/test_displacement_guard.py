@@ -221,6 +221,7 @@ def test_lists_without_room_are_rebuilt_for_a_read_in_between(device, short_rows
     )
     simulation.run(30)
     simulation.search._allocate_lists(0)
+    simulation.search.policy._has_lists = True  # so that the build is launched, and not waited for
     simulation.search.policy._since = 10**6
     simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
     fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
@@ -370,7 +371,10 @@ def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound
         limit=limit, inner_limit=limit, width=1, inner=1, step_rounding=0.0, tunes=False, proposed=None
     )
     system = SimpleNamespace(
-        backend=Words(), dt=0.01, status=SimpleNamespace(guard=words), particles=SimpleNamespace(box=CUBE)
+        backend=Words(),
+        dt=0.01,
+        status=SimpleNamespace(guard=words),
+        particles=SimpleNamespace(box=CUBE, n=10),
     )
     policy = DisplacementBound(system, skin, farthest=lambda: 1 / 0, grow=lambda: False)
     policy.expect_fused()

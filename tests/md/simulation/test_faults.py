@@ -263,7 +263,7 @@ def test_lists_that_need_more_places_than_there_can_be_are_a_named_fault(fused, 
     state = md.State(np.vstack([lone, crowd]), np.zeros((201, 3)), BOX, id=np.arange(201) + 7)
     simulation = md.Simulation(state, LAW, search="verlet", backend=backend, fused=fused, allow_overlap=True)
     ahead = simulation.backend.runs_ahead
-    monkeypatch.setattr(type(simulation.search), "_most_room", lambda *of: 7000)
+    monkeypatch.setattr(type(simulation.search), "_most_room", lambda self: 7000)
     places = 21000 if ahead else 7000  # a four of the pool of a device has three
     expected = rf"step 0: \d+ places are needed in lists, most around particle \d+; allowed: up to {places};"
     for look in (lambda: simulation.run(3), simulation.pairs):
