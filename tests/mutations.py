@@ -38,7 +38,7 @@ MUTATIONS = [
     ),
     Mutation(
         "neighbour lists are kept until a particle has moved by the whole skin",
-        "md/search/skin.py",
+        "md/search/lists/skin.py",
         "return (self.width - self.rounding) / 2",
         "return self.width - self.rounding",
         "tests/md/search/test_verlet.py::test_no_pair_is_missed_at_any_step",

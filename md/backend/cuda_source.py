@@ -36,7 +36,7 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d\) '
+    r'extern "C" __global__ void (?:BLOCKS\(\d+\) '
     r"|(?P<block>NARROW|STAGING|RESIDENT|HALF_BLOCKS)(?:\(\d+\))? )?(?P<name>\w+)"
     r"\((?P<parameters>[^)]*)\) \{\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,

@@ -88,8 +88,8 @@ __device__ __forceinline__ void raise(const Out& out, unsigned long long fastest
     atomicMax(out.fastest + 1 - out.turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
 }
 
-// Square of the speed with which a particle moves to a position at most. Beyond an open side positions are rounded by more than
-// `out.rounding`, which is for those inside the box.
+// Upper bound of the square of the speed of the move that ended at r, with the rounding of r: beyond an open side that is more
+// than `out.rounding`, which is for positions inside the box.
 __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, const Vec& r, const Vec& v) {
     real far = 0;
 #pragma unroll
@@ -98,7 +98,7 @@ __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, cons
     }
     real speed2 = dot(v, v);
     if (far == 0) return speed2;
-    real rounding = far * (sizeof(real) == 4 ? (real)1.2e-7 : (real)2.3e-16);  // of a coordinate, twice the largest
+    real rounding = far * (sizeof(real) == 4 ? (real)1.2e-7 : (real)2.3e-16);  // twice the rounding of a coordinate
     real speed = sqrt(speed2) + DIM * rounding / out.drift;
     return speed * speed;
 }

@@ -132,6 +132,9 @@ class Search(ABC):
 
         Args:
             fused: whether steps are fused into the force kernel.
+
+        Raises:
+            ValueError: a structure that does not fit in memory.
         """
         if fused:
             self.policy.expect_fused()

@@ -14,7 +14,8 @@ import numpy as np
 
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard, unguarded
-from md.search.skin import FEW, MARGIN, Skin
+from md.search.lists.skin import Skin
+from md.search.lists.step_costs import FEW, MARGIN
 
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
@@ -290,7 +291,8 @@ class DisplacementBound(RebuildPolicy):
         """Whether a device has no lists yet, or the skin is to be changed."""
         if not self._backend.runs_ahead:
             return False
-        return not self._has_lists or (self._since >= self._window and self._skin.proposed is not None)
+        is_build_due = self._since >= self._windows()[0]
+        return not self._has_lists or (is_build_due and self._skin.proposed is not None)
 
     def begin_build(self) -> None:
         """Record that `Search.update` starts a build: the lists are incomplete until `built`."""

@@ -1,6 +1,6 @@
 // Neighbour lists; see verlet.py.
 
-#include "md/search/lists.cuh"
+#include "md/search/lists/fours.cuh"
 #include "md/backend/warp.cuh"
 
 extern "C" __global__ void farthest(int n, const real* pos, const real* reference_pos, Grid grid, double* most) {

@@ -41,16 +41,17 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.pruned_lists import FOUR, MOST_PARTNERS, PrunedLists
+from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.rebuild import DisplacementBound
-from md.search.skin import FEW, Skin, checked, checked_inner
+from md.search.lists.skin import Skin, checked, checked_inner
+from md.search.lists.step_costs import FEW
 from sfc import Curve
 from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
-CROWDED = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
+DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
-MOST_KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
+KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -64,10 +65,10 @@ class Verlet(SearchConfig):
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
             times, so that no two runs are the same. None for the width that a model of the costs finds
             fastest on a device, by the number, density and largest speed of the particles
-            (`md.search.skin.StepCosts`), and for 0.3 on the CPU; or less in a periodic box too narrow for it.
+            (`md.search.lists.step_costs`), and for 0.3 on the CPU; or less in a periodic box too narrow for it.
+            A width that was not given is chosen again when a run is saved.
         inner_skin: in d, up to `skin`: of the pruned lists that fused steps read on a device. None for the
-            fastest by the same model; the same as `skin` for no pruned lists. Without effect elsewhere, and
-            for particles with ten partners or more within the cutoff.
+            fastest by the same model; the same as `skin` for no pruned lists. Without effect elsewhere.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
@@ -112,9 +113,7 @@ class VerletSearch(Search):
 
     def __init__(self, config: Verlet, system: System):
         self._cutoff = system.grid.cutoff
-        self.skin = Skin(
-            config.skin, system.grid, system.particles.n, config.inner_skin, self._stride_of(system)
-        )
+        self.skin = Skin(config.skin, system.grid, system.particles.n, config.inner_skin)
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
@@ -137,8 +136,7 @@ class VerletSearch(Search):
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
-        few = self._usual_length(self._cutoff) < MOST_PARTNERS
-        self.skin.choose(stride, prunes=self.policy.is_guarded and few)
+        self.skin.choose(stride, prunes=self.policy.is_guarded)
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
@@ -190,12 +188,12 @@ class VerletSearch(Search):
     def _usual_length(self, reach: float) -> float:
         """Return the mean number of partners within a distance."""
         n, box = self.particles.n, self.grid.box
-        return min(CROWDED * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
+        return min(DENSER * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
 
     def _column(self, reach: float) -> dict[str, int]:
         """Return the constant of a kernel that makes lists: entries kept in shared memory, for nearly all."""
         mean = self._usual_length(reach)
-        return {"COLUMN": min(MOST_KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
+        return {"COLUMN": min(KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
@@ -235,7 +233,10 @@ class VerletSearch(Search):
         self._partners, self._first, self._count, self._room = partners, first, count, room
 
     def reset(self) -> None:
-        """Return to the state after construction, including the room of the lists."""
+        """Return to the state after construction, with the room of the first lists.
+
+        Widths of the skin that were not given are chosen again, by the present speeds.
+        """
         if self._is_fused is None:
             return
         before, usual = (self.skin.width, self.skin.inner), self._usual_room()
@@ -243,8 +244,13 @@ class VerletSearch(Search):
         if not self.skin.tunes:
             self._choose_skin(stride)
         if before != (self.skin.width, self.skin.inner):
-            self._allocate()
-        elif self._room != usual:
+            try:
+                self._allocate(lists=False)
+            except (ValueError, MemoryError):
+                self.skin.width, self.skin.inner = before
+                self.policy.set_limit()
+                self._allocate(lists=False)
+        elif self._room not in (-1, usual):
             self._allocate_lists(usual)
         super().reset()
         self.policy.start_at(stride)
@@ -321,7 +327,7 @@ class VerletSearch(Search):
     def _list_partners(self) -> None:
         """Fill the lists; `_grow` then returns whether they overflowed."""
         backend, p, g = self.backend, self.particles, self.grid
-        if self._room < 0:  # an earlier allocation has failed
+        if self._room < 0:  # the first build, or an earlier allocation has failed
             self._allocate_lists(self._usual_room())
         if self.policy.prunes and not self._pruned.rows:
             self._pruned.allocate(self._usual_length(self._inner_reach))
@@ -414,7 +420,7 @@ def build_lists(
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
     The partners of particle i are stored in `partners` from first[i] on. On a device they are in rows of
-    fours and in a pool (see verlet.cu); `first` and `count` are empty, and so is `reference_pos` if steps are
+    fours and in a pool (see lists/fours.cuh); `first` and `count` are empty, and so is `reference_pos` if steps are
     guarded. Each part lists a range of the particles. needed[0], 0 before, is the room that is needed. With
     less room some lists are cut, and on a device `travelled` is set to infinity, which halts the steps.
     """

@@ -51,7 +51,7 @@ class CapturedSteps:
         self._graphs: dict[tuple, CapturedGraph] = {}
         self.launched = False
         self._generation = search.generation
-        self._compiled: set[tuple[bool, bool, bool]] = set()
+        self._compiled: set[tuple[bool, ...]] = set()
         self._asked: Counter[StepPlan] = Counter()
 
     def __len__(self) -> int:
@@ -81,15 +81,16 @@ class CapturedSteps:
             The plan of the steps that were taken.
         """
         plan = plan._replace(steps=self._piece(plan))
-        kind = plan.build, plan.build_each, plan.prune
+        if self._generation != self._search.generation:
+            self._graphs.clear()  # graphs hold the addresses of arrays that are no longer used
+            self._compiled.clear()  # and other kernels may be called from now on
+            self._generation = self._search.generation
+        kind = plan.build, plan.build_each, plan.prune, plan.prune and plan.steps > 1
         if kind not in self._compiled:  # only kernels that were called before can be captured
             self._compiled.add(kind)
             self.launched = False
             self._steps(plan, step)
             return plan
-        if self._generation != self._search.generation:
-            self._graphs.clear()  # graphs hold the addresses of arrays that are no longer used
-            self._generation = self._search.generation
         before = self._particles.arrays
         key = plan, step % 2, *map(id, before)
         self.launched = key in self._graphs

@@ -48,7 +48,7 @@ SORTS = (
     "md.backend.sorting.radix",
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.tensor"  # on a device only, for laws with windows in float32
-PRUNED = "md.search.pruned_lists"  # on a device only, for fused steps
+PRUNED = "md.search.lists.pruned_lists"  # on a device only, for fused steps
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -81,6 +81,18 @@ def numbers_of(law: PairLaw, kind: str) -> tuple[tuple[str, str, int], ...]:
     return tuple((kind, name, 0) for name in kernel_law(law, np.float32)._fields)
 
 
+def fused_fields(c: str) -> tuple[tuple[str, str, int], ...]:
+    """Make the struct fields of the output of a fused step; `c` is the C type of numbers."""
+    kinds = {
+        **{"pos": f"{c}*", "vel": f"{c}*", "id": "int*", "kick": c, "drift": c},
+        **{"fault": "unsigned long long*", "clock": "long long*", "turn": "long long"},
+        **{"fastest": "unsigned long long*", "travelled": "float*", "halted_steps": "int*"},
+        **{"limit": "float", "rounding": "float", "bound": "float*", "inner_limit": "float"},
+        "prunes": "long long",
+    }
+    return tuple((kind, name, 0) for name, kind in kinds.items())
+
+
 def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out: str) -> str:
     """Assemble the source of a kernel, with structs as the launcher makes them from arguments."""
     c = C_TYPES[np.dtype(real)]
@@ -103,24 +115,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         ),
         "polydisperse": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
         "store": ((f"{c}*", "data", 0),),
-        "fused": (
-            (f"{c}*", "pos", 0),
-            (f"{c}*", "vel", 0),
-            ("int*", "id", 0),
-            (c, "kick", 0),
-            (c, "drift", 0),
-            ("unsigned long long*", "fault", 0),
-            ("long long*", "clock", 0),
-            ("long long", "turn", 0),
-            ("unsigned long long*", "fastest", 0),
-            ("float*", "travelled", 0),
-            ("int*", "halted_steps", 0),
-            ("float", "limit", 0),
-            ("float", "rounding", 0),
-            ("float*", "bound", 0),
-            ("float", "inner_limit", 0),
-            ("long long", "prunes", 0),
-        ),
+        "fused": fused_fields(c),
         "unsorted": ((f"{c}*", "rows", 0), ("int*", "order", 0)),
         "listing": (("long long", "room", 0), ("int*", "partners", 0)),
         "counts": (("int*", "data", 0),),
@@ -355,8 +350,8 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     ("stem", "kernel", "out"),
     [
         ("md.search.verlet", "force", "fused"),
-        ("md.search.pruned_lists", "force_and_prune", "fused"),
-        ("md.search.pruned_lists", "force", "fused"),
+        ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
+        ("md.search.lists.pruned_lists", "force", "fused"),
         ("md.search.verlet", "fastest", "store"),
         ("md.particles.arrays", "gather", "store"),
         ("md.simulation.energy_monitor", "motion", "store"),

@@ -16,7 +16,7 @@ import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
 from md.search import naive, verlet
-from md.search.skin import StepCosts
+from md.search.lists.step_costs import StepCosts
 from md.search.verlet import most_room
 from tests import tiers
 from tests.strategies import clouds

@@ -9,7 +9,7 @@ from md.laws.pair import kernel_law
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.search.displacement_guard import unguarded
-from md.search.pruned_lists import MOST_KEPT, PrunedLists
+from md.search.lists.pruned_lists import MOST_KEPT, PrunedLists
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 LAW = md.laws.SpringDashpot(stiffness=1e3, damping=1.0)

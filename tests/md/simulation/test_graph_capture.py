@@ -268,3 +268,26 @@ def test_a_shorter_plan_gets_the_longest_piece_that_fits(steps, left, piece):
 def test_a_backend_of_one_length_takes_pieces_of_it(recorder, steps):
     recorder.piece_lengths = (1,)
     assert [steps.take(plan(5), 2).steps for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_plan_that_prunes_is_captured_as_a_whole_and_apart_from_the_others(recorder, steps):
+    prunes = StepPlan(11, build=False, build_each=False, prune=True)
+    taken = [steps.take(prunes, 2).steps for _ in range(PATIENCE + 2)]
+    assert taken == PATIENCE * [4] + 2 * [11]
+    assert steps.take(plan(11), 2).steps == 4
+
+
+def test_a_pruning_of_one_step_has_not_called_the_kernel_of_the_next_steps(recorder, steps):
+    one, many = (StepPlan(length, build=False, build_each=False, prune=True) for length in (1, 4))
+    steps.take(one, 2)
+    steps.take(many, 2)
+    assert not recorder.captured  # both were taken one by one
+    steps.take(many, 2)
+    assert [step.steps for step in recorder.captured] == [4]
+
+
+def test_all_kernels_are_called_again_before_a_capture_after_arrays_were_replaced(recorder, steps):
+    steps.take(plan(1), 2)
+    steps._search.generation += 1
+    steps.take(plan(1), 2)
+    assert not recorder.captured

@@ -18,12 +18,12 @@ from md.backend.base import Array
 
 FOUR = 4  # entries of a list that are read at once
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
-MOST_PARTNERS = 10  # largest mean number for which lists are pruned: of more, many have no room
 
 
 def rows_of_fours(partners: float) -> int:
     """Return the rows of fours that all but a few of 1000 lists of a mean number of partners need."""
-    return max(1, math.ceil((partners + 2.5 * math.sqrt(partners)) / FOUR))
+    enough = math.ceil((partners + 2.5 * math.sqrt(partners)) / FOUR)
+    return min(max(1, enough), MOST_KEPT // FOUR)
 
 
 class PrunedLists:
@@ -55,8 +55,9 @@ class PrunedLists:
         Raises:
             MemoryError: not enough memory.
         """
-        self.rows = rows_of_fours(partners)
-        self._partners = self._backend.empty(FOUR * self.rows * self._n, np.int32)
+        rows = rows_of_fours(partners)
+        self._partners = self._backend.empty(FOUR * rows * self._n, np.int32)
+        self.rows = rows
 
     def step(
         self,
@@ -73,7 +74,7 @@ class PrunedLists:
 
         Args:
             law: the law.
-            constants: of the kernels: those of `ParticleArrays.constants`, and AT_ONCE of lists.cuh.
+            constants: of the kernels: those of `ParticleArrays.constants`, and AT_ONCE of fours.cuh.
             rows: positions and velocities.
             lists: those of the build, and their rows of fours.
             reach2: square of the distance up to which partners are kept.

@@ -1,4 +1,4 @@
-"""Width of the skin of neighbour lists: given, or tuned during the run.
+"""Width of the skin of neighbour lists: given, chosen by a model of the costs, or tuned during the run.
 
 A wide skin makes lists longer, and rebuilds rarer.
 """
@@ -12,80 +12,10 @@ import numpy as np
 
 from md import checks
 from md.particles.cell_grid import CellGrid
-from md.particles.state import sphere_volume
+from md.search.lists.step_costs import StepCosts
 
 RATIO = 1.25  # between two values tried in turn
 GAIN = 0.99  # a time above this share of the best one is no improvement
-
-
-class StepCosts:
-    """Model of the time of a step with neighbour lists on a device, by which the skin is chosen.
-
-    The numbers are those of an H200 with float32, in ps for a particle, fitted to the times of 81 pairs of
-    widths (2^21 and 2^23 spheres, 1 to 50 % filling; the model is within 10 % of each, 3.5 % in the mean):
-    of a step, more of it in a dense gas, and of each listed partner; of a build with its sort, of each
-    candidate in the cells around a particle, and of each cell; of a pruning, and of each partner that it
-    reads beyond those that it keeps. Launches take a time of their own, so that a small system gets a wide
-    skin.
-
-    Args:
-        n: number of particles.
-        density: particles in a unit of volume, in 1 / d^dim.
-        cutoff: of the law, in d.
-        dim: 2 or 3.
-    """
-
-    STEP, DENSITY, PARTNER = 15.4, 6.2, 2.0
-    BUILD, CANDIDATE, CELL = 84.3, 1.2, 9.3
-    PRUNING, READ = 5.5, 3.1
-    STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 30e6, 1.5e6  # in ps
-
-    def __init__(self, n: int, density: float, cutoff: float, dim: int):
-        self._n, self._density, self._cutoff, self._dim = n, density, cutoff, dim
-        self._widths = cutoff * np.geomspace(0.02, 1.5, 40)
-
-    def time(self, skin: np.ndarray, inner: np.ndarray, stride: float) -> np.ndarray:
-        """Return the time of a step in ps for a particle; lists are pruned where `inner` is below `skin`.
-
-        Args:
-            skin: widths in d.
-            inner: widths in d of the skin of pruned lists, of a shape that suits `skin`.
-            stride: largest displacement of a particle in a step, in d.
-        """
-        partners, read = (
-            self._density * sphere_volume(self._dim) * (2 * (self._cutoff + width)) ** self._dim
-            for width in (inner, skin)
-        )
-        wide, dim = self._cutoff + skin, self._dim
-        candidates, cells = self._density * (3 * wide) ** dim, 1 / (self._density * wide**dim)
-        build = self.BUILD + self.CANDIDATE * candidates + self.CELL * cells + self.BUILD_LAUNCHES / self._n
-        pruning = self.PRUNING + self.READ * (read - partners) + self.PRUNING_LAUNCHES / self._n
-        step = self.STEP + self.DENSITY * self._density + self.PARTNER * partners + self.STEP_LAUNCH / self._n
-        steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
-        if self._n < FEW:  # as plans are rounded (`md.search.rebuild`)
-            inner_steps = 2 ** np.floor(np.log2(inner_steps))
-        return step + build / steps + np.where(inner < skin, pruning / inner_steps, 0)
-
-    def fastest(
-        self, stride: float, skin: float | None, inner: float | None, widest: float
-    ) -> tuple[float, float]:
-        """Return the widths of the skin and of the inner skin with the shortest time of a step, in d.
-
-        Args:
-            stride: largest displacement of a particle in a step, in d; 0 if none is known.
-            skin: width that was given; None if it is to be chosen.
-            inner: inner width that was given, infinite for none; None if it is to be chosen.
-            widest: largest width that the box allows.
-        """
-        stride = stride if stride > 0 and math.isfinite(stride) else RESTING * self._cutoff
-        fitting = np.append(self._widths[self._widths < widest], min(widest, self._widths[-1]))
-        widths = fitting if skin is None else np.array([skin])
-        inners = self._widths if inner is None else inner
-        wide = widths[:, None]
-        narrow = np.minimum(np.append(inners, math.inf)[None, :], wide)
-        times = self.time(wide, narrow, stride)
-        best = np.unravel_index(times.argmin(), times.shape)
-        return float(widths[best[0]]), float(narrow[best])
 
 
 class HillClimb:
@@ -156,9 +86,6 @@ class HillClimb:
 USUAL = 0.3  # in d, on the CPU, if it fits the box
 THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
-MARGIN = 0.95  # share of the allowed displacement that a plan uses
-FEW = 2**18  # fewer particles take a device less time in a step than launches and captures take the host
-RESTING = 0.01  # displacement in a step in cutoffs that is assumed if no particle moves
 
 
 def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
@@ -203,7 +130,6 @@ class Skin:
         grid: cells of the box, with the cutoff of the law.
         n: number of particles.
         inner: width of the skin of pruned lists, in d; None for the fastest by `StepCosts`.
-        stride: largest displacement of a particle in a step, in d, by which widths are chosen.
 
     Attributes:
         width: in d.
@@ -221,7 +147,6 @@ class Skin:
         grid: CellGrid,
         n: int = 0,
         inner: float | None = None,
-        stride: float = 0.0,
     ):
         box = grid.box
         periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
@@ -238,7 +163,7 @@ class Skin:
             self._costs = StepCosts(n, n / math.prod(box.lengths), grid.cutoff, box.dim)
         self._dim = box.dim
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
-        self.choose(stride, prunes=False)
+        self.choose(0.0, prunes=False)
 
     def choose(self, stride: float, prunes: bool) -> None:
         """Choose the widths that were not given.
@@ -250,7 +175,8 @@ class Skin:
         self._stride, self._prunes = stride, prunes
         self._set(self._choice if isinstance(self._choice, (int, float)) else None)
         if self.tunes:
-            self._tuner = HillClimb(self.width, THINNEST, min(WIDEST, self._widest))
+            most = max(self.width, min(WIDEST, self._widest))
+            self._tuner = HillClimb(self.width, min(self.width, THINNEST), most)
             self._ms, self._steps = 0.0, -SETTLE
 
     def _set(self, width: float | None) -> None:

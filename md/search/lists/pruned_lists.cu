@@ -1,7 +1,7 @@
-// Pruned lists; see pruned_lists.py, and lists.cuh for rows of fours, which these lists have too. They have no pool: one that
-// has too many entries for the rows, or for shared memory while it is made, is a four that begins with CROWDED.
+// Pruned lists; see pruned_lists.py, and fours.cuh for rows of fours, which these lists have too. They have no pool: one that
+// has too many entries for the rows, or for shared memory while it is made, is a four that begins with NO_LIST.
 
-#include "md/search/lists.cuh"
+#include "md/search/lists/fours.cuh"
 
 // A fused step that takes the partners from the lists of the build, and stores those closer than the square root of reach2.
 extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const int* partners, int rows,
@@ -20,12 +20,12 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     if (list.count <= min(COLUMN, 4 * pruned_rows)) {
         list.write_rows(n, i, pruned);
     } else {
-        ((int4*)pruned)[i] = make_int4(CROWDED, i, i, i);
+        ((int4*)pruned)[i] = make_int4(NO_LIST, i, i, i);
     }
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }
 
-// A fused step with pruned lists, or with that of the build for a particle whose own is CROWDED.
+// A fused step with pruned lists, or with that of the build for a particle whose own is NO_LIST.
 extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* partners, int rows,
                                             const int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;

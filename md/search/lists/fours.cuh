@@ -99,7 +99,7 @@ struct ListColumn {
     __device__ __forceinline__ int entry(int k, int i) const { return k < count ? column[k][threadIdx.x] : i; }
 };
 
-#define CROWDED -1  // instead of the first entry of a list that is not there
+#define NO_LIST -1  // instead of the first entry of a list that is not there
 
 // Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image. Returns whether
 // there is a list. HAS_POOL: lists may go on in the pool, and all are there.
@@ -112,7 +112,7 @@ __device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, c
         int4 four = ((const int4*)partners)[at];
         more = four.w < 0;
         int last = more ? ~four.w : four.w;
-        if (!HAS_POOL && four.x == CROWDED) return false;
+        if (!HAS_POOL && four.x == NO_LIST) return false;
         bool is_linked = HAS_POOL && more && at >= last_row;
         at = is_linked ? last_row + n + last : at + n;
         int partner[4] = {four.x, four.y, four.z, is_linked ? i : last};

@@ -1,0 +1,1 @@
+"""Neighbour lists: the format on a device, pruned lists, and the width of the skin."""

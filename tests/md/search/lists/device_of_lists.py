@@ -1,0 +1,120 @@
+"""A device that runs ahead: the CUDA kernels of neighbour lists compiled for the host, Numba's for all the rest."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from md.backend import Cpu
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+
+STEMS = ("md.search.verlet", "md.search.lists.pruned_lists")
+
+
+class DeviceOfLists(Cpu):
+    """Launches are made at once, or recorded and made again later, as in a graph.
+
+    Attributes:
+        launches: how often each force kernel of lists was launched for a fused step.
+        first_in_record: kernels that were called for the first time while steps were recorded.
+    """
+
+    runs_ahead = True
+    check_interval = 50
+
+    def __init__(self, folder: Path):
+        super().__init__("aos")
+        self.workers = 1
+        self._emulated, self._record, self._launchers = EmulatedCuda(folder), None, {}
+        self._called: set[tuple[Kernels, str]] = set()
+        self._emulated.layout = self.layout
+        self.launches: Counter[str] = Counter()
+        self.first_in_record: list[str] = []
+
+    def launch(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Make a launch, or record it."""
+        if self._record is None:
+            work(*arguments)
+        else:
+            self._record.append((work, arguments))
+
+    def record(self, work: Callable[[], None]) -> Callable[[], None]:
+        record = self._record = []
+        try:
+            work()
+        finally:
+            self._record = None
+
+        def again() -> None:
+            for launch, arguments in record:
+                launch(*arguments)
+
+        return again
+
+    def fill(self, array: np.ndarray, value: Any) -> None:
+        self.launch(filled, array, value)
+
+    def sort(self, *arguments: Any, are_counted: bool = False) -> None:
+        self.launch(super().sort, *arguments)
+
+    def count_cells(self, pos: Any, table: Any, grid: Any, keys: Any, scratch: Any) -> None:
+        self.launch(sys.modules["md.particles.cell_grid"].cell_keys, len(keys), pos, table, grid, keys)
+
+    def look(self, array: np.ndarray) -> Callable[[], np.ndarray]:
+        copied = array.copy()
+        return lambda: copied
+
+    def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Any:
+        key = stem, type(law), tuple(sorted((constants or {}).items()))
+        if key not in self._launchers:
+            self._launchers[key] = Kernels(self, stem, law, constants)
+        return self._launchers[key]
+
+
+class Kernels:
+    """The kernels of a stem."""
+
+    def __init__(self, device: DeviceOfLists, stem: str, law: Any, constants: Mapping[str, int] | None):
+        self._device, self._stem, self._of_lists = device, stem, stem in STEMS
+        self._kernels = sys.modules[stem]
+        if self._of_lists:
+            self._kernels = device._emulated.kernels(stem, law, constants)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        kernel, device = getattr(self._kernels, name), self._device
+        if not self._of_lists:
+            return lambda *arguments: device.launch(kernel, *arguments)
+        full = f"{self._stem.rsplit('.', 1)[1]}.{name}"
+
+        def run(*arguments: Any) -> None:
+            if hasattr(arguments[-1], "drift"):
+                device.launches[full] += 1
+            kernel(*map(on_device, arguments))
+
+        def launch(*arguments: Any) -> None:
+            if device._record is not None and (self, name) not in device._called:
+                device.first_in_record.append(full)
+            device._called.add((self, name))
+            device.launch(run, *arguments)
+
+        return launch
+
+
+def filled(array: np.ndarray, value: Any) -> None:
+    """Fill an array by the byte for -1, as a device does."""
+    if value == -1:
+        array.view(np.uint8)[...] = 0xFF
+    else:
+        array[...] = value
+
+
+def on_device(argument: Any) -> Any:
+    """Make the arrays of an argument arrays of a device."""
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return type(argument)(*map(on_device, argument))
+    if isinstance(argument, np.ndarray) and argument.ndim and not argument.dtype.names:
+        return HostArray(argument)
+    return argument

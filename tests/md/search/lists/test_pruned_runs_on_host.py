@@ -1,0 +1,112 @@
+"""Runs of fused steps with pruned lists on a device whose kernels run on the host: those of linked lists."""
+
+import numpy as np
+import pytest
+
+import md
+from md.search.lists.step_costs import StepCosts
+from tests.md.search.lists.device_of_lists import DeviceOfLists
+
+LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "verlet.force"
+
+
+@pytest.fixture
+def device(tmp_path_factory, monkeypatch):
+    """A device of so many particles that launches take no time beside them."""
+    for name in ("STEP_LAUNCH", "BUILD_LAUNCHES", "PRUNING_LAUNCHES"):
+        monkeypatch.setattr(StepCosts, name, 0.0)
+    return DeviceOfLists(tmp_path_factory.mktemp("kernels"))
+
+
+def both(device, state, search, **options) -> list[md.Simulation]:
+    """A fused run of lists on the device, and one of linked lists on the CPU."""
+    return [
+        md.Simulation(state, LAW, search=one, dt=DT, backend=place, fused=fused, **options)
+        for one, place, fused in ((search, device, True), ("linked", "cpu", False))
+    ]
+
+
+def same(one: md.Simulation, other: md.Simulation) -> None:
+    assert one.step == other.step
+    found, expected = one.state.by_id(), other.state.by_id()
+    np.testing.assert_allclose(found.pos, expected.pos, atol=1e-9)
+    np.testing.assert_allclose(found.vel, expected.vel, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("skin", "inner"), [(None, None), (0.4, 0.1), (0.4, 0.0), (0.5, 0.4)], ids=lambda value: str(value)
+)
+def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", skin, inner))
+    assert found.search.policy.prunes
+    for steps in (1, 40, 130):
+        found.run(steps, phases=False)
+        expected.run(steps, phases=False)
+        same(found, expected)
+    assert device.launches[PRUNE] > found.builds  # several times between two builds
+    assert device.launches[PLAIN] == 0
+    assert (device.launches[PRUNED] > device.launches[PRUNE]) == (inner != 0.0)
+    assert not device.first_in_record
+
+
+def test_sudden_speeds_halt_steps_and_lose_none(device):
+    state = md.scenes.shared_gas(300, 0.2)
+    slow = md.State(state.pos, 0.1 * state.vel, state.box)
+    found, expected = both(device, slow, md.search.Verlet("row", 0.3, 0.1), gravity=(0.0, 0.0, -400.0))
+    found.run(120, phases=False)
+    expected.run(120, phases=False)
+    same(found, expected)
+    assert int(found.system.status.guard[3]) == 0  # halted steps were taken again
+
+
+def test_a_build_between_two_runs_is_followed_by_a_pruning(device):
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
+    for _ in range(4):
+        found.run(7, phases=False)
+        expected.run(7, phases=False)
+        found.search.update(force=True)
+        assert found.search.policy.plan().prune
+        same(found, expected)
+
+
+def test_without_an_inner_skin_no_list_is_pruned(device):
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.3))
+    found.run(60, phases=False)
+    expected.run(60, phases=False)
+    same(found, expected)
+    assert device.launches[PRUNE] == device.launches[PRUNED] == 0 < device.launches[PLAIN]
+
+
+def test_a_skin_that_is_tuned_prunes_or_not_and_calls_no_kernel_first_in_a_record(device):
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet(skin="auto"))
+    pruned = set()
+    for width in (0.4, 0.02, 0.4):
+        found.search.skin._tuner.value = width
+        found.run(90, phases=False)
+        expected.run(90, phases=False)
+        pruned.add(found.search.policy.prunes)
+        same(found, expected)
+    assert not device.first_in_record
+    assert pruned == {True, False}
+
+
+def test_pruned_lists_that_found_no_memory_are_allocated_at_the_next_build(device, monkeypatch):
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
+    lists = found.search._pruned
+    empty = type(device).empty
+
+    def none_for_pruned_lists(self, shape, dtype):
+        if shape == 16 * lists_rows * 75:
+            raise MemoryError
+        return empty(self, shape, dtype)
+
+    lists_rows = md.search.lists.pruned_lists.rows_of_fours(found.search._usual_length(1.1))
+    monkeypatch.setattr(type(device), "empty", none_for_pruned_lists)
+    with pytest.raises(MemoryError):
+        found.run(5, phases=False)
+    assert lists.rows == 0
+    monkeypatch.undo()
+    found.run(5, phases=False)
+    expected.run(5, phases=False)
+    same(found, expected)
