@@ -3,7 +3,8 @@
 A device takes fused steps before the host has read how far particles moved. Each fused step reads a
 `DisplacementGuard` and sums an upper bound of the distance that the fastest particle has travelled since the
 structure was built. Once that is no longer less than the limit, no particle moves, in this step and in all
-later ones, until the structure is rebuilt, or lists are pruned again. Each such step adds 1 to `halted_steps`.
+later ones, until the structure is rebuilt, or lists are pruned again. Each such step adds 1 to
+`halted_steps`.
 
 A step that prunes takes the partners from the lists of the build, and stores those within the cutoff and the
 inner skin in shorter lists, which the next steps read. Those halt by the bound for these lists (`bound`).

@@ -42,9 +42,9 @@ from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.lists.pruned_lists import FOUR, PrunedLists
-from md.search.rebuild import DisplacementBound
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
+from md.search.rebuild import DisplacementBound
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -65,8 +65,8 @@ class Verlet(SearchConfig):
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
             times, so that no two runs are the same. None for the width that a model of the costs finds
             fastest on a device, by the number, density and largest speed of the particles
-            (`md.search.lists.step_costs`), and for 0.3 on the CPU; or less in a periodic box too narrow for it.
-            A width that was not given is chosen again when a run is saved.
+            (`md.search.lists.step_costs`), and for 0.3 on the CPU; or less in a periodic box too narrow for
+            it. A width that was not given is chosen again when a run is saved.
         inner_skin: in d, up to `skin`: of the pruned lists that fused steps read on a device. None for the
             fastest by the same model; the same as `skin` for no pruned lists. Without effect elsewhere.
 
@@ -420,9 +420,10 @@ def build_lists(
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
     The partners of particle i are stored in `partners` from first[i] on. On a device they are in rows of
-    fours and in a pool (see lists/fours.cuh); `first` and `count` are empty, and so is `reference_pos` if steps are
-    guarded. Each part lists a range of the particles. needed[0], 0 before, is the room that is needed. With
-    less room some lists are cut, and on a device `travelled` is set to infinity, which halts the steps.
+    fours and in a pool (see lists/fours.cuh); `first` and `count` are empty, and so is `reference_pos` if
+    steps are guarded. Each part lists a range of the particles. needed[0], 0 before, is the room that is
+    needed. With less room some lists are cut, and on a device `travelled` is set to infinity, which halts the
+    steps.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):
