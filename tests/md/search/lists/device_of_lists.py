@@ -1,4 +1,4 @@
-"""A device that runs ahead: CUDA kernels of neighbour lists compiled for the host, and Numba's for the rest."""
+"""A device that runs ahead: CUDA kernels of neighbour lists, compiled for the host, and others in Numba."""
 
 import sys
 from collections import Counter
