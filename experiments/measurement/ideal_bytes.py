@@ -79,9 +79,8 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
     rows = n * number * (2 * dim if packed else 2 * width)
     pos = n * number * width
     listed = pruned = 0.0
-    if search.name == "verlet":
+    if isinstance(search, VerletSearch):
         listed = _list_bytes(np.diff(simulation.accesses().offsets), backend.runs_ahead)
-        assert isinstance(search, VerletSearch)
         if search.policy.prunes:
             near = simulation.system.grid.cutoff + search.skin.inner
             pruned = _list_bytes(np.bincount(search.pairs(near).ravel(), minlength=n), backend.runs_ahead)

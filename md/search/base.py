@@ -54,7 +54,7 @@ class SearchConfig(ABC):
 
     @abstractmethod
     def build(self, system: System) -> Search:
-        """Make the search for a system, with its buffers allocated.
+        """Make the search for a system; `Search.prepare` or the first build may allocate buffers.
 
         Raises:
             ValueError: parameters that do not fit the box, or a structure that does not fit in memory.

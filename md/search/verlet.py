@@ -91,7 +91,7 @@ class Verlet(SearchConfig):
         """Make the search for a system, in cells as wide as cutoff + skin.
 
         Raises:
-            ValueError: a skin too wide for the box, an unknown ordering, or more cells than fit in memory.
+            ValueError: a skin too wide for the box, or more cells than can be numbered.
         """
         return VerletSearch(self, system)
 

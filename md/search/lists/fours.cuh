@@ -6,7 +6,7 @@
 // if the four number p of the pool follows, and is no partner then.
 
 #ifndef AT_ONCE
-#define AT_ONCE 2  // partners whose positions are loaded at the same time: more need registers, so that fewer threads run
+#define AT_ONCE 2  // positions of partners loaded at the same time: more need registers, so that fewer threads run
 #endif
 
 #ifndef COLUMN

@@ -25,7 +25,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }
 
-// A fused step with pruned lists, or with that of the build for a particle whose own is NO_LIST.
+// A fused step with pruned lists, or with the list of the build for a particle that has NO_LIST.
 extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* partners, int rows,
                                             const int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;

@@ -16,12 +16,13 @@ RESTING = 0.01  # displacement in a step in cutoffs that is assumed if no partic
 class StepCosts:
     """Model of the time of a step with neighbour lists on a device, by which the skin is chosen.
 
-    The numbers are those of an H200 with float32, in ps for a particle, fitted to the times of 81 pairs of
-    widths (2^21 and 2^23 spheres, 1 to 50 % filling; the model is within 10 % of each, 3.5 % in the mean):
-    of a step, more of it in a dense gas, and of each listed partner; of a build with its sort, of each
-    candidate in the cells around a particle, and of each cell; of a pruning, and of each partner that it
-    reads beyond those that it keeps. Launches take a time of their own, so that a small system gets a wide
-    skin.
+    The numbers are those of an H200 with float32, in ps for a particle: of a step, more of it in a dense gas,
+    and of each listed partner; of a build with its sort, of each candidate in the cells around a particle,
+    and of each cell; of a pruning, and of each partner that it reads beyond those that it keeps. They are
+    fitted to the times of 81 pairs of widths (2^21 and 2^23 spheres, 1 to 50 % filling), except for that of a
+    candidate, which the times do not tell and which is that of the kernel. The model is within 10 % of each
+    time, with a root mean square of 3.4 %. Launches take a time of their own, estimated from kernels of 2^17
+    spheres, so that a small system gets a wide skin.
 
     Args:
         n: number of particles.

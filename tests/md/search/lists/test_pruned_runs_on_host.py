@@ -1,4 +1,4 @@
-"""Runs of fused steps with pruned lists on a device whose kernels run on the host: those of linked lists."""
+"""Runs of fused steps with pruned lists, their kernels compiled for the host: those of linked lists."""
 
 import numpy as np
 import pytest
