@@ -226,6 +226,17 @@ class Backend(ABC):
             f"backend {self.name!r} launches nothing asynchronously, so it captures nothing"
         )
 
+    def repeat(self, work: Callable[[], None], times: int) -> None:
+        """Do work several times.
+
+        Args:
+            work: launches kernels and fills, the same with the same arguments each time, and nothing else on
+                the backend. A backend may call it once, and make its launches again.
+            times: at least 1.
+        """
+        for _ in range(times):
+            work()
+
     @abstractmethod
     def mark(self) -> Any:
         """Record a time stamp after the work launched so far, for `between`; does not wait."""

@@ -18,7 +18,8 @@ from numpy.typing import DTypeLike
 
 from md import checks
 from md.backend.base import Array, Backend
-from md.backend.cuda_launcher import THREADS, Launcher, functor_of, takes_packed_rows, wrapped_law
+from md.backend.kernels.launcher import THREADS, Launcher, functor_of, takes_packed_rows, wrapped_law
+from md.backend.kernels.launches import KernelLaunches
 from md.backend.sorting import radix
 from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
@@ -27,6 +28,7 @@ SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
 RADIX_TILE = 2048  # keys of a block in radix.cu
 _takes_packed: dict[type, bool] = {}  # law -> whether its functions read packed rows
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
+_launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
 
 
 def why_not() -> str | None:
@@ -64,6 +66,8 @@ class Cuda(Backend):
         import cupy
 
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
+        if not _launches:
+            _launches.append(KernelLaunches(cupy))
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
         self._capture_stream: Any = None  # made at the first capture
         self._head_start = 0.0  # delay of a stopwatch, in seconds
@@ -184,9 +188,9 @@ class Cuda(Backend):
     def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number, by memset if all its bytes are equal."""
         if value in (0, -1):
-            array.data.memset_async(value & 0xFF, array.nbytes)
+            _launches[0].make(partial(array.data.memset_async, value & 0xFF, array.nbytes))
         else:
-            array.fill(value)
+            _launches[0].make(partial(array.fill, value))
 
     def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Launcher:
         """Return the kernels of a stem; a kernel is compiled at the first call with given argument types."""
@@ -194,7 +198,7 @@ class Cuda(Backend):
         key = (stem, type(law), type(wrapped_law(law)), defined, self.layout, self.options, self._device)
         if key not in _launchers:
             compile = partial(self._cupy.RawModule, options=self.options, backend="nvrtc")
-            _launchers[key] = Launcher(stem, law, self.layout, compile, constants)
+            _launchers[key] = Launcher(stem, law, self.layout, compile, constants, _launches[0].start)
         return _launchers[key]
 
     def require_code_of(self, law: Any) -> None:
@@ -287,6 +291,10 @@ class Cuda(Backend):
             finally:
                 graph = stream.end_capture()
         return graph.launch
+
+    def repeat(self, work: Callable[[], None], times: int) -> None:
+        """Do work that only launches kernels and fills arrays; what it launches is prepared once."""
+        _launches[0].repeat(work, times)
 
     def mark(self) -> Any:
         """Record a CUDA event."""

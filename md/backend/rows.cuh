@@ -1,6 +1,6 @@
 // Vectors and rows of particle arrays in each layout, for all CUDA kernels of md.
 //
-// Contract. cuda_source.py defines, before this text: `real` (float or double), DIM (2 or 3) and one of LAYOUT_SOA,
+// Contract. source.py defines, before this text: `real` (float or double), DIM (2 or 3) and one of LAYOUT_SOA,
 // LAYOUT_AOS, LAYOUT_AOS4. The functions mirror those of the same names in prelude.py. Coordinate `axis` of row k of an
 // (n, DIM) array is
 //     soa    data[k + n * axis]        aos    data[DIM * k + axis]        aos4    data[4 * k + axis], in 16-byte loads

@@ -23,7 +23,7 @@ import numpy as np
 
 from md import checks
 from md.backend.base import Array
-from md.backend.cuda_launcher import STAGING
+from md.backend.kernels.launcher import STAGING
 from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort

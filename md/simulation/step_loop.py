@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
@@ -204,8 +205,12 @@ class StepLoop:
         self._system.particles.swap()
 
     def _take(self, plan: StepPlan, step: int) -> None:
-        """Take the steps of a plan by kernel launches only, with its builds."""
-        for k in range(plan.steps):
+        """Take the steps of a plan by kernel launches only, with its builds.
+
+        After two fused steps the arrays have the same roles again, so that two more have the same launches.
+        """
+        alike = (plan.steps - 1) // 2 if self._fused and not plan.build_each else 0  # pairs after the first
+        for k in range(plan.steps - 2 * alike):
             self._prepare(step + k)
             if plan.build_each or (plan.build and k == 0):
                 self._search.rebuild()
@@ -214,6 +219,13 @@ class StepLoop:
             else:
                 self._compute_force(step + k)
                 self._move(step + k)
+        if alike:
+            self._backend.repeat(partial(self._take_two, step + plan.steps - 2 * alike), alike)
+
+    def _take_two(self, step: int) -> None:
+        for k in range(2):
+            self._prepare(step + k)
+            self._fused_step(step + k, prunes=False)
 
     def _take_captured(self, plan: StepPlan) -> StepPlan:
         """Take captured steps, and record their time if the trigger needs it."""

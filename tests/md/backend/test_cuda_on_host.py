@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.md.backend.test_cuda_source import source_of
+from tests.md.backend.kernels.test_source import source_of
 
 HEADER = Path(__file__).parents[2] / "cuda_on_host.h"
 GRID = """

@@ -6,8 +6,8 @@ import pytest
 import md
 from md.integrate import Flight
 from md.laws.pair import kernel_law
+from tests.md.backend.kernels.test_source import source_of
 from tests.md.backend.test_cuda_on_host import printed_around
-from tests.md.backend.test_cuda_source import source_of
 from tests.tiers import nightly
 
 LAW = md.laws.Boids(2.0, 1.2, 1.6, cohesion=0.05, separation=0.1, alignment=0.2)

@@ -18,7 +18,7 @@ import pytest
 
 import md
 from md.backend import BackendUnavailableError
-from md.backend.cuda_launcher import Launcher, functor_of
+from md.backend.kernels.launcher import Launcher, functor_of
 from md.laws import add_scaled, pair_function
 from md.laws.pair import is_reciprocal, kernel_law
 from md.search import Reflexive

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md.backend.cuda_launcher import THREADS
-from md.backend.cuda_source import file_of
+from md.backend.kernels.launcher import THREADS
+from md.backend.kernels.source import file_of
 from md.particles.cell_rows import FINEST
 from tests import tiers
+from tests.md.backend.kernels.test_source import source_of
 from tests.md.backend.test_cuda_on_host import printed_around
-from tests.md.backend.test_cuda_source import source_of
 from tests.strategies import clouds
 
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)

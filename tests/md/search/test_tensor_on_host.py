@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import md
-from md.backend.cuda_launcher import _struct, functor_of
-from md.backend.cuda_source import STORE, assemble, struct_of_dtype
+from md.backend.kernels.launcher import _struct, functor_of
+from md.backend.kernels.source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
 from md.search.tensor import PARTS
 from tests.tiers import by_default

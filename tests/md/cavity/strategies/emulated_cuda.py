@@ -15,8 +15,8 @@ import pytest
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from md.backend import Cpu
-from md.backend.cuda_launcher import Launcher
-from md.backend.cuda_source import file_of, parameters
+from md.backend.kernels.launcher import Launcher
+from md.backend.kernels.source import file_of, parameters
 
 HEADER = Path(__file__).parents[3] / "grid_on_host.h"
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host

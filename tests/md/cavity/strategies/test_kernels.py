@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.backend.cuda_launcher import Launcher
+from md.backend.kernels.launcher import Launcher
 from md.cavity import STRATEGIES
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin

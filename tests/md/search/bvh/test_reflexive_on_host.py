@@ -7,8 +7,8 @@ import md
 from md.laws.pair import kernel_law
 from md.search.bvh.reflexive import Reflexive
 from tests import tiers
+from tests.md.backend.kernels.test_source import source_of
 from tests.md.backend.test_cuda_on_host import printed_around
-from tests.md.backend.test_cuda_source import source_of
 from tests.md.search.test_contract import dense_cloud, largest_difference, simulated
 
 WALK = """

@@ -20,6 +20,7 @@ class DeviceOfLists(Cpu):
     Attributes:
         launches: how often each force kernel of lists was launched for a fused step.
         first_in_record: kernels that were called for the first time while steps were recorded.
+        repeated: number of calls of `repeat`.
     """
 
     runs_ahead = True
@@ -33,6 +34,7 @@ class DeviceOfLists(Cpu):
         self._emulated.layout = self.layout
         self.launches: Counter[str] = Counter()
         self.first_in_record: list[str] = []
+        self.repeated = 0
 
     def launch(self, work: Callable[..., None], *arguments: Any) -> None:
         """Make a launch, or record it."""
@@ -53,6 +55,17 @@ class DeviceOfLists(Cpu):
                 launch(*arguments)
 
         return again
+
+    def repeat(self, work: Callable[[], None], times: int) -> None:
+        outer = self._record
+        noted = self._record = []
+        try:
+            work()
+        finally:
+            self._record = outer
+        self.repeated += 1
+        for launch, arguments in times * noted:
+            self.launch(launch, *arguments)
 
     def fill(self, array: np.ndarray, value: Any) -> None:
         self.launch(filled, array, value)

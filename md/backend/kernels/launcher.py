@@ -1,6 +1,6 @@
 """Launcher of the CUDA kernels of one stem: compiles a kernel for the types of its arguments and calls it.
 
-The arguments of a call decide which source is compiled and how each argument is passed. `cuda_source.py`
+The arguments of a call decide which source is compiled and how each argument is passed. `source.py`
 assembles the source, and the backend compiles it.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from md.backend.cuda_source import (
+from md.backend.kernels.launches import call
+from md.backend.kernels.source import (
     C_TYPES,
     STORE,
     Parameter,
@@ -51,6 +51,7 @@ class Launcher:
         compile: function that compiles CUDA C++, given as `code`, to a module with `get_function`.
         constants: integers that are defined for the source by name. A kernel marked RESIDENT needs
             `RESIDENT_THREADS`, the threads of a block.
+        start: function that launches a compiled kernel; see `md.backend.kernels.launches.call`.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class Launcher:
         layout: str,
         compile: Callable[..., Any],
         constants: Mapping[str, int] | None = None,
+        start: Callable[..., None] = call,
     ):
-        self._stem, self._layout, self._make = stem, layout, compile
+        self._stem, self._layout, self._make, self._start = stem, layout, compile, start
         self._constants = dict(constants or {})
         pair = wrapped_law(law)
         self._law_file = None if law is None else functor_of(law)
@@ -92,19 +94,17 @@ class Launcher:
                 self._compiled[key] = self._compile(name, declared, arguments), convert
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-            block, shared = self._blocks.get(name), {}
+            block, shared = self._blocks.get(name), 0
             threads = SIZES.get(block or "", THREADS)
-            start = kernel
             if block == "NARROW" and "entries" in names:
-                shared["shared_mem"] = ENTRY * threads * int(arguments[names.index("entries")])
+                shared = ENTRY * threads * int(arguments[names.index("entries")])
             if block == "RESIDENT":  # all blocks at once on the device, or an error of the launch
                 threads = self._constants["RESIDENT_THREADS"]
-                start = partial(kernel.kernel, enable_cooperative_groups=True)
             if block in ("STAGING", "RESIDENT"):
-                size = shared["shared_mem"] = int(arguments[names.index("bytes")])
-                if size > self._allowed.get(key, 0):
-                    kernel.max_dynamic_shared_size_bytes = self._allowed[key] = size
-            start(((n + threads - 1) // threads,), (threads,), values, **shared)
+                shared = int(arguments[names.index("bytes")])
+                if shared > self._allowed.get(key, 0):
+                    kernel.max_dynamic_shared_size_bytes = self._allowed[key] = shared
+            self._start(kernel, (n + threads - 1) // threads, threads, values, shared, block == "RESIDENT")
 
         setattr(self, name, launch)
         return launch

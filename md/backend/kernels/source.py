@@ -24,8 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
-STORE = Path(__file__).with_name("store.cuh")  # the functor of an output that is a plain array
+ROOT = Path(__file__).parents[3]
+HEADERS = ROOT / "md" / "backend"
+STORE = HEADERS / "store.cuh"  # the functor of an output that is a plain array
 C_TYPES = {
     np.dtype(np.float32): "float",
     np.dtype(np.float64): "double",
@@ -169,8 +170,8 @@ def assemble(
         *(f"#define {name} {value}\n" for name, value in (constants or {}).items()),
         *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),
     ]
-    parts = [Path(__file__).with_name("prelude.cuh")] if "Grid" in structs else []
-    parts = [Path(__file__).with_name("rows.cuh"), *parts, *([pair] if pair else []), *functors]
+    parts = [HEADERS / "prelude.cuh"] if "Grid" in structs else []
+    parts = [HEADERS / "rows.cuh", *parts, *([pair] if pair else []), *functors]
     own = file_of(stem, ".cuh")
     if own.exists() and own not in parts:
         parts.append(own)

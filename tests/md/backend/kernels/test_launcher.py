@@ -8,8 +8,8 @@ import pytest
 
 import md
 from md.backend import Cpu
-from md.backend.cuda_launcher import Launcher
-from md.backend.cuda_source import blocks, file_of
+from md.backend.kernels.launcher import Launcher
+from md.backend.kernels.source import blocks, file_of
 from md.laws.pair import kernel_law
 from md.observe.pair_tally import PairTally
 from md.particles.cell_grid import CellGrid

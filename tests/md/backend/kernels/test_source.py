@@ -12,7 +12,7 @@ import pytest
 import md
 import sfc.device
 from md.backend.base import LAYOUTS
-from md.backend.cuda_source import (
+from md.backend.kernels.source import (
     C_TYPES,
     ROOT,
     STORE,

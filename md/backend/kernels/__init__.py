@@ -1,0 +1,1 @@
+"""CUDA kernels from their source: assembled, compiled for the types of the arguments, launched."""

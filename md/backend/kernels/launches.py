@@ -1,0 +1,93 @@
+"""Launches of compiled CUDA kernels on the current stream, which can be made again with the same arguments.
+
+The host needs five times as long to prepare a launch as to make it again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+
+def call(kernel: Any, blocks: int, threads: int, values: tuple, shared_mem: int, resident: bool) -> None:
+    """Launch a kernel as cupy does.
+
+    Args:
+        kernel: `cupy.RawKernel`.
+        blocks: number of blocks.
+        threads: of each block.
+        values: arguments: numbers of numpy, and arrays of one record.
+        shared_mem: bytes of shared memory of each block.
+        resident: whether all blocks have to be on the device at once.
+    """
+    shared = {"shared_mem": shared_mem} if shared_mem else {}
+    if resident:
+        kernel.kernel((blocks,), (threads,), values, enable_cooperative_groups=True, **shared)
+    else:
+        kernel((blocks,), (threads,), values, **shared)
+
+
+class Arguments:
+    """Arguments of a kernel in memory, as the driver takes them.
+
+    Args:
+        values: numbers of numpy, and arrays of one record.
+
+    Attributes:
+        address: of the addresses of the arguments.
+    """
+
+    def __init__(self, values: tuple):
+        self._kept = [ctypes.create_string_buffer(value.tobytes()) for value in values]
+        self._addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, self._kept))
+        self.address = ctypes.addressof(self._addresses)
+
+
+class KernelLaunches:
+    """Launches on the current device, which are noted while `repeat` works.
+
+    Args:
+        cupy: the module.
+    """
+
+    def __init__(self, cupy: Any):
+        self._driver, self._stream = cupy.cuda.driver, cupy.cuda.get_current_stream
+        self._noted: list[Callable[[], None]] | None = None
+
+    def make(self, work: Callable[[], None]) -> None:
+        """Launch work that does not change from launch to launch."""
+        work()
+        if self._noted is not None:
+            self._noted.append(work)
+
+    def start(
+        self, kernel: Any, blocks: int, threads: int, values: tuple, shared_mem: int, resident: bool
+    ) -> None:
+        """Launch a kernel; arguments as those of `call`."""
+        if resident:
+            self.make(partial(call, kernel, blocks, threads, values, shared_mem, resident))
+            return
+        prepared = Arguments(values)
+        shape = blocks, 1, 1, threads, 1, 1, shared_mem
+        self.make(partial(self._launch, kernel.kernel.ptr, shape, prepared))
+
+    def _launch(self, function: int, shape: tuple[int, ...], arguments: Arguments) -> None:
+        self._driver.launchKernel(function, *shape, self._stream().ptr, arguments.address, 0)
+
+    def repeat(self, work: Callable[[], None], times: int) -> None:
+        """Do work that only launches, several times; the launches of the first time are made again.
+
+        Args:
+            work: launches the same kernels with the same arguments each time.
+            times: at least 1.
+        """
+        noted = self._noted = []
+        try:
+            work()
+        finally:
+            self._noted = None
+        for _ in range(times - 1):
+            for launch in noted:
+                launch()

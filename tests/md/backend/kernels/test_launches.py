@@ -1,0 +1,91 @@
+"""Launches that are made again: their arguments and their order, on a driver that keeps what it gets."""
+
+import ctypes
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from md.backend.kernels.launches import KernelLaunches
+
+RECORD = np.dtype([("start", np.uint64), ("width", np.float32)], align=True)
+
+
+@pytest.fixture
+def made():
+    """The launches that were made: function, blocks, threads, shared memory, stream, arguments."""
+    return []
+
+
+@pytest.fixture
+def launches(made):
+    """Launches of kernels with an int32, a record and a float32."""
+    current = SimpleNamespace(ptr=11)
+
+    def launch(function, *numbers):
+        blocks, _, _, threads, _, _, shared, stream, addresses, _ = numbers
+        number, record, width = (ctypes.c_void_p * 3).from_address(addresses)
+        given = (
+            ctypes.c_int32.from_address(number).value,
+            np.frombuffer(ctypes.string_at(record, RECORD.itemsize), RECORD)[0].item(),
+            ctypes.c_float.from_address(width).value,
+        )
+        made.append((function, blocks, threads, shared, stream, given))
+
+    driver = SimpleNamespace(launchKernel=launch)
+    cupy = SimpleNamespace(cuda=SimpleNamespace(driver=driver, get_current_stream=lambda: current))
+    launches = KernelLaunches(cupy)
+    launches.stream = current
+    return launches
+
+
+def values(number: int) -> tuple:
+    return np.int32(number), np.array([(2**40 + number, 0.5)], RECORD), np.float32(number / 4)
+
+
+def test_the_driver_gets_the_arguments_of_a_launch(launches, made):
+    kernel = SimpleNamespace(kernel=SimpleNamespace(ptr=77))
+    launches.start(kernel, 5, 64, values(3), 48, False)
+    assert made == [(77, 5, 64, 48, 11, (3, (2**40 + 3, 0.5), 0.75))]
+
+
+def test_launches_are_made_again_in_order_on_the_stream_of_the_time(launches, made):
+    first, second = (SimpleNamespace(kernel=SimpleNamespace(ptr=ptr)) for ptr in (1, 2))
+    calls = []
+
+    def work():
+        calls.append(None)
+        launches.start(first, 5, 64, values(3), 0, False)
+        launches.make(partial(made.append, "filled"))
+        launches.start(second, 6, 32, values(4), 0, False)
+        launches.stream.ptr = 12
+
+    launches.repeat(work, 3)
+    assert len(calls) == 1
+    once = [
+        (1, 5, 64, 0, 11, (3, (2**40 + 3, 0.5), 0.75)),
+        "filled",
+        (2, 6, 32, 0, 11, (4, (2**40 + 4, 0.5), 1.0)),
+    ]
+    again = [one if one == "filled" else (*one[:4], 12, one[5]) for one in once]
+    assert made == once + again + again
+
+
+def test_launches_after_work_that_fails_are_not_noted(launches, made):
+    def work():
+        launches.make(partial(made.append, "before"))
+        raise ValueError("no room")
+
+    with pytest.raises(ValueError, match="no room"):
+        launches.repeat(work, 2)
+    launches.make(partial(made.append, "after"))
+    launches.repeat(partial(launches.make, partial(made.append, "alike")), 2)
+    assert made == ["before", "after", "alike", "alike"]
+
+
+def test_a_resident_kernel_is_launched_and_repeated_as_a_whole(launches, made):
+    kernel = SimpleNamespace(kernel=lambda *call, **options: made.append((call[0], call[1], options)))
+    launches.repeat(lambda: launches.start(kernel, 132, 256, values(1), 60_000, True), 2)
+    whole = ((132,), (256,), {"enable_cooperative_groups": True, "shared_mem": 60_000})
+    assert made == [whole, whole]
