@@ -35,6 +35,10 @@ inline int2 make_int2(int x, int y) { return {x, y}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 inline int __ffs(unsigned value) { return __builtin_ffs(value); }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
+inline int __dp4a(int a, int b, int sum) {  // of the bytes, which are signed
+    for (int k = 0; k < 32; k += 8) sum += (signed char)(a >> k) * (signed char)(b >> k);
+    return sum;
+}
 template <class T> T __ldcg(const T* place) { return *place; }
 inline float __int_as_float(int bits) {
     float value;

@@ -11,6 +11,7 @@ from md.backend.sorting.counting import MAX_PARTS
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
+from sfc.orderings.scans import TILE
 
 RANKING = 24  # bytes on the host to compute the rank of a cell
 SORTING = 8  # bytes on the backend for rank and start of a cell, without the counts of the sort
@@ -20,7 +21,8 @@ class CellSort:
     """Stable counting sort of particles by the rank of their cell, with its buffers.
 
     Args:
-        order: of the cells: a name of `sfc.orderings(dim)` or a curve; covers any grid (`sfc.covering`).
+        order: of the cells: a name of `sfc.orderings(dim)` or a curve; covers any grid (`sfc.covering`). A
+            device ranks the cells of "row" and "tiled" itself, the host those of others.
         n: number of particles.
         grid: the cells.
         backend: on which the particles are stored.
@@ -39,12 +41,16 @@ class CellSort:
         self._grid, self._backend = grid.on(backend), backend
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
         self._rank = None
-        if not (isinstance(order, str) and order == "row"):  # a row-major table would change nothing
+        if isinstance(order, str) and order == "tiled" and backend.runs_ahead:
+            self._rank = backend.empty(grid.size, np.int32)
+            backend.kernels(__name__).tiled_ranks(grid.size, grid.record, TILE, self._rank)
+        elif not (isinstance(order, str) and order == "row"):  # a row-major table would change nothing
             grid.require_memory(RANKING, checks.host_memory)
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
             row_major = bool((ranks == np.arange(grid.size)).all())
             self._rank = None if row_major else backend.upload(ranks)
-        self.table = backend.empty(0, np.int32) if self._rank is None else self._rank
+        self._unranked = backend.empty(0, np.int32)
+        self.table = self._unranked if self._rank is None else self._rank
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
         self._keys = backend.empty(n, np.int32)
@@ -57,17 +63,24 @@ class CellSort:
             self._rank = self._backend.arange(self._grid.size)
         return self._rank
 
-    def find(self, pos: Array) -> None:
+    @property
+    def scratch(self) -> Array:
+        """(n,) int32 array that is free between two sorts."""
+        return self._keys
+
+    def find(self, pos: Array, by_number: bool = False) -> None:
         """Fill `start` and `order` without moving the particles.
 
         Args:
             pos: (n, dim) positions inside the box, on the backend.
+            by_number: sort by the row-major number of the cells instead of their rank.
         """
         backend, keys, scratch = self._backend, self._keys, self._scratch
+        table = self._unranked if by_number else self.table
         if backend.runs_ahead:
-            backend.count_cells(pos, self.table, self._grid.record, keys, scratch)
+            backend.count_cells(pos, table, self._grid.record, keys, scratch)
         else:
-            self._grid.keys(pos, self.table, keys)
+            self._grid.keys(pos, table, keys)
         backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
 
     def apply(self, particles: ParticleArrays) -> None:

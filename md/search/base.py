@@ -123,8 +123,12 @@ class Search(ABC):
             self.build()
             self.policy.built()
 
-    def rebuild(self) -> None:
-        """Build the structure for a step plan, without checking whether it is due."""
+    def rebuild(self, moves: bool = True) -> None:
+        """Build the structure for a step plan, without checking whether it is due.
+
+        Args:
+            moves: False if particles may stay where they are in memory, by `StepPlan.moves`.
+        """
         self.build()
 
     def prepare(self, fused: bool) -> None:

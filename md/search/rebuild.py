@@ -20,6 +20,7 @@ from md.search.lists.step_costs import FEW, MARGIN
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
+MOST_IN_PLACE = 7  # builds between two that sort the particles in memory
 
 
 def _rounded_down(steps: int, few: bool) -> int:
@@ -45,12 +46,14 @@ class StepPlan(NamedTuple):
         build: whether the structure is rebuilt (`Search.rebuild`) before the first step.
         build_each: whether it is rebuilt before each of the other steps too.
         prune: whether the first step prunes lists (`md.search.displacement_guard`).
+        moves: whether the particles are sorted in memory too before the first step, if it rebuilds.
     """
 
     steps: int
     build: bool
     build_each: bool
     prune: bool = False
+    moves: bool = True
 
 
 class RebuildPolicy:
@@ -221,6 +224,7 @@ class DisplacementBound(RebuildPolicy):
     def restart(self) -> None:
         """Discard the lists, and plan few steps at first."""
         self._window, self._since, self._stride = 8, 0, 0.0
+        self._in_place = 0  # builds since the particles were sorted in memory
         self._inner_window = 8  # largest number of steps with lists of one pruning
         self._since_pruning = 0
         self._has_lists = self._is_whole = False  # whether there are lists, and none overflowed
@@ -305,6 +309,7 @@ class DisplacementBound(RebuildPolicy):
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
+        self._in_place = 0
         self._displacement_bound = 0.0
 
     def plan(self) -> StepPlan:
@@ -315,11 +320,12 @@ class DisplacementBound(RebuildPolicy):
         build = self._since >= window
         since = 0 if build else self._since
         steps = window - since
+        moves = not build or self._in_place >= MOST_IN_PLACE
         if not self.prunes:
-            return StepPlan(steps, build, build_each=False)
+            return StepPlan(steps, build, build_each=False, moves=moves)
         prune = since == 0 or self._since_pruning >= inner
         steps = min(steps, inner - (0 if prune else self._since_pruning))
-        return StepPlan(steps, build, build_each=False, prune=prune)
+        return StepPlan(steps, build, build_each=False, prune=prune, moves=moves)
 
     def _windows(self) -> tuple[int, int]:
         """Return the steps between two builds, a multiple of those between two prunings, and the latter."""
@@ -337,6 +343,8 @@ class DisplacementBound(RebuildPolicy):
         """Record steps that were launched as planned."""
         if self._backend.runs_ahead:
             self.builds += plan.build
+            if plan.build:
+                self._in_place = 0 if plan.moves else self._in_place + 1
             self._is_whole |= plan.build
             self._since = plan.steps + (0 if plan.build else self._since)
             self._since_pruning = plan.steps + (0 if plan.prune else self._since_pruning)

@@ -21,17 +21,13 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.backend.prelude import (
-    axis_neighbours,
     displacement,
     dot,
     finish,
     home_cell,
     is_interior,
     load,
-    neighbour_rows,
     separation,
-    store,
-    sub,
 )
 from md.errors import ListOverflow
 from md.laws.pair import initial, interact, result
@@ -41,6 +37,8 @@ from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
+from md.search.lists import listing
+from md.search.lists.listing import Listing
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
@@ -52,8 +50,6 @@ ROOM = 20  # initial room of a list on the CPU, in partners: one list of million
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
-WIDTH = 8  # numbers written at once
-at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,8 @@ class Verlet(SearchConfig):
     """Configuration of neighbour lists with a skin, rebuilt when a particle has moved too far.
 
     Args:
-        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
+        cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve. None for "tiled"
+            on a device and "row" on the CPU.
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
             times, so that no two runs are the same. None for the width that a model of the costs finds
             fastest on a device, by the number, density and largest speed of the particles
@@ -78,12 +75,14 @@ class Verlet(SearchConfig):
     name = "verlet"
     # A build waits; fused steps have a guard.
     capabilities = Capabilities(fusable=True, moves_particles=True, packs=True)
-    cell_order: str | Curve = "row"
+    cell_order: str | Curve | None = None
     skin: float | Literal["auto"] | None = None
     inner_skin: float | None = None
 
     def __post_init__(self):
-        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Verlet", self.cell_order))
+        if self.cell_order is not None:
+            order = checks.order_of_cells("cell_order of Verlet", self.cell_order)
+            object.__setattr__(self, "cell_order", order)
         object.__setattr__(self, "skin", checked(self.skin))
         object.__setattr__(self, "inner_skin", checked_inner(self.inner_skin, self.skin))
 
@@ -162,7 +161,8 @@ class VerletSearch(Search):
         self._pruned.free()
         self.__dict__.pop("_sort", None)  # its memory too is free before more is allocated
         self.grid = grid
-        self._sort = CellSort(self.config.cell_order, n, grid, backend)
+        order = self.config.cell_order or ("tiled" if backend.runs_ahead else "row")
+        self._sort = CellSort(order, n, grid, backend)
         self._reference_pos = backend.empty((0, grid.box.dim), grid.precision)
         self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
@@ -190,10 +190,12 @@ class VerletSearch(Search):
         n, box = self.particles.n, self.grid.box
         return min(DENSER * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
 
-    def _column(self, reach: float) -> dict[str, int]:
-        """Return the constant of a kernel that makes lists: entries kept in shared memory, for nearly all."""
-        mean = self._usual_length(reach)
-        return {"COLUMN": min(KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))}
+    def _column(self, reach: float) -> int:
+        """Return the entries kept in shared memory while a list is made, enough for nearly all lists."""
+        mean = 1 + self._usual_length(
+            1.03 * reach
+        )  # with itself, and those that are tested by their bytes only
+        return min(KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
@@ -293,12 +295,18 @@ class VerletSearch(Search):
         self.policy.restart()
         self.policy.set_limit()
 
-    def rebuild(self) -> None:
-        """Build for a step plan: on a device without waiting, on the CPU if a particle has moved too far."""
-        if self.backend.runs_ahead:
+    def rebuild(self, moves: bool = True) -> None:
+        """Build for a step plan: on a device without waiting, on the CPU if a particle has moved too far.
+
+        Args:
+            moves: whether a device sorts the particles in memory too.
+        """
+        if not self.backend.runs_ahead:
+            self.update()
+        elif moves:
             self.build()
         else:
-            self.update()
+            self._list_partners()
 
     def _grow(self) -> bool:
         """Make more room if the lists overflowed, and return whether they did; waits for the device."""
@@ -309,6 +317,8 @@ class VerletSearch(Search):
         if room > most:
             crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
             slot = int(self.backend.download(self._sort.start)[crowd])
+            if self.backend.runs_ahead:
+                slot = int(self.backend.download(self._sort.order)[slot])
             particle, each = int(self.backend.download(self.particles.id)[slot]), self._partners_each()
             raise ListOverflow(particle, each * room, each * most)
         self._allocate_lists(room)
@@ -331,16 +341,19 @@ class VerletSearch(Search):
             self._allocate_lists(self._usual_room())
         if self.policy.prunes and not self._pruned.rows:
             self._pruned.allocate(self._usual_length(self._inner_reach))
-        reach2 = g.precision.type(g.cutoff + self.skin.rounding) ** 2
-        rank = self._sort.table if backend.runs_ahead else self._sort.rank
+        reach = g.precision.type(g.cutoff + self.skin.rounding)
         backend.fill(self._needed, 0)
         backend.fill(self.policy.travelled, -1)
         if not (self.policy.is_guarded or len(self._reference_pos)):
             self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
-        backend.kernels(__name__, constants=self._column(g.cutoff)).build_lists(
-            p.n, p.pos, self._sort.start, rank, g.record, reach2, self._reference_pos,
-            self._first, self._count, self._partners, self._rows, self._room, self._needed,
-            self.policy.travelled, 4 * backend.workers,
+        if backend.runs_ahead:
+            lists = self._partners, self._rows, self._room
+            outcome = self._reference_pos, self._needed, self.policy.travelled
+            Listing(g, reach, self._column(g.cutoff), backend).fill(p.pos, self._sort, lists, outcome)
+            return
+        backend.kernels(listing.__name__).build_lists(
+            p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach**2, self._reference_pos,
+            self._first, self._count, self._partners, self._room, self._needed, 4 * backend.workers,
         )  # fmt: skip
 
     def _largest_displacement(self) -> float:
@@ -397,82 +410,6 @@ def fastest(n, vel, most):
             speed2 += vel[i, k] * vel[i, k]
         found = max(found, speed2)
     most[0] = found
-
-
-@kernel(parallel=True)
-def build_lists(
-    n,
-    pos,
-    start,
-    rank,
-    grid,
-    reach2,
-    reference_pos,
-    first,
-    count,
-    partners,
-    rows,
-    room,
-    needed,
-    travelled,
-    parts,
-):
-    """List the partners of each particle within a distance, and store its position in reference_pos.
-
-    The partners of particle i are stored in `partners` from first[i] on. On a device they are in rows of
-    fours and in a pool (see lists/fours.cuh); `first` and `count` are empty, and so is `reference_pos` if
-    steps are guarded. Each part lists a range of the particles. needed[0], 0 before, is the room that is
-    needed. With less room some lists are cut, and on a device `travelled` is set to infinity, which halts the
-    steps.
-    """
-    lengths = np.zeros(parts, np.int64)
-    for p in numba.prange(parts):
-        g = grid[0]
-        begin, last = p * room // parts, (p + 1) * room // parts - 1
-        here = begin
-        near = np.empty(n + WIDTH, np.uint32)  # slots of the particles in the cells around a particle
-        for i in range(p * n // parts, (p + 1) * n // parts):
-            ri = load(pos, i, g)
-            store(reference_pos, i, ri)
-            first[i] = here
-            home = home_cell(g, ri)
-            columns = axis_neighbours(g, 0, home[0])
-            around = 0
-            for row in neighbour_rows(g, home):
-                if row < 0:
-                    continue
-                joined = (
-                    min(columns[0], columns[2]) >= 0
-                    and rank[at(row + columns[1])] == rank[at(row + columns[0])] + 1
-                    and rank[at(row + columns[2])] == rank[at(row + columns[0])] + 2
-                )  # the three cells are contiguous in memory
-                for k in range(1 if joined else 3):
-                    if columns[k] < 0:
-                        continue
-                    cell = rank[at(row + columns[k])]
-                    j = start[at(cell)]
-                    length = start[at(cell + (3 if joined else 1))] - j
-                    for b in range(WIDTH):  # most ranges are shorter; the excess is overwritten
-                        near[at(around + b)] = j + b
-                    for b in range(WIDTH, length):
-                        near[at(around + b)] = j + b
-                    around += length
-            # No branch, which would be mispredicted: an entry beyond the distance is overwritten by the next.
-            if is_interior(g, home):
-                for k in range(around):
-                    j = near[at(k)]
-                    dr = sub(ri, load(pos, at(j), g))
-                    partners[at(min(here, last))] = j
-                    here += (dot(dr, dr) < reach2) & (j != i)
-            else:
-                for k in range(around):
-                    j = near[at(k)]
-                    dr = displacement(g, ri, load(pos, at(j), g))
-                    partners[at(min(here, last))] = j
-                    here += (dot(dr, dr) < reach2) & (j != i)
-            count[i] = here - first[i]
-        lengths[p] = here - begin
-    needed[0] = parts * (lengths.max() + 1)
 
 
 @kernel(parallel=True)

@@ -85,7 +85,7 @@ class CapturedSteps:
             self._graphs.clear()  # graphs hold the addresses of arrays that are no longer used
             self._compiled.clear()  # and other kernels may be called from now on
             self._generation = self._search.generation
-        kind = plan.build, plan.build_each, plan.prune, plan.prune and plan.steps > 1
+        kind = plan.build, plan.build_each, plan.prune, plan.prune and plan.steps > 1, plan.moves
         if kind not in self._compiled:  # only kernels that were called before can be captured
             self._compiled.add(kind)
             self.launched = False

@@ -154,7 +154,7 @@ class StepLoop:
         if one_by_one:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)
-            self._timed(phases, "build", self._search.rebuild if plan.build else _nothing)
+            self._timed(phases, "build", *((self._search.rebuild, plan.moves) if plan.build else (_nothing,)))
             self._timed(phases, "force", self._fused_step, self.step, plan.prune)
         else:
             most = min(plan.steps, most, self._backend.piece_lengths[0])
@@ -213,7 +213,7 @@ class StepLoop:
         for k in range(plan.steps - 2 * alike):
             self._prepare(step + k)
             if plan.build_each or (plan.build and k == 0):
-                self._search.rebuild()
+                self._search.rebuild(plan.moves)
             if self._fused:
                 self._fused_step(step + k, prunes=plan.prune and k == 0)
             else:

@@ -1,5 +1,7 @@
 """The neighbour lists of a device, built on the host: all partners, lists without room, and forces."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from md.laws.pair import kernel_law
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.search.displacement_guard import unguarded
+from md.search.lists.listing import Listing
 from md.search.lists.pruned_lists import MOST_KEPT, PrunedLists
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
@@ -22,6 +25,7 @@ CASES = {  # dim, lengths, periodic, order, particles, precision
     "flat cells": (2, (22.0, 31.0), True, "row", 200, "float64"),
     "plain": (3, (7.0, 6.0, 5.6), True, "row", 150, "float32"),
     "open": (3, (7.0, 6.0, 5.0), False, "row", 64, "float64"),
+    "no order": (3, (7.0, 6.0, 5.6), True, "random", 100, "float32"),
     "curve": (3, (7.0, 6.0, 5.6), True, "hilbert", 100, "float32"),
     "many partners": (3, (5.4, 5.5, 5.6), True, "row", 300, "float32"),
     "crowd": (3, (12.0, 12.0, 12.0), True, "row", 40, "float32"),
@@ -39,7 +43,7 @@ def device(tmp_path_factory):
 class Lists:
     """Lists of a random cloud with a skin of 0.3; a crowd fills one cell. The pool has room for fours."""
 
-    def __init__(self, device, case, rows=2, room=3000):
+    def __init__(self, device, case, rows=2, room=3000, column=MANY):
         self.dim, lengths, periodic, order, n, precision = CASES[case]
         cpu, dtype = md.backend.get("cpu"), np.dtype(precision)
         self.grid = CellGrid(md.Box(lengths, periodic), 1.3, dtype, cpu)
@@ -47,22 +51,26 @@ class Lists:
         pos = random.uniform(0, 1, (n, self.dim)) * lengths
         if "crowd" in case:
             pos = 5.3 + 0.3 * random.uniform(0, 1, (n, self.dim))
-        sort = CellSort(order, n, self.grid, cpu)
-        sort.find(cpu.upload_rows(pos.astype(dtype)))
-        self.pos = pos.astype(dtype)[sort.order]
+        self.pos, sort = pos.astype(dtype), CellSort(order, n, self.grid, cpu)
+        if order != "random":  # else in memory in no order
+            sort.find(cpu.upload_rows(self.pos))
+            self.pos = self.pos[sort.order]
+        sort.find(cpu.upload_rows(self.pos), by_number=True)
         self.vel = random.normal(size=(n, self.dim)).astype(dtype)
         self.n, self.fours = n, rows
         self.rows = [rows_of(array) for array in (self.pos, self.vel)]
         self.partners = device.empty(4 * (rows * n + room), np.int32)
         self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(2, np.float32)
         self.reference = rows_of(np.zeros_like(self.pos))
-        rank = device.empty(0, np.int32) if order == "row" else device.upload(sort.table)
         self.none = device.empty(0, np.int32)
         self.kernels = device.kernels("md.search.verlet", LAW)
-        self.kernels.build_lists(
-            n, self.rows[0], device.upload(sort.start), rank, self.grid.record, dtype.type(1.3**2),
-            self.reference, self.none, self.none, self.partners, rows, room, self.needed, self.travelled, 1,
-        )  # fmt: skip
+        sorted_ = SimpleNamespace(
+            find=lambda pos, by_number: None,
+            scratch=device.zeros(n, np.int32),
+            **{name: device.upload(getattr(sort, name)) for name in ("start", "order")},
+        )
+        lists, outcome = (self.partners, rows, room), (self.reference, self.needed, self.travelled)
+        Listing(self.grid, dtype.type(1.3), column, device).fill(self.rows[0], sorted_, lists, outcome)
 
     def apart(self) -> np.ndarray:
         """(n, n, dim) differences of positions between nearest images, float64."""

@@ -29,10 +29,11 @@ from md.laws import Boids, FrictionalSpringDashpot, SpringDashpot
 from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
-from md.particles.cell_grid import record_dtype
+from md.particles.cell_grid import CellGrid, record_dtype
 from md.scenes.shared import RECORD as GAS
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
+from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin
@@ -48,7 +49,8 @@ SORTS = (
     "md.backend.sorting.radix",
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.tensor"  # on a device only, for laws with windows in float32
-PRUNED = "md.search.lists.pruned_lists"  # on a device only, for fused steps
+PRUNED = "md.search.lists.pruned_lists"  # for fused steps
+ON_DEVICE = PRUNED, "md.search.lists.listing", "md.particles.cell_sort"  # on a device only
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -139,7 +141,11 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
-    records = boundary_records(dim, real) | {"Windows": windows_record(dim), "Gas": GAS}
+    records = boundary_records(dim, real) | {
+        "Windows": windows_record(dim),
+        "Gas": GAS,
+        "Units": units_record(dim),
+    }
     structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
     if "Law" in required:
         structs["Law"] = Struct(fields[law])
@@ -175,6 +181,12 @@ def windows_record(dim: int) -> np.dtype:
     empty = md.State(np.empty((0, dim)), np.empty((0, dim)), md.Box((12.0,) * dim))
     options = {"integrator": "flight", "precision": "float32", "backend": "cpu", "search": "tensor"}
     return md.Simulation(empty, Boids(), dt=1.0, **options).search._record(Boids().windows).dtype
+
+
+def units_record(dim: int) -> np.dtype:
+    """Make the record of the units of byte coordinates."""
+    grid = CellGrid(md.Box((12.0,) * dim), 1.0, np.dtype(np.float32), md.backend.get("cpu"))
+    return units_of(grid, 1.0).dtype
 
 
 def cases_of(stem: str) -> list[tuple]:
@@ -248,7 +260,7 @@ def test_the_curve_kernels_compile(dim, base, dtype):
 
 
 @pytest.mark.parametrize(
-    ("stem", "kernel"), [case for case in KERNELS if case[0] not in (*SORTS, TENSOR, PRUNED)]
+    ("stem", "kernel"), [case for case in KERNELS if case[0] not in (*SORTS, TENSOR, *ON_DEVICE)]
 )
 def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
     numba_kernel = getattr(import_module(stem), kernel)
@@ -257,7 +269,7 @@ def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
-    for stem in set(STEMS) - {*SORTS, TENSOR, PRUNED}:
+    for stem in set(STEMS) - {*SORTS, TENSOR, *ON_DEVICE}:
         module = import_module(stem)
         compiled = {
             name

@@ -11,7 +11,12 @@ import numpy as np
 from md.backend import Cpu
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
-STEMS = ("md.search.verlet", "md.search.lists.pruned_lists")
+STEMS = (
+    "md.particles.cell_sort",
+    "md.search.verlet",
+    "md.search.lists.listing",
+    "md.search.lists.pruned_lists",
+)
 
 
 class DeviceOfLists(Cpu):
