@@ -7,6 +7,7 @@ assembles the source, and the backend compiles it.
 from __future__ import annotations
 
 import re
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,6 +34,8 @@ THREADS = 256  # of a block
 STAGING = 256  # of a block that stages particles, as in rows.cuh
 NARROW = 64  # threads of a block of a kernel marked NARROW
 SIZES = {"NARROW": NARROW, "STAGING": STAGING, "HALF_BLOCKS": THREADS // 2}  # threads of a block
+CODES = {np.dtype(code): code for code in "fdiIqQH"}  # of numbers, in formats of `struct`
+_PLAIN: set[type] = {int, float, type(None)}  # types of numbers
 ENTRY = 4  # bytes of an entry in shared memory
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
@@ -209,13 +212,14 @@ def takes_packed_rows(law: Any) -> bool:
 def _signature(argument: Any) -> Any:
     """Return what an argument contributes to the key of a compiled kernel: its types and its dim."""
     kind = type(argument)
-    if kind is int or kind is float:
+    if kind in _PLAIN:
         return kind
-    if isinstance(argument, tuple):
-        return kind, *map(_signature, argument)
-    if hasattr(argument, "dtype"):
-        return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
-    return kind
+    if issubclass(kind, tuple):
+        return kind, *[_signature(field) for field in argument]
+    if isinstance(argument, np.generic) or not hasattr(argument, "dtype"):
+        _PLAIN.add(kind)  # the type of a number is all that counts
+        return kind
+    return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
 
 
 def _struct(argument: Any) -> Struct:
@@ -270,8 +274,8 @@ def _conversion(declared: str, argument: Any) -> Callable[[Any], Any]:
     if declared == "double":
         return np.float64
     if hasattr(argument, "_fields"):
-        dtype = _field_dtype(argument)
-        return lambda given: np.array([_to_plain(given)], dtype)
+        dtype, pack = _field_dtype(argument), struct.Struct(f"={_format(argument)}").pack
+        return lambda given: np.frombuffer(pack(*_numbers(given)), dtype)
     if declared[0].isupper() and not argument.dtype.names:
         dtype = np.dtype([("data", np.uint64)])
         return lambda given: np.array([(_to_plain(given),)], dtype)
@@ -289,17 +293,36 @@ def _field_dtype(value: Any) -> Any:
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
 
 
-def _to_plain(value: Any) -> Any:
-    """Convert a field of a struct to a number, or to the address of a device array.
+def _format(given: Any) -> str:
+    """Return the format in which `struct` packs the named fields of a struct, with their padding."""
+    dtype, parts, end = _field_dtype(given), [], 0
+    for name, value in _named_fields(given):
+        field, offset = dtype.fields[name][:2]
+        inner = f"{field.itemsize}s" if isinstance(value, np.ndarray) else CODES.get(field)
+        parts.append(f"{offset - end}x{inner or _format(value)}")
+        end = offset + field.itemsize
+    return "".join(parts) + f"{dtype.itemsize - end}x"
 
-    A host array of one entry becomes its entry, an object with named fields a tuple of converted fields.
-    """
+
+def _to_plain(value: Any) -> Any:
+    """Convert a value to a number or bytes, or to the address of a device array."""
     if isinstance(value, (int, float, np.generic)):
         return value
-    if isinstance(value, tuple):
-        if hasattr(value, "parts"):
-            return tuple(_to_plain(field) for _, field in _named_fields(value))
-        return tuple([_to_plain(field) for field in value if field is not None])
     if isinstance(value, np.ndarray):
-        return value.reshape(())[()]
+        return value.tobytes()
     return value.data.ptr if value.size else 0
+
+
+def _numbers(given: Any) -> list[Any]:
+    """List the named fields of a struct and of the structs in it as numbers, addresses and bytes."""
+    found: list[Any] = []
+    for value in (field for _, field in _named_fields(given)) if hasattr(given, "parts") else given:
+        kind = type(value)
+        if kind in _PLAIN:
+            if value is not None:
+                found.append(value)
+        elif issubclass(kind, tuple):
+            found += _numbers(value)
+        else:
+            found.append(_to_plain(value))
+    return found

@@ -34,7 +34,7 @@ from sfc.compile import kernel
 
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
-UNITS = 124  # of the reach, at most: signed differences of bytes are up to 127, and may be wrong by 2
+UNITS = 84  # of the reach: a partner two cells away is one reach from being taken for near, modulo 256
 
 
 def units_of(grid: CellGrid, reach: float) -> np.ndarray:
