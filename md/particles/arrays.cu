@@ -1,10 +1,10 @@
-// Copy of particle arrays in another memory order; see arrays.py.
+// Copy of particle arrays in another memory order, or in the same without an order; see arrays.py.
 
 extern "C" __global__ void gather(int n, const int* order, const real* pos, const velocity* vel, const int* id,
                                   const real* radius, real* new_pos, velocity* new_vel, int* new_id, real* new_radius) {
     int i = work_item();
     if (i >= n) return;
-    int j = order[i];
+    int j = order ? order[i] : i;
     Vec r, v;
     load_row(pos, vel, n, j, r, v);
     store_row(new_pos, new_vel, n, i, r, v);

@@ -163,15 +163,20 @@ class ParticleArrays:
         self.id[...] = self.backend.upload(other.backend.download(other.id))
         self.radius[...] = self.backend.upload(other.backend.download(other.radius))
 
-    def permute(self, order: Array) -> None:
+    def permute(self, order: Array, in_place: bool = False) -> None:
         """Move every particle: slot i gets the particle of slot order[i]. Swaps arrays and spare arrays.
 
         Args:
             order: (n,) int32 permutation on the backend.
+            in_place: copy the particles back instead of a swap, so that all arrays keep their roles.
         """
         now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius
-        self.backend.kernels(__name__, constants=self.constants).gather(self.n, order, *now, *spare)
+        kernels = self.backend.kernels(__name__, constants=self.constants)
+        kernels.gather(self.n, order, *now, *spare)
+        if in_place:
+            kernels.gather(self.n, self.backend.empty(0, np.int32), *spare, *now)
+            return
         self.swap()
         self.id, self._spare_id = self._spare_id, self.id
         self.radius, self._spare_radius = self._spare_radius, self.radius
@@ -223,9 +228,12 @@ class ParticleArrays:
 
 @kernel(parallel=True)
 def gather(n, order, pos, vel, id, radius, new_pos, new_vel, new_id, new_radius):
-    """Copy slot order[i] of the old arrays to slot i of the new ones; `id` and `radius` may be (0,)."""
+    """Copy slot order[i] of the old arrays to slot i of the new ones; slot i if `order` is (0,).
+
+    `id` and `radius` may be (0,) too.
+    """
     for i in numba.prange(n):
-        j = order[i]
+        j = np.int64(order[i]) if len(order) else np.int64(i)
         for k in range(pos.shape[1]):
             new_pos[i, k] = pos[j, k]
             new_vel[i, k] = vel[j, k]

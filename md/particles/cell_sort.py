@@ -83,7 +83,12 @@ class CellSort:
             self._grid.keys(pos, table, keys)
         backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
 
-    def apply(self, particles: ParticleArrays) -> None:
-        """Sort the particles in memory; particles of one cell keep their order."""
+    def apply(self, particles: ParticleArrays, in_place: bool = False) -> None:
+        """Sort the particles in memory; particles of one cell keep their order.
+
+        Args:
+            particles: the particles.
+            in_place: as in `ParticleArrays.permute`.
+        """
         self.find(particles.pos)
-        particles.permute(self.order)
+        particles.permute(self.order, in_place)

@@ -264,7 +264,7 @@ class VerletSearch(Search):
         """
         if self._is_fused is None:
             self.prepare(fused=False)
-        self._sort.apply(self.particles)
+        self._sort.apply(self.particles, in_place=self.policy.is_guarded)  # for the graphs of steps
         self._list_partners()
 
     def update(self, force: bool = False) -> None:

@@ -15,16 +15,21 @@ __device__ __forceinline__ void for_each_around(const int* start, const Grid& gr
     int count = grid.cells[0], before = max(home.x - 1, 0), after = min(home.x + 1, count - 1);
     int beyond = -1;  // the cell beyond a periodic side
     if (grid.periodic[0] && count >= 3) beyond = home.x == 0 ? count - 1 : home.x == count - 1 ? 0 : -1;
+    bool is_inside = is_interior(grid, home);
+    int corner = DIM == 3 ? count * (home.y - 1 + grid.cells[1] * (home.z - 1)) : count * (home.y - 1);
 #pragma unroll 1
-    for (int b = 0; b < NEIGHBOUR_ROWS; ++b) {
-        int row = neighbour_row(grid, home, b);
-        if (row < 0) continue;
-        int from = start[row + before], to = start[row + after + 1], rest = beyond;
-        for (;;) {
+    for (int z = 0; z < (DIM == 3 ? 3 : 1); ++z) {
 #pragma unroll 1
-            for (int k = from; k < to; ++k) visit(k);
-            if (rest < 0) break;
-            from = start[row + rest], to = start[row + rest + 1], rest = -1;
+        for (int y = 0; y < 3; ++y) {
+            int row = is_inside ? corner + count * (y + grid.cells[1] * z) : neighbour_row(grid, home, y + 3 * z);
+            if (row < 0) continue;
+            int from = start[row + before], to = start[row + after + 1], rest = beyond;
+            for (;;) {
+#pragma unroll 1
+                for (int k = from; k < to; ++k) visit(k);
+                if (rest < 0) break;
+                from = start[row + rest], to = start[row + rest + 1], rest = -1;
+            }
         }
     }
 }
@@ -46,18 +51,17 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
 #define INFINITELY_FAR __int_as_float(0x7f800000)
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
-// replaced by those that are.
+// replaced by those that are. Threads take the particles in the order of the cells, so that a warp looks at few rows.
 extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* order,
                                                  const int* bytes, Grid grid, Units units, real reach2,
                                                  real* reference_pos, int* partners, int rows, long long room,
                                                  long long* needed, float* travelled) {
     __shared__ int kept[COLUMN][256];
-    int i = work_item();
-    if (i >= n) return;
+    if (work_item() >= n) return;
+    int i = order[work_item()], own = bytes[work_item()];
     Vec ri = load(pos, n, i);
     if (reference_pos) store(reference_pos, n, i, ri);
     ListColumn list = {kept, 0};
-    int own = bytes_of(units, ri);
     for_each_around(start, grid, home_cell(grid, ri), [&](int k) {
         if (may_be_near(units, own, bytes[k])) list.add(k);
     });
