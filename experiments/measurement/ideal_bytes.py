@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
         rows: positions and velocities of all particles.
         out: what a force kernel writes: rows if fused, else forces.
         listed: partners in all lists, with padding to fours on a device, at least; 0 without lists.
-        ranked: table of the ranks of all cells; 0 for row-major cells.
+        ranked: table of the ranks of all cells that a build reads; 0 for row-major cells.
         pruned: partners in all pruned lists, with padding to fours, at least; 0 without pruned lists.
     """
 
@@ -85,7 +85,10 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
             near = simulation.system.grid.cutoff + search.skin.inner
             pruned = _list_bytes(np.bincount(search.pairs(near).ravel(), minlength=n), backend.runs_ahead)
     cells = search.grid.size
-    ranked = 0.0 if getattr(search.config, "cell_order", "row") == "row" else INDEX * float(cells)
+    order = getattr(search.config, "cell_order", "row")
+    if isinstance(search, VerletSearch) and (order is None or backend.runs_ahead):
+        order = "row"  # a device sorts for its lists by the number of the cell, whatever the order in memory
+    ranked = 0.0 if order == "row" else INDEX * float(cells)
     return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked, pruned)
 
 
@@ -103,7 +106,7 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         search: its name: verlet, coherent or linked.
         sizes: of its arrays.
         runs_ahead: whether it runs on a device. There lists need no start and length, and if steps are fused
-            nothing measures the displacements.
+            nothing measures the displacements, and most builds leave the particles where they are in memory.
     """
     ends = INDEX * sizes.n  # start and length of a list, a key, a rank, a place: an index for each particle
     starts, moved = INDEX * (sizes.cells + 1), 2 * sizes.rows
@@ -124,6 +127,11 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
         build["build_lists"] = sizes.pos + reference + starts + sizes.ranked + lists
+        if runs_ahead:  # by the order of the cells, and coordinates of one byte
+            build["store_bytes"] = ends + sizes.pos + ends
+            build["build_lists"] += 2 * ends
+        if is_guarded:
+            del build["gather"]
         each_step["force"] = sizes.rows + (sizes.pruned or lists) + sizes.out
         if not is_guarded:
             each_step["farthest"] = 2 * sizes.pos

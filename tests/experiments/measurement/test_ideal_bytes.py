@@ -11,7 +11,9 @@ from experiments.measurement.ideal_bytes import Sizes, Traffic, of_phase, sizes_
 PACKED = Sizes(n=10, cells=8, pos=160, rows=240, out=240, listed=320, ranked=0)
 
 
-def simulation(search: str, fused: bool = True, precision: str = "float64", **options) -> md.Simulation:
+def simulation(
+    search: str | md.search.Verlet, fused: bool = True, precision: str = "float64", **options
+) -> md.Simulation:
     state = md.scenes.shared_gas(300, 0.3, seed=1)
     law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
     options |= {"backend": "cpu", "precision": precision, "fused": fused}
@@ -23,21 +25,22 @@ def simulation(search: str, fused: bool = True, precision: str = "float64", **op
 def test_the_bytes_of_lists_by_hand():
     moved = traffic("verlet", PACKED, runs_ahead=True)
     assert moved["force"] == Traffic("force", 240 + 320 + 240, True)  # rows and lists read, rows written
-    assert moved["build_lists"] == Traffic(
-        "build", 160 + 36 + 320, False
-    )  # positions are kept on the CPU only
+    # Positions, order, bytes, starts and lists; positions are kept on the CPU only.
+    assert moved["build_lists"] == Traffic("build", 160 + 40 + 40 + 36 + 320, False)
+    assert moved["store_bytes"] == Traffic("build", 40 + 160 + 40, False)
     assert moved["count_cells"].bytes == 160 + 40 + 40 + 32  # positions read; keys, ranks and counts written
     assert not {"cell_keys", "count"} & set(moved)
     assert moved["scan"].bytes == 32 + 36
     assert moved["place"].bytes == 3 * 40 + 36
     assert moved["sort_bins"].bytes == 40 + 36
-    assert moved["gather"].bytes == 40 + 2 * 240 + 2 * 40
-    assert "farthest" not in moved
+    assert not {"farthest", "gather"} & set(moved)  # most builds move no particle in memory
     unfused = traffic("verlet", PACKED._replace(rows=320, out=160), runs_ahead=True)
     assert unfused["farthest"] == Traffic("build", 2 * 160, True)
+    assert unfused["gather"].bytes == 40 + 2 * 320 + 2 * 40
     assert unfused["build_lists"].bytes - moved["build_lists"].bytes == 160  # positions are kept
     on_cpu = traffic("verlet", PACKED, runs_ahead=False)
-    assert on_cpu["build_lists"].bytes - moved["build_lists"].bytes == 160 + 2 * 40
+    assert on_cpu["build_lists"].bytes == 160 + 160 + 36 + 320 + 2 * 40
+    assert "store_bytes" not in on_cpu
     assert on_cpu["cell_keys"].bytes == 160 + 40
     assert on_cpu["count"].bytes == 40 + 40 + 32  # keys read; ranks and counts written
     assert on_cpu["force"].bytes - moved["force"].bytes == 2 * 40  # start and length of each list
@@ -79,6 +82,8 @@ def test_sizes_are_those_of_the_arrays(precision):
     _, count, *_ = sim.search.structure()
     assert sizes.listed == 4 * count.sum() > 0
     assert sizes.ranked == 0
+    by_curve = sizes_of(simulation(md.search.Verlet("hilbert"), precision=precision))
+    assert by_curve.ranked == 4 * by_curve.cells
 
 
 def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
