@@ -20,7 +20,7 @@ from md.search.lists.step_costs import FEW, MARGIN
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
-MOST_IN_PLACE = 7  # builds between two that sort the particles in memory
+MOST_IN_PLACE, OF_FEW = 7, 31  # builds between two that sort the particles in memory; of few particles
 
 
 def _rounded_down(steps: int, few: bool) -> int:
@@ -320,7 +320,7 @@ class DisplacementBound(RebuildPolicy):
         build = self._since >= window
         since = 0 if build else self._since
         steps = window - since
-        moves = not build or self._in_place >= MOST_IN_PLACE
+        moves = not build or self._in_place >= (OF_FEW if self._has_few else MOST_IN_PLACE)
         if not self.prunes:
             return StepPlan(steps, build, build_each=False, moves=moves)
         prune = since == 0 or self._since_pruning >= inner

@@ -1,7 +1,8 @@
 """Neighbour lists that are used for several steps, with all partners within cutoff + skin of a particle.
 
 A list is complete as long as no particle has moved by more than half the skin since the build. Then the
-particles are sorted by cell, so that partners are close in memory, and the lists are built again. Verlet,
+particles are sorted by cell, so that partners are close in memory, and the lists are built again (`listing`).
+Fused steps of a device sort them in memory at few builds only: there lists need no order in memory. Verlet,
 Phys. Rev. 159 (1967) 98.
 
 Fused steps of a device read shorter lists, of the partners within cutoff + inner skin. These are taken from

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from md.search.rebuild import DisplacementBound, StepPlan
 from tests.md.search.test_displacement_guard import CUBE, Words
@@ -43,6 +44,21 @@ class TestPlansWithPrunedLists:
         assert 0.01 * steps <= 0.2
         assert 0.01 * inner <= 0.05
         assert [k for k, (_, build, _) in enumerate(found) if build] == [steps // inner, 2 * steps // inner]
+
+    @pytest.mark.parametrize(("n", "in_place"), [(2**21, 7), (2**17, 31)])
+    def test_particles_are_sorted_in_memory_at_few_builds(self, n, in_place):
+        policy, moves = self.policy(n=n), []
+        policy.built()
+        while len(moves) < 2 * in_place + 3:
+            plan = policy.plan()
+            policy.steps_taken(plan)
+            assert plan.build or plan.moves  # plans without a build are all alike
+            moves += [plan.moves] if plan.build else []
+        once = [*in_place * [False], True]
+        assert moves == [*once, *once, False]
+        policy.built()  # by an update, which sorts too
+        policy.retry()
+        assert (policy.plan().build, policy.plan().moves) == (True, False)
 
     def test_a_build_by_an_update_is_followed_by_a_pruning(self):
         policy = self.policy()

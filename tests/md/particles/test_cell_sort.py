@@ -1,0 +1,64 @@
+"""Sort of particles by cell: by rank or by number, in place or not, and the tiled order on a device."""
+
+import numpy as np
+import pytest
+
+import md
+import sfc
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.particles.cell_sort import CellSort
+from sfc.orderings.scans import TILE
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+
+CPU = md.backend.get("cpu")
+
+
+def cloud(n=200) -> tuple[md.State, CellGrid]:
+    random, box = np.random.default_rng(6), md.Box((9.0, 7.0, 11.0), True)
+    pos = random.uniform(0, 1, (n, 3)) * box.lengths
+    state = md.State(pos, random.normal(size=(n, 3)), box, radius=random.uniform(0.1, 0.5, n))
+    return state, CellGrid(box, 1.0, np.dtype(np.float64), CPU)
+
+
+def numbers_of(grid: CellGrid, pos: np.ndarray) -> np.ndarray:
+    """(n,) row-major numbers of the cells of positions."""
+    cells = np.floor(pos * grid.record["per_side"][0]).astype(int)
+    return cells[:, 0] + grid.shape[0] * (cells[:, 1] + grid.shape[1] * cells[:, 2])
+
+
+@pytest.mark.parametrize("shape", [(9, 7, 11), (4, 8, 12), (3, 2, 30), (1, 5, 6), (13, 10), (2, 3)], ids=str)
+def test_a_device_ranks_cells_in_tiles_as_sfc_does(tmp_path, shape):
+    grid = CellGrid(md.Box(shape, False), 1.0, np.dtype(np.float32), CPU)
+    assert grid.shape == shape
+    device = EmulatedCuda(tmp_path)
+    found = device.zeros(grid.size, np.int32)
+    device.kernels("md.particles.cell_sort").tiled_ranks(grid.size, grid.record, TILE, found)
+    np.testing.assert_array_equal(found.host, sfc.ordering("tiled", shape).dense_ranks())
+
+
+def test_particles_are_sorted_by_rank_or_by_number():
+    state, grid = cloud()
+    sort, numbers = CellSort("hilbert", len(state), grid, CPU), numbers_of(grid, state.pos)
+    for by_number, keys in ((False, sort.rank[numbers]), (True, numbers), (False, sort.rank[numbers])):
+        sort.find(CPU.upload_rows(state.pos), by_number)
+        np.testing.assert_array_equal(sort.order, np.argsort(keys, kind="stable"))
+        np.testing.assert_array_equal(sort.start, np.searchsorted(np.sort(keys), np.arange(grid.size + 1)))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_arrays_keep_their_roles_if_particles_are_sorted_in_place(in_place):
+    state, grid = cloud()
+    particles = ParticleArrays(state, np.dtype(np.float64), CPU)
+    sort = CellSort("hilbert", len(state), grid, CPU)
+    before = particles.spare and particles.arrays
+    sort.apply(particles, in_place)
+    assert all(a is b for a, b in zip(before, particles.arrays, strict=True)) == in_place
+    for found, expected in (
+        (particles.pos, state.pos),
+        (particles.vel, state.vel),
+        (particles.id, state.id),
+        (particles.radius, state.radius),
+    ):
+        np.testing.assert_array_equal(found, expected[sort.order])
+    assert np.any(sort.order != np.arange(len(state)))
