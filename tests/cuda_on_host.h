@@ -35,6 +35,10 @@ inline int2 make_int2(int x, int y) { return {x, y}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 inline int __ffs(unsigned value) { return __builtin_ffs(value); }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
+inline int __clz(unsigned value) { return value ? __builtin_clz(value) : 32; }
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
+    return by % 32 ? high << by % 32 | low >> (32 - by % 32) : high;
+}
 inline int __dp4a(int a, int b, int sum) {  // of the bytes, which are signed
     for (int k = 0; k < 32; k += 8) sum += (signed char)(a >> k) * (signed char)(b >> k);
     return sum;

@@ -226,16 +226,18 @@ class Backend(ABC):
             f"backend {self.name!r} launches nothing asynchronously, so it captures nothing"
         )
 
-    def repeat(self, work: Callable[[], None], times: int) -> None:
-        """Do work several times.
+    def note(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Do work whose launches can be made again.
 
         Args:
-            work: launches kernels and fills, the same with the same arguments each time, and nothing else on
-                the backend. A backend may call it once, and make its launches again.
-            times: at least 1.
+            work: launches kernels of `kernels` and fills arrays by `fill`, and does nothing else on the
+                backend.
+
+        Returns:
+            A function that does the same work with the same arguments again.
         """
-        for _ in range(times):
-            work()
+        work()
+        return work
 
     @abstractmethod
     def mark(self) -> Any:

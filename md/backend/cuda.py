@@ -292,9 +292,9 @@ class Cuda(Backend):
                 graph = stream.end_capture()
         return graph.launch
 
-    def repeat(self, work: Callable[[], None], times: int) -> None:
+    def note(self, work: Callable[[], None]) -> Callable[[], None]:
         """Do work that only launches kernels and fills arrays; what it launches is prepared once."""
-        _launches[0].repeat(work, times)
+        return _launches[0].note(work)
 
     def mark(self) -> Any:
         """Record a CUDA event."""

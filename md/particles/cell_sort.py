@@ -32,6 +32,8 @@ class CellSort:
         start: (cells + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
             start[k + 1] - 1.
         order: (n,) int32; the slot before the sort of each sorted particle.
+        scratch: int32 array that is free between two sorts, of n entries and up to 3 more: its length is a
+            multiple of 4.
 
     Raises:
         ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
@@ -53,7 +55,8 @@ class CellSort:
         self.table = self._unranked if self._rank is None else self._rank
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
-        self._keys = backend.empty(n, np.int32)
+        self.scratch = backend.empty(-(-n // 4) * 4, np.int32)
+        self._keys = self.scratch[:n]
         self._scratch = backend.sort_scratch(n, grid.size)
 
     @property
@@ -62,11 +65,6 @@ class CellSort:
         if self._rank is None:
             self._rank = self._backend.arange(self._grid.size)
         return self._rank
-
-    @property
-    def scratch(self) -> Array:
-        """(n,) int32 array that is free between two sorts."""
-        return self._keys
 
     def find(self, pos: Array, by_number: bool = False) -> None:
         """Fill `start` and `order` without moving the particles.

@@ -19,7 +19,7 @@ from md.search.base import Search
 from md.search.rebuild import StepPlan
 from md.simulation.fault_monitor import FaultMonitor, FaultSample
 from md.simulation.forces import Forces
-from md.simulation.graph_capture import CapturedSteps
+from md.simulation.graph_capture import CapturedSteps, PreparedParts
 
 MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
 
@@ -60,7 +60,8 @@ class StepLoop:
         self._needs_times = reorder is not None and reorder.trigger.capabilities.needs_times
         self._updates_velocities = any(b.capabilities.changes_velocities for b in boundaries)
         self.step = 0
-        self.captured = CapturedSteps(system, search, self._take)
+        self._parts = PreparedParts(system, search)
+        self.captured = CapturedSteps(system, search, self._take, fused)
         parts = stepper, search, *boundaries
         can_capture = fused or all(part.capabilities.capturable for part in parts)
         self._is_captured = system.backend.runs_ahead and can_capture
@@ -205,27 +206,39 @@ class StepLoop:
         self._system.particles.swap()
 
     def _take(self, plan: StepPlan, step: int) -> None:
-        """Take the steps of a plan by kernel launches only, with its builds.
-
-        After two fused steps the arrays have the same roles again, so that two more have the same launches.
-        """
-        alike = (plan.steps - 1) // 2 if self._fused and not plan.build_each else 0  # pairs after the first
-        for k in range(plan.steps - 2 * alike):
-            self._prepare(step + k)
-            if plan.build_each or (plan.build and k == 0):
+        """Take the steps of a plan by kernel launches only, with its builds."""
+        if self._fused:
+            self._take_parts(plan, step)
+            return
+        for k in range(step, step + plan.steps):
+            self._prepare(k)
+            if plan.build_each or (plan.build and k == step):
                 self._search.rebuild(plan.moves)
-            if self._fused:
-                self._fused_step(step + k, prunes=plan.prune and k == 0)
+            self._compute_force(k)
+            self._move(k)
+
+    def _take_parts(self, plan: StepPlan, step: int) -> None:
+        """Take fused steps in parts that are prepared once.
+
+        After two steps the arrays have the same roles again, so that two more have the same launches.
+        """
+        last = step + plan.steps
+        while step < last:
+            if plan.build_each or plan.build:
+                part = "build that moves" if plan.moves else "build"
+                self._parts.take(part, step, partial(self._search.rebuild, plan.moves))
+            if plan.prune or plan.build_each or last - step == 1:
+                part = "step that prunes" if plan.prune else "step"
+                self._parts.take(part, step, partial(self._fused_step, step, plan.prune))
+                step += 1
             else:
-                self._compute_force(step + k)
-                self._move(step + k)
-        if alike:
-            self._backend.repeat(partial(self._take_two, step + plan.steps - 2 * alike), alike)
+                self._parts.take("two steps", step, partial(self._take_two, step))
+                step += 2
+            plan = plan._replace(build=False, prune=False)
 
     def _take_two(self, step: int) -> None:
-        for k in range(2):
-            self._prepare(step + k)
-            self._fused_step(step + k, prunes=False)
+        self._fused_step(step, prunes=False)
+        self._fused_step(step + 1, prunes=False)
 
     def _take_captured(self, plan: StepPlan) -> StepPlan:
         """Take captured steps, and record their time if the trigger needs it."""

@@ -6,6 +6,7 @@ The host needs five times as long to prepare a launch as to make it again.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -46,7 +47,7 @@ class Arguments:
 
 
 class KernelLaunches:
-    """Launches on the current device, which are noted while `repeat` works.
+    """Launches on the current device; those of a function can be noted, and made again.
 
     Args:
         cupy: the module.
@@ -54,13 +55,20 @@ class KernelLaunches:
 
     def __init__(self, cupy: Any):
         self._driver, self._stream = cupy.cuda.driver, cupy.cuda.get_current_stream
-        self._noted: list[Callable[[], None]] | None = None
+        self._thread = threading.local()  # each thread notes its own launches
+
+    @property
+    def _notes(self) -> list[list[Callable[[], None]]]:
+        """The launches that functions have made so far, of those that are working, the outermost first."""
+        if not hasattr(self._thread, "notes"):
+            self._thread.notes = []
+        return self._thread.notes
 
     def make(self, work: Callable[[], None]) -> None:
         """Launch work that does not change from launch to launch."""
         work()
-        if self._noted is not None:
-            self._noted.append(work)
+        for noted in self._notes:
+            noted.append(work)
 
     def start(
         self, kernel: Any, blocks: int, threads: int, values: tuple, shared_mem: int, resident: bool
@@ -76,18 +84,25 @@ class KernelLaunches:
     def _launch(self, function: int, shape: tuple[int, ...], arguments: Arguments) -> None:
         self._driver.launchKernel(function, *shape, self._stream().ptr, arguments.address, 0)
 
-    def repeat(self, work: Callable[[], None], times: int) -> None:
-        """Do work that only launches, several times; the launches of the first time are made again.
+    def note(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Do work that only launches.
 
         Args:
-            work: launches the same kernels with the same arguments each time.
-            times: at least 1.
+            work: makes its launches through this object.
+
+        Returns:
+            A function that makes the same launches with the same arguments, on the stream that is current
+            then.
         """
-        noted = self._noted = []
+        noted: list[Callable[[], None]] = []
+        self._notes.append(noted)
         try:
             work()
         finally:
-            self._noted = None
-        for _ in range(times - 1):
+            self._notes.pop()
+
+        def again() -> None:
             for launch in noted:
-                launch()
+                self.make(launch)
+
+        return again

@@ -10,9 +10,9 @@ __device__ __forceinline__ int bytes_of(const Units& units, const Vec& r) {
     return bytes;
 }
 
-// Whether two particles may be within reach. The difference of the bytes is one number: a byte may be one too small, by the
-// borrow of the byte before.
-__device__ __forceinline__ bool may_be_near(const Units& units, int a, int b) {
+// A number that is negative if two particles may be within reach. The difference of the bytes is one number: a byte may be one
+// too small, by the borrow of the byte before.
+__device__ __forceinline__ int beyond_reach(const Units& units, int a, int b) {
     int apart = a - b;
-    return __dp4a(apart, apart, 0) <= units.most;
+    return __dp4a(apart, apart, ~units.most);  // the sum of squares - most - 1
 }

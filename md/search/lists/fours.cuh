@@ -5,6 +5,8 @@
 // a four is stored as ~j if another four follows in the next row. The last entry of a four in the last row, or in the pool, is ~p
 // if the four number p of the pool follows, and is no partner then.
 
+#include "md/backend/shared_memory.cuh"
+
 #ifndef AT_ONCE
 #define AT_ONCE 2  // positions of partners loaded at the same time: more need registers, so that fewer threads run
 #endif
@@ -65,19 +67,25 @@ __device__ __noinline__ bool write_pooled(int n, int i, int rows, int* partners,
 
 // The entries of a list, counted, and kept in shared memory as far as there is room for them.
 struct ListColumn {
-    int (*column)[256];  // of each thread of the block
-    int count;
+    int (*column)[256];    // of each thread of the block
+    unsigned begin, next;  // offsets in shared memory of the first entry and of the next to be added
 
-    __device__ __forceinline__ void add(int j) {
-        if (count < COLUMN) column[count][threadIdx.x] = j;
-        ++count;
+    __device__ __forceinline__ explicit ListColumn(int (*column)[256])
+        : column(column), begin(shared_offset(column, column[0] + threadIdx.x)), next(begin) {}
+
+    // Adds an entry if it passes. There is no branch.
+    __device__ __forceinline__ void add(int j, bool passes) {
+        store_below<sizeof(*column)>(column, next, begin + COLUMN * sizeof(*column), j, passes);
     }
 
-    __device__ __forceinline__ bool is_whole() const { return count <= COLUMN; }
+    __device__ __forceinline__ void clear() { next = begin; }
+    __device__ __forceinline__ void overflow() { next += (COLUMN + 1) * sizeof(*column); }  // it is not whole then
+    __device__ __forceinline__ int count() const { return (next - begin) / sizeof(*column); }
+    __device__ __forceinline__ bool is_whole() const { return count() <= COLUMN; }
 
     // Writes a list that is whole; returns whether there was too little room.
     __device__ __forceinline__ bool write(int n, int i, int rows, int* partners, long long room, long long* needed) const {
-        if (count > 4 * rows) return write_pooled(n, i, rows, partners, column, count, room, needed);
+        if (count() > 4 * rows) return write_pooled(n, i, rows, partners, column, count(), room, needed);
         write_rows(n, i, partners);
         return false;
     }
@@ -85,8 +93,9 @@ struct ListColumn {
     // Writes a list that the rows have room for.
     __device__ __forceinline__ void write_rows(int n, int i, int* partners) const {
         int4* to = (int4*)partners + i;
+        int count = this->count();
         for (int k = 0;;) {
-            int4 four = {entry(k, i), entry(k + 1, i), entry(k + 2, i), entry(k + 3, i)};
+            int4 four = {entry(k, count, i), entry(k + 1, count, i), entry(k + 2, count, i), entry(k + 3, count, i)};
             k += 4;
             if (k < count) four.w = ~four.w;
             *to = four;
@@ -96,8 +105,33 @@ struct ListColumn {
     }
 
   private:
-    __device__ __forceinline__ int entry(int k, int i) const { return k < count ? column[k][threadIdx.x] : i; }
+    __device__ __forceinline__ int entry(int k, int count, int i) const {
+        return k < count ? column[k][threadIdx.x] : i;
+    }
 };
+
+// Computes the separations of a particle from others, between the nearest images, and their squares. The positions are loaded
+// at the same time.
+template <int COUNT, class Grid>
+__device__ __forceinline__ void separate(const Grid& grid, int n, const real* pos, const Vec& ri, const int* others, Vec* dr,
+                                         real* r2) {
+    real most = 0;
+#pragma unroll
+    for (int b = 0; b < COUNT; ++b) dr[b] = load(pos, n, others[b]);
+#pragma unroll
+    for (int b = 0; b < COUNT; ++b) {
+        dr[b] = sub(ri, dr[b]);
+        r2[b] = dot(dr[b], dr[b]);
+        most = max(most, r2[b]);
+    }
+    if (__builtin_expect(most >= grid.nearest2, 0)) {
+#pragma unroll
+        for (int b = 0; b < COUNT; ++b) {
+            dr[b] = nearest_image(grid, dr[b]);
+            r2[b] = dot(dr[b], dr[b]);
+        }
+    }
+}
 
 #define NO_LIST -1  // instead of the first entry of a list that is not there
 
@@ -119,22 +153,8 @@ __device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, c
 #pragma unroll
         for (int k = 0; k < 4; k += AT_ONCE) {
             Vec dr[AT_ONCE];
-            real r2[AT_ONCE], most = 0;
-#pragma unroll
-            for (int b = 0; b < AT_ONCE; ++b) dr[b] = load(pos, n, partner[k + b]);
-#pragma unroll
-            for (int b = 0; b < AT_ONCE; ++b) {
-                dr[b] = sub(ri, dr[b]);
-                r2[b] = dot(dr[b], dr[b]);
-                most = max(most, r2[b]);
-            }
-            if (__builtin_expect(most >= grid.nearest2, 0)) {
-#pragma unroll
-                for (int b = 0; b < AT_ONCE; ++b) {
-                    dr[b] = nearest_image(grid, dr[b]);
-                    r2[b] = dot(dr[b], dr[b]);
-                }
-            }
+            real r2[AT_ONCE];
+            separate<AT_ONCE>(grid, n, pos, ri, partner + k, dr, r2);
 #pragma unroll
             for (int b = 0; b < AT_ONCE; ++b) {
                 if (partner[k + b] != i) visit(partner[k + b], r2[b], dr[b]);

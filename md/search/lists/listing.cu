@@ -9,28 +9,62 @@ extern "C" __global__ void store_bytes(int n, const real* pos, const int* order,
     if (k < n) bytes[k] = bytes_of(units, load(pos, n, order[k]));
 }
 
-// Calls visit(k) for the particles, by their place in the order of the cells, in the cells around a cell.
+#define ABSENT (int)0x80000000  // the number of an absent row: stays negative if the number of a cell is added
+
+// Calls visit(from, to) for the ranges of particles, by their place in the order of the cells, in the cells around a cell.
 template <typename Visit>
 __device__ __forceinline__ void for_each_around(const int* start, const Grid& grid, const int3& home, Visit visit) {
-    int count = grid.cells[0], before = max(home.x - 1, 0), after = min(home.x + 1, count - 1);
-    int beyond = -1;  // the cell beyond a periodic side
-    if (grid.periodic[0] && count >= 3) beyond = home.x == 0 ? count - 1 : home.x == count - 1 ? 0 : -1;
-    bool is_inside = is_interior(grid, home);
-    int corner = DIM == 3 ? count * (home.y - 1 + grid.cells[1] * (home.z - 1)) : count * (home.y - 1);
+    int count = grid.cells[0], before = max(home.x - 1, 0), width = min(home.x + 2, count) - before;
+    int beyond = 0;  // from the first cell of a row to the cell beyond a periodic side, if there is one
+    if (grid.periodic[0] && count >= 3) beyond = home.x == 0 ? count - 1 : home.x == count - 1 ? -before : 0;
+    int rows[3];
+#pragma unroll
+    for (int step = 0; step < 3; ++step) {
+        int y = axis_neighbour(grid, 1, home.y, step);
+        rows[step] = y < 0 ? ABSENT : before + count * y;
+    }
 #pragma unroll 1
-    for (int z = 0; z < (DIM == 3 ? 3 : 1); ++z) {
+    for (int layer = 0; layer < (DIM == 3 ? 3 : 1); ++layer) {
+        int z = DIM == 3 ? axis_neighbour(grid, 2, home.z, layer) : 0;
+        if (z < 0) continue;
+        int cells_before = count * grid.cells[1] * z;
 #pragma unroll 1
-        for (int y = 0; y < 3; ++y) {
-            int row = is_inside ? corner + count * (y + grid.cells[1] * z) : neighbour_row(grid, home, y + 3 * z);
-            if (row < 0) continue;
-            int from = start[row + before], to = start[row + after + 1], rest = beyond;
-            for (;;) {
-#pragma unroll 1
-                for (int k = from; k < to; ++k) visit(k);
-                if (rest < 0) break;
-                from = start[row + rest], to = start[row + rest + 1], rest = -1;
-            }
+        for (int step = 0; step < 3; ++step) {
+            int cell = cells_before + (step == 0 ? rows[0] : step == 1 ? rows[1] : rows[2]);
+            if (cell < 0) continue;
+            const int* range = start + cell;
+            visit(range[0], range[width]);
+            if (beyond) visit(range[beyond], range[beyond + 1]);
         }
+    }
+}
+
+#define AT_MOST 32  // particles of a range, with those before the first that is a multiple of 4
+
+// Adds the particles of a range that may be near by their bytes.
+__device__ __forceinline__ void add_near(const Units& units, int own, const int* bytes, int from, int to, ListColumn& list) {
+    if (from >= to) return;
+    int k = from & ~3;
+    if (to - k > AT_MOST) {
+        list.overflow();
+        return;
+    }
+    unsigned near = 0;  // a bit for each, the highest for the first
+#pragma unroll 1
+    do {
+        int4 four = *(const int4*)(bytes + k);
+        near = __funnelshift_l(beyond_reach(units, own, four.x), near, 1);
+        near = __funnelshift_l(beyond_reach(units, own, four.y), near, 1);
+        near = __funnelshift_l(beyond_reach(units, own, four.z), near, 1);
+        near = __funnelshift_l(beyond_reach(units, own, four.w), near, 1);
+        k += 4;
+    } while (k < to);
+    near <<= 32 - (k - from);
+    near &= (int)0x80000000 >> (to - from - 1);
+    while (near) {
+        int bit = 31 - __clz(near);
+        list.add(from + 31 - bit, true);
+        near ^= 1u << bit;
     }
 }
 
@@ -39,15 +73,17 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
                                            real reach2, int* partners, int rows, long long room, long long* needed) {
     ListWriter writer(n, i, rows, partners);
     Vec ri = load(pos, n, i);
-    for_each_around(start, grid, home_cell(grid, ri), [&](int k) {
-        int j = order[k];
-        Vec dr = displacement(grid, ri, load(pos, n, j));
-        if (j != i && dot(dr, dr) < reach2) writer.add(j, room, needed);
+    for_each_around(start, grid, home_cell(grid, ri), [&](int from, int to) {
+        for (int k = from; k < to; ++k) {
+            int j = order[k];
+            Vec dr = displacement(grid, ri, load(pos, n, j));
+            if (j != i && dot(dr, dr) < reach2) writer.add(j, room, needed);
+        }
     });
     return writer.end();
 }
 
-#define TESTED_AT_ONCE 4  // partners whose positions are loaded at the same time
+#define TESTED_AT_ONCE 2  // partners whose positions are loaded at the same time
 #define INFINITELY_FAR __int_as_float(0x7f800000)
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
@@ -61,25 +97,23 @@ extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const i
     int i = order[work_item()], own = bytes[work_item()];
     Vec ri = load(pos, n, i);
     if (reference_pos) store(reference_pos, n, i, ri);
-    ListColumn list = {kept, 0};
-    for_each_around(start, grid, home_cell(grid, ri), [&](int k) {
-        if (may_be_near(units, own, bytes[k])) list.add(k);
+    ListColumn list(kept);
+    for_each_around(start, grid, home_cell(grid, ri), [&](int from, int to) {
+        add_near(units, own, bytes, from, to, list);
     });
     bool is_short;
     if (list.is_whole()) {
-        int found = list.count;
-        list.count = 0;
+        int found = list.count();
+        list.clear();
         for (int c = 0; c < found; c += TESTED_AT_ONCE) {
             int j[TESTED_AT_ONCE];
             Vec dr[TESTED_AT_ONCE];
+            real r2[TESTED_AT_ONCE];
 #pragma unroll
             for (int b = 0; b < TESTED_AT_ONCE; ++b) j[b] = c + b < found ? order[kept[c + b][threadIdx.x]] : i;
+            separate<TESTED_AT_ONCE>(grid, n, pos, ri, j, dr, r2);
 #pragma unroll
-            for (int b = 0; b < TESTED_AT_ONCE; ++b) dr[b] = displacement(grid, ri, load(pos, n, j[b]));
-#pragma unroll
-            for (int b = 0; b < TESTED_AT_ONCE; ++b) {
-                if (j[b] != i && dot(dr[b], dr[b]) < reach2) list.add(j[b]);
-            }
+            for (int b = 0; b < TESTED_AT_ONCE; ++b) list.add(j[b], j[b] != i && r2[b] < reach2);
         }
         is_short = list.write(n, i, rows, partners, room, needed);
     } else {

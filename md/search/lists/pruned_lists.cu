@@ -11,13 +11,13 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
-    ListColumn list = {kept, 0};
+    ListColumn list(kept);
     auto acc = initial(law, ri);
     for_each_listed<true>(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
-        if (r2 < reach2) list.add(j);
+        list.add(j, r2 < reach2);
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
-    if (list.count <= min(COLUMN, 4 * pruned_rows)) {
+    if (list.count() <= min(COLUMN, 4 * pruned_rows)) {
         list.write_rows(n, i, pruned);
     } else {
         ((int4*)pruned)[i] = make_int4(NO_LIST, i, i, i);

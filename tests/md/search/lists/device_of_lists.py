@@ -25,7 +25,7 @@ class DeviceOfLists(Cpu):
     Attributes:
         launches: how often each force kernel of lists was launched for a fused step.
         first_in_record: kernels that were called for the first time while steps were recorded.
-        repeated: number of calls of `repeat`.
+        noted: number of calls of `note`.
     """
 
     runs_ahead = True
@@ -39,10 +39,13 @@ class DeviceOfLists(Cpu):
         self._emulated.layout = self.layout
         self.launches: Counter[str] = Counter()
         self.first_in_record: list[str] = []
-        self.repeated = 0
+        self.noted = 0
+        self._notes: list[list[tuple]] = []
 
     def launch(self, work: Callable[..., None], *arguments: Any) -> None:
         """Make a launch, or record it."""
+        for noted in self._notes:
+            noted.append((work, arguments))
         if self._record is None:
             work(*arguments)
         else:
@@ -61,16 +64,20 @@ class DeviceOfLists(Cpu):
 
         return again
 
-    def repeat(self, work: Callable[[], None], times: int) -> None:
-        outer = self._record
-        noted = self._record = []
+    def note(self, work: Callable[[], None]) -> Callable[[], None]:
+        noted: list[tuple] = []
+        self._notes.append(noted)
         try:
             work()
         finally:
-            self._record = outer
-        self.repeated += 1
-        for launch, arguments in times * noted:
-            self.launch(launch, *arguments)
+            self._notes.pop()
+        self.noted += 1
+
+        def again() -> None:
+            for launch, arguments in noted:
+                self.launch(launch, *arguments)
+
+        return again
 
     def fill(self, array: np.ndarray, value: Any) -> None:
         self.launch(filled, array, value)

@@ -48,7 +48,7 @@ def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
     assert device.launches[PLAIN] == 0
     assert (device.launches[PRUNED] > device.launches[PRUNE]) == (inner != 0.0)
     assert not device.first_in_record
-    assert (device.repeated > 0) == (inner != 0.0)
+    assert (device.noted > 0) == (inner != 0.0)
 
 
 def test_sudden_speeds_halt_steps_and_lose_none(device):
