@@ -126,10 +126,12 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         lists = sizes.listed + (0 if runs_ahead else 2 * ends)
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
-        build["build_lists"] = sizes.pos + reference + starts + sizes.ranked + lists
+        listing = sizes.pos + reference + starts + sizes.ranked + lists
         if runs_ahead:  # by the order of the cells, and coordinates of one byte
             build["store_bytes"] = ends + sizes.pos + ends
-            build["build_lists"] += 2 * ends
+            build["list_partners"] = listing + 2 * ends
+        else:
+            build["build_lists"] = listing
         if is_guarded:
             del build["gather"]
         each_step["force"] = sizes.rows + (sizes.pruned or lists) + sizes.out

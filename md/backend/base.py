@@ -227,7 +227,7 @@ class Backend(ABC):
         )
 
     def note(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Do work whose launches can be made again.
+        """Do work by launches that can be made again.
 
         Args:
             work: launches kernels of `kernels` and fills arrays by `fill`, and does nothing else on the

@@ -34,6 +34,14 @@ struct Vec {
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
+// Loads a word into the nearest cache, without waiting for it.
+__device__ __forceinline__ void touch(const void* word) {
+#if defined(__CUDA_ARCH__)
+    unsigned unused;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(unused) : "l"(word));
+#endif
+}
+
 // Returns the number of the block of work items that this block of threads processes; a fused output may reverse the order.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {

@@ -61,6 +61,11 @@ __device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
 #if defined(FUSED)
 // Every other step begins with the last particles, which the step before has written last: they are in the cache.
 __device__ __forceinline__ int block_of(const Out& out) {
+    if (out.fastest) {
+        touch(out.fastest + out.turn);
+        touch(out.travelled + out.turn);
+        if (out.bound) touch(out.bound + out.turn);
+    }
     return out.turn ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
 

@@ -163,18 +163,20 @@ class ParticleArrays:
         self.id[...] = self.backend.upload(other.backend.download(other.id))
         self.radius[...] = self.backend.upload(other.backend.download(other.radius))
 
-    def permute(self, order: Array, in_place: bool = False) -> None:
-        """Move every particle: slot i gets the particle of slot order[i]. Swaps arrays and spare arrays.
+    def permute(self, order: Array, keep_roles: bool = False) -> None:
+        """Move every particle: slot i gets the particle of slot order[i].
+
+        The particles are copied to the spare arrays, which then become the arrays, and these the spare ones.
 
         Args:
             order: (n,) int32 permutation on the backend.
-            in_place: copy the particles back instead of a swap, so that all arrays keep their roles.
+            keep_roles: copy the particles back instead, so that arrays and spare arrays stay what they are.
         """
         now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius
         kernels = self.backend.kernels(__name__, constants=self.constants)
         kernels.gather(self.n, order, *now, *spare)
-        if in_place:
+        if keep_roles:
             kernels.gather(self.n, self.backend.empty(0, np.int32), *spare, *now)
             return
         self.swap()

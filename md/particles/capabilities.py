@@ -12,7 +12,9 @@ class Capabilities:
     Attributes:
         fusable: it can be part of one kernel that takes a whole step. A search: its force kernel has the
             whole force on a particle at once, in the particle's own row. An integrator: it gives such a
-            kernel the output that moves the particle (`Stepper.fused_output`).
+            kernel the output that moves the particle (`Stepper.fused_output`). On a device all that a search
+            does for fused steps is launches by `Backend.kernels` and `Backend.fill`, which are made again
+            without the search's code; what decides them is in `Search.launch_state`.
         capturable: on a device all its work is kernel launches that neither wait nor allocate, so that steps
             can be captured in a graph. An integrator: its last kernel also counts the step.
         moves_particles: the build of a search sorts the particle arrays, so that neither a separate reorder

@@ -1,4 +1,4 @@
-// The tiled order of the cells; see cell_sort.py.
+// The tiled order of the cells, and starts of rows of cells; see cell_sort.py.
 
 // Rank of each cell, by row-major number: row-major in tiles of `side` cells along every axis, and the tiles row-major, as
 // `tiled` in sfc/orderings/scans.py. n: number of cells.
@@ -17,4 +17,9 @@ extern "C" __global__ void tiled_ranks(int n, Grid grid, int side, int* ranks) {
         volume *= width;
     }
     ranks[number] = before + inside;
+}
+
+extern "C" __global__ void store_starts(int n, const int* start, int every, int* starts) {
+    int k = work_item();
+    if (k < n) starts[k] = start[(size_t)k * every];
 }

@@ -30,7 +30,7 @@ class CellSort:
     Attributes:
         table: (cells,) int32 rank of each cell by row-major number; or (0,) if it is that number.
         start: (cells + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
-            start[k + 1] - 1.
+            start[k + 1] - 1. After `find` by number, k is the row-major number of the cell.
         order: (n,) int32; the slot before the sort of each sorted particle.
         scratch: int32 array that is free between two sorts, of n entries and up to 3 more: its length is a
             multiple of 4.
@@ -66,6 +66,18 @@ class CellSort:
             self._rank = self._backend.arange(self._grid.size)
         return self._rank
 
+    def store_starts(self, every: int, starts: Array) -> None:
+        """Store every so-manyth of `start`, from the first on.
+
+        Args:
+            every: ranks from one to the next.
+            starts: int32, filled.
+        """
+        if self._backend.runs_ahead:
+            self._backend.kernels(__name__).store_starts(len(starts), self.start, every, starts)
+        else:
+            starts[...] = self.start[::every]
+
     def find(self, pos: Array, by_number: bool = False) -> None:
         """Fill `start` and `order` without moving the particles.
 
@@ -81,12 +93,12 @@ class CellSort:
             self._grid.keys(pos, table, keys)
         backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
 
-    def apply(self, particles: ParticleArrays, in_place: bool = False) -> None:
+    def apply(self, particles: ParticleArrays, keep_roles: bool = False) -> None:
         """Sort the particles in memory; particles of one cell keep their order.
 
         Args:
             particles: the particles.
-            in_place: as in `ParticleArrays.permute`.
+            keep_roles: as in `ParticleArrays.permute`.
         """
         self.find(particles.pos)
-        particles.permute(self.order, in_place)
+        particles.permute(self.order, keep_roles)

@@ -9,9 +9,10 @@ every particle. `work` is `ParticleArrays.work`, the order in which the kernel p
 (`slot_of`); a search that moves the particles has no such parameter. If a device does not use one thread a
 particle, the number of threads comes before `n`. On a device `build` and `force` are kernel launches that
 neither wait nor allocate, so that steps can be captured (`md.simulation.graph_capture`); otherwise the
-`Capabilities` of the search must not contain `capturable`. The search's `policy` (`md.search.rebuild`)
-decides when `build` runs. All searches find the same pairs; they differ in what they read and where it is in
-memory.
+`Capabilities` of the search must not contain `capturable`. Those of a fusable search are made by
+`Backend.kernels` and `Backend.fill` only: other work on the device would be missing where the launches are
+made again. The search's `policy` (`md.search.rebuild`) decides when `build` runs. All searches find the same
+pairs; they differ in what they read and where it is in memory.
 """
 
 from __future__ import annotations
@@ -76,7 +77,12 @@ class Search(ABC):
         capabilities: of the configuration.
         generation: how often arrays of the structure were replaced by others; graphs captured before hold
             addresses that are no longer used.
+        launch_state: what decides the launches of `rebuild` and `force` besides their arguments and the
+            particle arrays; None for nothing. Launches are made again only in the state in which they were
+            made, and then the state after them is set.
     """
+
+    launch_state: Any = None
 
     def __init__(
         self,

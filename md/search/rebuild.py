@@ -20,7 +20,10 @@ from md.search.lists.step_costs import FEW, MARGIN
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
-MOST_IN_PLACE, OF_FEW = 7, 31  # builds between two that sort the particles in memory; of few particles
+MOST_UNMOVED, MOST_UNMOVED_OF_FEW = (
+    7,
+    31,
+)  # builds between two that sort the particles in memory; of few particles
 
 
 def _rounded_down(steps: int, few: bool) -> int:
@@ -224,7 +227,7 @@ class DisplacementBound(RebuildPolicy):
     def restart(self) -> None:
         """Discard the lists, and plan few steps at first."""
         self._window, self._since, self._stride = 8, 0, 0.0
-        self._in_place = 0  # builds since the particles were sorted in memory
+        self._unmoved_builds = 0  # builds since the particles were sorted in memory
         self._inner_window = 8  # largest number of steps with lists of one pruning
         self._since_pruning = 0
         self._has_lists = self._is_whole = False  # whether there are lists, and none overflowed
@@ -309,7 +312,7 @@ class DisplacementBound(RebuildPolicy):
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
-        self._in_place = 0
+        self._unmoved_builds = 0
         self._displacement_bound = 0.0
 
     def plan(self) -> StepPlan:
@@ -320,7 +323,7 @@ class DisplacementBound(RebuildPolicy):
         build = self._since >= window
         since = 0 if build else self._since
         steps = window - since
-        moves = not build or self._in_place >= (OF_FEW if self._has_few else MOST_IN_PLACE)
+        moves = not build or self._unmoved_builds >= (MOST_UNMOVED_OF_FEW if self._has_few else MOST_UNMOVED)
         if not self.prunes:
             return StepPlan(steps, build, build_each=False, moves=moves)
         prune = since == 0 or self._since_pruning >= inner
@@ -344,7 +347,7 @@ class DisplacementBound(RebuildPolicy):
         if self._backend.runs_ahead:
             self.builds += plan.build
             if plan.build:
-                self._in_place = 0 if plan.moves else self._in_place + 1
+                self._unmoved_builds = 0 if plan.moves else self._unmoved_builds + 1
             self._is_whole |= plan.build
             self._since = plan.steps + (0 if plan.build else self._since)
             self._since_pruning = plan.steps + (0 if plan.prune else self._since_pruning)

@@ -129,7 +129,7 @@ class TensorSearch(Search):
         """Return the first slot of each cell of the system's grid, and the number of each cell."""
         if self._parts == 1:
             return self._sort.start, self._numbers
-        self._start[...] = self._sort.start[:: self._parts]
+        self._sort.store_starts(self._parts, self._start)
         return self._start, self._numbers
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:

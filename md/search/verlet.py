@@ -39,7 +39,7 @@ from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.lists import listing
-from md.search.lists.listing import Listing
+from md.search.lists.listing import ListBuilder, NeededRoom
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
@@ -50,7 +50,9 @@ from sfc.compile import kernel
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
-KEPT = 28  # entries of a list that a thread of a device keeps in shared memory
+# Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
+# need it: their skin is wide, and one crowded list takes as long as all others.
+KEPT, KEPT_OF_FEW = 28, 44
 
 
 @dataclass(frozen=True)
@@ -192,11 +194,13 @@ class VerletSearch(Search):
         return min(DENSER * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
 
     def _column(self, reach: float) -> int:
-        """Return the entries kept in shared memory while a list is made, enough for nearly all lists."""
-        mean = 1 + self._usual_length(
-            1.03 * reach
-        )  # with itself, and those that are tested by their bytes only
-        return min(KEPT, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))
+        """Return the entries kept in shared memory while a list of the partners within reach is made.
+
+        They are enough for nearly all lists.
+        """
+        mean = 1 + self._usual_length(reach)  # with itself
+        most = KEPT_OF_FEW if self.particles.n < FEW else KEPT
+        return min(most, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
@@ -265,7 +269,8 @@ class VerletSearch(Search):
         """
         if self._is_fused is None:
             self.prepare(fused=False)
-        self._sort.apply(self.particles, in_place=self.policy.is_guarded)  # for the graphs of steps
+        # Captured steps of guarded runs hold the addresses of the arrays, which then stay what they are.
+        self._sort.apply(self.particles, keep_roles=self.policy.is_guarded)
         self._list_partners()
 
     def update(self, force: bool = False) -> None:
@@ -349,8 +354,10 @@ class VerletSearch(Search):
             self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
         if backend.runs_ahead:
             lists = self._partners, self._rows, self._room
-            outcome = self._reference_pos, self._needed, self.policy.travelled
-            Listing(g, reach, self._column(g.cutoff), backend).fill(p.pos, self._sort, lists, outcome)
+            room = NeededRoom(self._needed, self.policy.travelled)
+            # Pruning tests the positions: a few partners too many cost less than a test at each build.
+            builder = ListBuilder(g, reach, self._column, not self.policy.prunes, backend)
+            builder.build(p.pos, self._sort, self._reference_pos, lists, room)
             return
         backend.kernels(listing.__name__).build_lists(
             p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach**2, self._reference_pos,

@@ -309,6 +309,8 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, (int, float, np.generic)):
         return value
     if isinstance(value, np.ndarray):
+        if value.size != 1:
+            raise ValueError(f"a record of {value.size} entries in an argument of a kernel; allowed: 1")
         return value.tobytes()
     return value.data.ptr if value.size else 0
 

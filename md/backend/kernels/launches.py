@@ -1,6 +1,6 @@
 """Launches of compiled CUDA kernels on the current stream, which can be made again with the same arguments.
 
-The host needs five times as long to prepare a launch as to make it again.
+Making a launch again saves the host its preparation, some 20 us beside 4 us for the launch itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Arguments:
         values: numbers of numpy, and arrays of one record.
 
     Attributes:
-        address: of the addresses of the arguments.
+        address: on the host, of the array of pointers to the arguments.
     """
 
     def __init__(self, values: tuple):

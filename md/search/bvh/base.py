@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,15 @@ class TreeSearch(Search):
         """Sort the particles along the curve in memory, and link the tree."""
         self.tree.build(self.particles.pos)
         self.particles.permute(self.tree.keys.order)
+
+    @property
+    def launch_state(self) -> bool:
+        """Whether the tree was built, and no boxes of it were computed yet."""
+        return self.tree.is_new
+
+    @launch_state.setter
+    def launch_state(self, is_new: Any) -> None:
+        self.tree.is_new = is_new
 
     @property
     @abstractmethod

@@ -50,6 +50,7 @@ class Tree:
         parent: (2n - 1,) int32 parent of each node; -1 for the root.
         nodes: (2 (2n - 1), 4) lower and upper corner of the box of each node, of centres or of spheres,
             in d; the last column is used by a device only.
+        is_new: whether the tree was built, and no boxes were computed since.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base, or too many particles.
@@ -67,7 +68,7 @@ class Tree:
         self.parent, self._visits = backend.empty(all_, np.int32), backend.empty(inner, np.int32)
         self.nodes = backend.zeros((2 * all_, ROW), grid.precision)
         self._in_place, self._stopped = backend.empty(0, np.int32), backend.empty(n, np.int32)
-        self._is_new, self._points = True, backend.empty(0, grid.precision)
+        self.is_new, self._points = True, backend.empty(0, grid.precision)
 
     @property
     def depth(self) -> int:
@@ -85,7 +86,7 @@ class Tree:
         self.keys.sort(pos)
         links, kernels = (self.other_end, self.ropes, self.parent), self._backend.kernels(__name__)
         kernels.link(self._n, self.keys.key_bits, self.keys.keys, *links)
-        self._is_new = True
+        self.is_new = True
 
     def fit(
         self, pos: Array, order: Array | None = None, radius: Array | None = None, scale: float = 1.0
@@ -108,11 +109,11 @@ class Tree:
         slots = self._in_place if order is None else order
         spread = (self._points if radius is None else radius), self._grid.precision.type(scale)
         tree, boxes = (self.ropes, self.other_end, self.parent, self._visits), (self._grid.record, self.nodes)
-        is_new = self._is_new or not any(self._grid.box.periodic)  # no particle was wrapped since
+        is_new = self.is_new or not any(self._grid.box.periodic)  # no particle was wrapped since
         kernels, part = self._backend.kernels(__name__), (self._backend.workers, int(is_new))
         kernels.fit_parts(self._n, *part, pos, *spread, slots, *tree, *boxes, self._stopped)
         kernels.fit_spanning(self._n, pos, self._stopped, self.ropes, self.parent, self._visits, self.nodes)
-        self._is_new = False
+        self.is_new = False
 
 
 @callee

@@ -9,7 +9,7 @@ extern "C" __global__ void store_bytes(int n, const real* pos, const int* order,
     if (k < n) bytes[k] = bytes_of(units, load(pos, n, order[k]));
 }
 
-#define ABSENT (int)0x80000000  // the number of an absent row: stays negative if the number of a cell is added
+#define ABSENT (int)0x80000000  // instead of the number of a cell; stays negative if another is added
 
 // Calls visit(from, to) for the ranges of particles, by their place in the order of the cells, in the cells around a cell.
 template <typename Visit>
@@ -39,17 +39,19 @@ __device__ __forceinline__ void for_each_around(const int* start, const Grid& gr
     }
 }
 
-#define AT_MOST 32  // particles of a range, with those before the first that is a multiple of 4
+#define MOST_TESTED 32  // particles of a range, with those before it down to a multiple of 4
 
-// Adds the particles of a range that may be near by their bytes.
-__device__ __forceinline__ void add_near(const Units& units, int own, const int* bytes, int from, int to, ListColumn& list) {
+// Adds the particles of a range that may be near by their bytes, but not the one at place `self`. A longer range than can be
+// tested at once makes the list one that is not whole.
+__device__ __forceinline__ void add_near(const Units& units, int own, const int* bytes, int from, int to, int self,
+                                         ListColumn& list) {
     if (from >= to) return;
     int k = from & ~3;
-    if (to - k > AT_MOST) {
+    if (to - k > MOST_TESTED) {
         list.overflow();
         return;
     }
-    unsigned near = 0;  // a bit for each, the highest for the first
+    unsigned near = 0;  // a bit for each particle, the highest for the first
 #pragma unroll 1
     do {
         int4 four = *(const int4*)(bytes + k);
@@ -62,8 +64,8 @@ __device__ __forceinline__ void add_near(const Units& units, int own, const int*
     near <<= 32 - (k - from);
     near &= (int)0x80000000 >> (to - from - 1);
     while (near) {
-        int bit = 31 - __clz(near);
-        list.add(from + 31 - bit, true);
+        int bit = 31 - __clz(near), place = from + 31 - bit;
+        list.add(place, place != self);
         near ^= 1u << bit;
     }
 }
@@ -83,37 +85,44 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
     return writer.end();
 }
 
-#define TESTED_AT_ONCE 2  // partners whose positions are loaded at the same time
+#define LOADED_AT_ONCE 2  // partners of which the slots, and the positions, are loaded at the same time
 #define INFINITELY_FAR __int_as_float(0x7f800000)
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
-// replaced by those that are. Threads take the particles in the order of the cells, so that a warp looks at few rows.
-extern "C" __global__ void BLOCKS(8) build_lists(int n, const real* pos, const int* start, const int* order,
-                                                 const int* bytes, Grid grid, Units units, real reach2,
-                                                 real* reference_pos, int* partners, int rows, long long room,
-                                                 long long* needed, float* travelled) {
+// replaced by their slots; IS_EXACT: without those that are not near. Threads take the particles in the order of the cells, so
+// that a warp looks at few rows.
+extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const int* start, const int* order,
+                                                   const int* bytes, Grid grid, Units units, real reach2,
+                                                   real* reference_pos, int* partners, int rows, long long room,
+                                                   long long* needed, float* travelled) {
     __shared__ int kept[COLUMN][256];
-    if (work_item() >= n) return;
-    int i = order[work_item()], own = bytes[work_item()];
+    int self = work_item();
+    if (self >= n) return;
+    int i = order[self], own = bytes[self];
     Vec ri = load(pos, n, i);
     if (reference_pos) store(reference_pos, n, i, ri);
     ListColumn list(kept);
     for_each_around(start, grid, home_cell(grid, ri), [&](int from, int to) {
-        add_near(units, own, bytes, from, to, list);
+        add_near(units, own, bytes, from, to, self, list);
     });
     bool is_short;
     if (list.is_whole()) {
         int found = list.count();
         list.clear();
-        for (int c = 0; c < found; c += TESTED_AT_ONCE) {
-            int j[TESTED_AT_ONCE];
-            Vec dr[TESTED_AT_ONCE];
-            real r2[TESTED_AT_ONCE];
+        for (int c = 0; c < found; c += LOADED_AT_ONCE) {
+            int j[LOADED_AT_ONCE];
 #pragma unroll
-            for (int b = 0; b < TESTED_AT_ONCE; ++b) j[b] = c + b < found ? order[kept[c + b][threadIdx.x]] : i;
-            separate<TESTED_AT_ONCE>(grid, n, pos, ri, j, dr, r2);
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) j[b] = c + b < found ? order[kept[c + b][threadIdx.x]] : i;
+#if IS_EXACT
+            Vec dr[LOADED_AT_ONCE];
+            real r2[LOADED_AT_ONCE];
+            separate<LOADED_AT_ONCE>(grid, n, pos, ri, j, dr, r2);
 #pragma unroll
-            for (int b = 0; b < TESTED_AT_ONCE; ++b) list.add(j[b], j[b] != i && r2[b] < reach2);
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i && r2[b] < reach2);
+#else
+#pragma unroll
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i);
+#endif
         }
         is_short = list.write(n, i, rows, partners, room, needed);
     } else {

@@ -1,16 +1,18 @@
-"""Listing of the partners within a distance of each particle, from those in the cells around it.
+"""Lists of the partners within a distance of each particle, made from those in the cells around it.
 
-On the CPU their positions are tested (`build_lists`), on a device coordinates of one byte before (`Listing`).
-Most particles in the cells around a particle are too far away. Coordinates in whole units, modulo 256, show
-that with three instructions for all axes: a subtraction, a sum of squares and a comparison. A periodic axis
-has a multiple of 256 units, so that the nearest images need no more. No partner is lost: the comparison
-allows for the rounding. Those that pass are tested by their positions. The kernels are in listing.cu.
+The CPU tests their positions (`build_lists`). A device tests coordinates of one byte first (`ListBuilder`):
+most particles in the cells around a particle are too far away, and whole units, modulo 256, show that with
+three instructions for all axes: a subtraction, a sum of squares and a shift of its sign. A periodic axis has
+a multiple of 256 units, so that the nearest images need no more. No partner is lost within 10^9 d of the
+box: the test allows for the rounding. Those that pass are listed, or tested by their positions first. The
+kernels are in listing.cu.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -34,7 +36,8 @@ from sfc.compile import kernel
 
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
-UNITS = 84  # of the reach: a partner two cells away is one reach from being taken for near, modulo 256
+UNITS = 80  # of the reach: an offset of two cells, up to 1.08 reaches wide, is more than a reach modulo 256
+EXCESS = 1.15  # largest ratio, to the reach, of distances that are listed without a test of the positions
 
 
 def units_of(grid: CellGrid, reach: float) -> np.ndarray:
@@ -54,44 +57,88 @@ def units_of(grid: CellGrid, reach: float) -> np.ndarray:
         rounds = max(1, math.floor(length * UNITS / (256 * reach)))  # of 256 units along a periodic axis
         per_unit.append(256 * rounds / length if periodic else UNITS / reach)
     longest = reach * max(per_unit) * (1 + 1e-5)  # in units, with the rounding of the test by positions
-    wrong = math.sqrt(1 + 4 * (box.dim - 1))  # each byte is wrong by less than 1, and by 1 more with a borrow
+    wrong = _wrong(box.dim)
     most = (longest + wrong) ** 2 + (4 - box.dim)  # bytes of no axis are 0 or -1
     dtype = np.dtype([("per_unit", np.float64, (box.dim,)), ("most", np.int32)], align=True)
     return np.array([(per_unit, math.ceil(most))], dtype)
 
 
-class Listing:
-    """Listing on a device.
+def _wrong(dim: int) -> float:
+    """Return how wrong a distance by bytes may be, in units: each less than 1, and 1 more with a borrow."""
+    return math.sqrt(1 + 4 * (dim - 1))
+
+
+def farthest(grid: CellGrid, units: np.ndarray) -> float:
+    """Return the largest distance in d at which two particles in adjacent cells may pass the test of bytes.
+
+    It is infinite if the cells are so wide that an offset of two of them may be near modulo 256.
+    """
+    passing, per_unit = math.sqrt(units["most"][0]) + _wrong(grid.box.dim), units["per_unit"][0]
+    widest = 2 * per_unit / grid.record["per_side"][0]  # offsets of two cells, in units
+    return passing / per_unit.min() if (widest < 256 - passing).all() else math.inf
+
+
+class NeededRoom(NamedTuple):
+    """Output of the room that the lists need.
+
+    Attributes:
+        needed: (1,) int64, to which the number of fours of the pool is added.
+        travelled: (2,) float32 that become infinite if there are too few fours.
+    """
+
+    needed: Array
+    travelled: Array
+
+
+class ListBuilder:
+    """Builds neighbour lists on a device, from coordinates of one byte.
 
     Args:
         grid: cells of the box, at least as wide as `reach`.
-        reach: in d.
-        column: entries of a list that a thread keeps in shared memory; the partners of nearly all particles.
+        reach: distance in d up to which partners are listed; some are listed that are up to 15 % farther
+            away.
+        column_of: returns the entries of a list that a thread keeps in shared memory, enough for nearly all
+            lists of the partners within a distance in d.
+        is_exact: list only the partners within reach.
         backend: a device.
     """
 
-    def __init__(self, grid: CellGrid, reach: np.floating, column: int, backend: Backend):
-        self._kernels = backend.kernels(__name__, constants={"COLUMN": column})
+    def __init__(
+        self,
+        grid: CellGrid,
+        reach: np.floating,
+        column_of: Callable[[float], int],
+        is_exact: bool,
+        backend: Backend,
+    ):
         self._grid, self._reach2, self._units = grid.record, reach**2, units_of(grid, float(reach))
+        is_exact = is_exact or farthest(grid, self._units) > EXCESS * float(reach)
+        usual = math.sqrt(self._units["most"][0]) / self._units["per_unit"].min()  # most that pass are nearer
+        constants = {"COLUMN": column_of(usual), "IS_EXACT": int(is_exact)}
+        self._kernels = backend.kernels(__name__, constants=constants)
 
-    def fill(
-        self, pos: Array, sort: CellSort, lists: tuple[Array, int, int], outcome: tuple[Any, ...]
+    def build(
+        self,
+        pos: Array,
+        sort: CellSort,
+        reference_pos: Array,
+        lists: tuple[Array, int, int],
+        room: NeededRoom,
     ) -> None:
         """List the partners of each particle, as far as there is room.
 
         Args:
             pos: (n, dim) positions.
             sort: of the particles; sorted here by the number of their cell, without moving them.
-            lists: the entries, their rows of fours, and the fours of the pool behind them.
-            outcome: (n, dim) positions to fill or (0, dim), (1,) int64 number of fours of the pool to which
-                those needed are added, and (2,) float32 that become infinite if there are too few.
+            reference_pos: (n, dim), filled with the positions; or (0, dim).
+            lists: the entries, their rows of fours, and the fours of the pool behind them; see fours.cuh.
+            room: filled with the room that is needed.
         """
-        n, (reference_pos, *room) = pos.shape[0], outcome
+        n, coordinates = pos.shape[0], sort.scratch
         sort.find(pos, by_number=True)
-        coordinates = sort.scratch
         self._kernels.store_bytes(n, pos, sort.order, self._units, coordinates)
         cells = sort.start, sort.order, coordinates, self._grid
-        self._kernels.build_lists(n, pos, *cells, self._units, self._reach2, reference_pos, *lists, *room)
+        self._kernels.list_partners(n, pos, *cells, self._units, self._reach2, reference_pos, *lists, *room)
 
 
 @kernel(parallel=True)
@@ -100,8 +147,20 @@ def build_lists(
 ):
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
-    The partners of particle i are stored in `partners` from first[i] on. Each part lists a range of the
-    particles. needed[0], 0 before, is the room that is needed. With less room some lists are cut.
+    Args:
+        n: number of particles.
+        pos: (n, dim) positions, sorted by the rank of their cell.
+        start: (cells + 1,) int32 first particle of each cell, by rank.
+        rank: (cells,) int32 rank of each cell, by row-major number.
+        grid: record of the cells.
+        reach2: square of the distance in d^2.
+        reference_pos: (n, dim), filled with `pos`.
+        first: (n,), filled: place in `partners` of the first partner of each particle.
+        count: (n,) int32, filled: number of its partners.
+        partners: (room,) int32, filled: slots of the partners.
+        room: entries of `partners`. If it is too small some lists are cut.
+        needed: (1,) int64, filled: the room that is needed.
+        parts: ranges of particles, each of which fills an equal share of `partners`.
     """
     lengths = np.zeros(parts, np.int64)
     for p in numba.prange(parts):

@@ -18,11 +18,12 @@ class StepCosts:
 
     The numbers are those of an H200 with float32, in ps for a particle: of a step, more of it in a dense gas,
     and of each listed partner; of a build with its sort, of each candidate in the cells around a particle,
-    and of each cell; of a pruning, and of each partner that it reads beyond those that it keeps. They are
-    fitted to the times of 81 pairs of widths (2^21 and 2^23 spheres, 1 to 50 % filling), except for that of a
-    candidate, which the times do not tell and which is that of the kernel. The model is within 10 % of each
-    time, with a root mean square of 3.4 %. Launches take a time of their own, estimated from kernels of 2^17
-    spheres, so that a small system gets a wide skin.
+    and of each cell; of a pruning, and of each partner that it reads beyond those that it keeps. Those of a
+    build are fitted to the sum of its kernels at 8 widths and densities (2^21 spheres, 1 to 40 % filling,
+    within 2.5 %), with an eighth of the kernels that move the particles in memory. The others were fitted to
+    times of steps at 81 pairs of widths (2^21 and 2^23 spheres, 1 to 50 % filling), of code whose builds took
+    a third longer. Launches take a time of their own, estimated from kernels of 2^17 spheres, so that a small
+    system gets a wide skin.
 
     Args:
         n: number of particles.
@@ -32,7 +33,7 @@ class StepCosts:
     """
 
     STEP, DENSITY, PARTNER = 15.4, 6.2, 2.0
-    BUILD, CANDIDATE, CELL = 84.3, 1.2, 9.3
+    BUILD, CANDIDATE, CELL = 70.4, 0.89, 11.7
     PRUNING, READ = 5.5, 3.1
     MOST_KEPT = 9.0  # mean number of partners in pruned lists: of more, many lists would have no room
     STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 30e6, 1.5e6  # in ps

@@ -26,7 +26,7 @@ def test_the_bytes_of_lists_by_hand():
     moved = traffic("verlet", PACKED, runs_ahead=True)
     assert moved["force"] == Traffic("force", 240 + 320 + 240, True)  # rows and lists read, rows written
     # Positions, order, bytes, starts and lists; positions are kept on the CPU only.
-    assert moved["build_lists"] == Traffic("build", 160 + 40 + 40 + 36 + 320, False)
+    assert moved["list_partners"] == Traffic("build", 160 + 40 + 40 + 36 + 320, False)
     assert moved["store_bytes"] == Traffic("build", 40 + 160 + 40, False)
     assert moved["count_cells"].bytes == 160 + 40 + 40 + 32  # positions read; keys, ranks and counts written
     assert not {"cell_keys", "count"} & set(moved)
@@ -37,7 +37,7 @@ def test_the_bytes_of_lists_by_hand():
     unfused = traffic("verlet", PACKED._replace(rows=320, out=160), runs_ahead=True)
     assert unfused["farthest"] == Traffic("build", 2 * 160, True)
     assert unfused["gather"].bytes == 40 + 2 * 320 + 2 * 40
-    assert unfused["build_lists"].bytes - moved["build_lists"].bytes == 160  # positions are kept
+    assert unfused["list_partners"].bytes - moved["list_partners"].bytes == 160  # positions are kept
     on_cpu = traffic("verlet", PACKED, runs_ahead=False)
     assert on_cpu["build_lists"].bytes == 160 + 160 + 36 + 320 + 2 * 40
     assert "store_bytes" not in on_cpu

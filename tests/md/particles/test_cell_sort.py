@@ -46,14 +46,14 @@ def test_particles_are_sorted_by_rank_or_by_number():
         np.testing.assert_array_equal(sort.start, np.searchsorted(np.sort(keys), np.arange(grid.size + 1)))
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-def test_arrays_keep_their_roles_if_particles_are_sorted_in_place(in_place):
+@pytest.mark.parametrize("keep_roles", [False, True])
+def test_arrays_keep_their_roles_or_are_swapped(keep_roles):
     state, grid = cloud()
     particles = ParticleArrays(state, np.dtype(np.float64), CPU)
     sort = CellSort("hilbert", len(state), grid, CPU)
     before = particles.spare and particles.arrays
-    sort.apply(particles, in_place)
-    assert all(a is b for a, b in zip(before, particles.arrays, strict=True)) == in_place
+    sort.apply(particles, keep_roles)
+    assert all(a is b for a, b in zip(before, particles.arrays, strict=True)) == keep_roles
     for found, expected in (
         (particles.pos, state.pos),
         (particles.vel, state.vel),
@@ -62,3 +62,17 @@ def test_arrays_keep_their_roles_if_particles_are_sorted_in_place(in_place):
     ):
         np.testing.assert_array_equal(found, expected[sort.order])
     assert np.any(sort.order != np.arange(len(state)))
+
+
+def test_starts_of_rows_of_cells_are_stored_by_both_backends(tmp_path):
+    state, grid = cloud()
+    sort, found = CellSort("row", len(state), grid, CPU), np.full(grid.size // 3 + 1, -7, np.int32)
+    assert grid.size % 3 == 0
+    sort.find(CPU.upload_rows(state.pos))
+    sort.store_starts(3, found)
+    np.testing.assert_array_equal(found, sort.start[::3])
+    assert found[-1] == len(state)
+    device = EmulatedCuda(tmp_path)
+    stored = device.zeros(len(found), np.int32)
+    device.kernels("md.particles.cell_sort").store_starts(len(found), device.upload(sort.start), 3, stored)
+    np.testing.assert_array_equal(stored.host, found)

@@ -8,7 +8,7 @@ import pytest
 import md
 from md.search.bvh.reflexive import Reflexive
 from md.search.rebuild import StepPlan
-from md.simulation.graph_capture import PATIENCE, CapturedSteps
+from md.simulation.graph_capture import MOST_KEPT, PATIENCE, CapturedSteps, PreparedParts
 from tests.md.search.test_contract import LAW
 
 on_device = pytest.mark.gpu
@@ -206,11 +206,24 @@ class Recorder:
     piece_lengths = 16, 4, 1
 
     def __init__(self):
-        self.captured, self.launched = [], []
+        self.captured, self.launched, self.noted = [], [], []
 
     def record(self, work):
         self.captured.append(work.args[0])
+        work()
         return lambda: self.launched.append(work.args[0])
+
+    def note(self, work):
+        self.noted.append(work)
+        work()
+        return lambda: self.launched.append(work)
+
+
+class Search:
+    """A search, with state that decides its launches."""
+
+    def __init__(self):
+        self.generation, self.launch_state = 0, None
 
 
 @pytest.fixture
@@ -219,10 +232,19 @@ def recorder():
 
 
 @pytest.fixture
-def steps(recorder):
-    particles = SimpleNamespace(arrays=())
-    system = SimpleNamespace(particles=particles, backend=recorder)
-    return CapturedSteps(system, SimpleNamespace(generation=0), lambda plan, step: None)
+def system(recorder):
+    """Two arrays, in their roles."""
+    return SimpleNamespace(particles=SimpleNamespace(arrays=("one", "other")), backend=recorder)
+
+
+@pytest.fixture
+def steps(system):
+    return CapturedSteps(system, Search(), lambda plan, step: None, fused=False)
+
+
+@pytest.fixture
+def fused(system):
+    return CapturedSteps(system, Search(), lambda plan, step: None, fused=True)
 
 
 def plan(steps: int, build: bool = False) -> StepPlan:
@@ -270,24 +292,100 @@ def test_a_backend_of_one_length_takes_pieces_of_it(recorder, steps):
     assert [steps.take(plan(5), 2).steps for _ in range(3)] == [1, 1, 1]
 
 
-def test_a_plan_that_prunes_is_captured_as_a_whole_and_apart_from_the_others(recorder, steps):
-    prunes = StepPlan(11, build=False, build_each=False, prune=True)
-    taken = [steps.take(prunes, 2).steps for _ in range(PATIENCE + 2)]
-    assert taken == PATIENCE * [4] + 2 * [11]
-    assert steps.take(plan(11), 2).steps == 4
-
-
-def test_a_pruning_of_one_step_has_not_called_the_kernel_of_the_next_steps(recorder, steps):
-    one, many = (StepPlan(length, build=False, build_each=False, prune=True) for length in (1, 4))
-    steps.take(one, 2)
-    steps.take(many, 2)
-    assert not recorder.captured  # both were taken one by one
-    steps.take(many, 2)
-    assert [step.steps for step in recorder.captured] == [4]
-
-
 def test_all_kernels_are_called_again_before_a_capture_after_arrays_were_replaced(recorder, steps):
     steps.take(plan(1), 2)
     steps._search.generation += 1
     steps.take(plan(1), 2)
     assert not recorder.captured
+
+
+def test_fused_steps_are_taken_as_a_whole_and_captured_when_they_come_again(recorder, fused):
+    for length, taken in ((11, 11), (20, 16), (1, 1)):
+        assert [fused.take(plan(length, build=True), 2).steps for _ in range(4)] == 4 * [taken]
+    assert [one.steps for one in recorder.captured] == [11, 16, 1]
+    assert len(recorder.launched) == 3 * 3
+    assert fused.launched
+
+
+def test_fused_steps_are_captured_apart_for_each_plan_and_parity(recorder, fused):
+    prunes = StepPlan(11, build=False, build_each=False, prune=True)
+    for one, step in ((plan(11), 2), (prunes, 2), (plan(11), 3), (plan(11), 5)):
+        fused.take(one, step)
+    assert [one.prune for one in recorder.captured] == [False]
+    fused._search.generation += 1
+    fused.take(plan(11), 2)
+    assert len(recorder.captured) == 1  # other kernels may be called from now on
+
+
+def test_a_capture_that_fails_takes_no_step(system, recorder, monkeypatch):
+    def take(plan, step):
+        system.particles.arrays = system.particles.arrays[::-1]
+        search.launch_state = "after"
+
+    def fail(work):
+        work()
+        raise MemoryError
+
+    search = Search()
+    fused = CapturedSteps(system, search, take, fused=True)
+    for _ in range(3):  # once in the first state, and then in each role
+        fused.take(plan(1), 2)
+    assert (system.particles.arrays, search.launch_state) == (("other", "one"), "after")
+    monkeypatch.setattr(recorder, "record", fail)
+    with pytest.raises(MemoryError):
+        fused.take(plan(1), 2)
+    assert (system.particles.arrays, search.launch_state) == (("other", "one"), "after")
+    assert not recorder.launched
+
+
+class TestPreparedParts:
+    @pytest.fixture
+    def parts(self, system):
+        return PreparedParts(system, Search())
+
+    def swap(self, parts):
+        """A part that swaps the arrays and changes the state of the search."""
+        parts._particles.arrays = parts._particles.arrays[::-1]
+        parts._known._search.launch_state = "done"
+
+    def test_launches_are_made_again_in_the_same_roles_and_state(self, parts, recorder):
+        search, roles = parts._known._search, parts._particles.arrays
+        for k in range(8):  # swapped and back again, in the first state only once
+            parts.take("swap", 2, lambda: self.swap(parts))
+            assert search.launch_state == "done"
+            assert parts._particles.arrays == (roles[::-1] if k % 2 == 0 else roles)
+        assert len(recorder.noted) == 3
+        assert recorder.launched == [recorder.noted[k] for k in (1, 2, 1, 2, 1)]
+
+    def test_another_part_parity_role_or_state_has_other_launches(self, parts, recorder):
+        search = parts._known._search
+        for part, step in (("a", 2), ("b", 2), ("a", 3), ("a", 4), ("a", 7)):
+            parts.take(part, step, lambda: None)
+        assert (len(recorder.noted), len(recorder.launched)) == (3, 2)
+        parts._particles.arrays = "three", "four"
+        parts.take("a", 2, lambda: None)
+        search.launch_state = "new"
+        parts.take("a", 2, lambda: None)
+        assert (len(recorder.noted), len(recorder.launched)) == (5, 2)
+
+    def test_launches_are_forgotten_when_the_search_replaces_its_arrays(self, parts, recorder):
+        search = parts._known._search
+        for generation in (0, 0, 1, 1):
+            search.generation = generation
+            parts.take("a", 2, lambda: None)
+        assert (len(recorder.noted), len(recorder.launched)) == (2, 2)
+
+    def test_launches_of_work_that_replaces_arrays_are_forgotten(self, parts, recorder):
+        search = parts._known._search
+
+        def build():
+            search.generation = 1
+
+        for _ in range(3):
+            parts.take("a", 2, build)
+        assert (len(recorder.noted), len(recorder.launched)) == (2, 1)
+
+    def test_few_are_kept(self, parts):
+        for k in range(MOST_KEPT + 3):
+            parts.take(f"part {k}", 2, lambda: None)
+        assert len(parts._known) == 3

@@ -2,6 +2,7 @@
 
 import ctypes
 from functools import partial
+from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,7 +62,9 @@ def test_launches_are_made_again_in_order_on_the_stream_of_the_time(launches, ma
         launches.start(second, 6, 32, values(4), 0, False)
         launches.stream.ptr = 12
 
-    launches.repeat(work, 3)
+    again = launches.note(work)
+    again()
+    again()
     assert len(calls) == 1
     once = [
         (1, 5, 64, 0, 11, (3, (2**40 + 3, 0.5), 0.75)),
@@ -78,14 +81,39 @@ def test_launches_after_work_that_fails_are_not_noted(launches, made):
         raise ValueError("no room")
 
     with pytest.raises(ValueError, match="no room"):
-        launches.repeat(work, 2)
+        launches.note(work)
     launches.make(partial(made.append, "after"))
-    launches.repeat(partial(launches.make, partial(made.append, "alike")), 2)
+    launches.note(partial(launches.make, partial(made.append, "alike")))()
     assert made == ["before", "after", "alike", "alike"]
+
+
+def test_launches_that_are_made_again_are_noted_by_the_work_around(launches, made):
+    def inner():
+        launches.make(partial(made.append, "inner"))
+
+    def outer():
+        launches.make(partial(made.append, "first"))
+        again = launches.note(inner)
+        again()
+        launches.make(partial(made.append, "last"))
+
+    launches.note(outer)()
+    assert made == 2 * ["first", "inner", "inner", "last"]
+
+
+def test_each_thread_notes_its_own_launches(launches, made):
+    def work():
+        other = Thread(target=launches.make, args=(partial(made.append, "other"),))
+        other.start()
+        other.join()
+        launches.make(partial(made.append, "own"))
+
+    launches.note(work)()
+    assert made == ["other", "own", "own"]
 
 
 def test_a_resident_kernel_is_launched_and_repeated_as_a_whole(launches, made):
     kernel = SimpleNamespace(kernel=lambda *call, **options: made.append((call[0], call[1], options)))
-    launches.repeat(lambda: launches.start(kernel, 132, 256, values(1), 60_000, True), 2)
+    launches.note(lambda: launches.start(kernel, 132, 256, values(1), 60_000, True))()
     whole = ((132,), (256,), {"enable_cooperative_groups": True, "shared_mem": 60_000})
     assert made == [whole, whole]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import md
 from md.particles.cell_grid import CellGrid
-from md.search.lists.listing import Listing, units_of
+from md.particles.cell_sort import CellSort
+from md.search.lists.listing import ListBuilder, NeededRoom, farthest, units_of
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 
@@ -76,10 +77,10 @@ def test_the_kernel_stores_these_bytes_in_the_order_of_the_cells(tmp_path, dim, 
     order = random.permutation(n).astype(np.int32)
     padded = np.zeros((n, 4), real)
     padded[:, :dim] = pos
-    listing = Listing(grid, real.type(1.3), 8, device)
+    builder = ListBuilder(grid, real.type(1.3), lambda reach: 8, True, device)
     found = device.zeros(n, np.int32)
-    listing._kernels.store_bytes(n, HostArray(padded[:, :dim]), device.upload(order), listing._units, found)
-    np.testing.assert_array_equal(found.host, bytes_of(listing._units[0], pos[order]))
+    builder._kernels.store_bytes(n, HostArray(padded[:, :dim]), device.upload(order), builder._units, found)
+    np.testing.assert_array_equal(found.host, bytes_of(builder._units[0], pos[order]))
 
 
 def test_a_narrow_axis_has_one_round_of_units():
@@ -89,15 +90,91 @@ def test_a_narrow_axis_has_one_round_of_units():
     assert units["most"] >= (1.3 * 256 / 2.7 + 3) ** 2
 
 
-def test_listing_sorts_by_the_number_of_the_cell(tmp_path):
+def test_lists_of_a_narrow_box_are_told_by_positions():
+    for lengths, passing in (((2.7, 40.0, 40.0), np.inf), ((40.0, 9.0, 8.0), 2.53), ((40.0,) * 3, 1.40)):
+        grid = grid_of(lengths, True, 1.3)
+        found = farthest(grid, units_of(grid, 1.3))
+        assert found == pytest.approx(passing, rel=0.02)
+
+
+def worst_pairs(units, reach: float, dim: int, count=20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs nearer than `reach`, with bytes that tell the longest distances.
+
+    Along each axis one position is right below a whole unit and the other right above one, and the byte of
+    the axis before takes one more by a borrow: directions near (1, 2, 2).
+    """
+    random, per_unit = np.random.default_rng(7), units["per_unit"]
+    direction = np.array([1.0, 2.0, 2.0])[:dim] + random.normal(0, 0.05, (count, dim))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    step = np.floor(direction * reach * random.uniform(0.985, 1.01, (count, 1)) * per_unit) + 2e-4
+    first = (random.integers(300, 900, (count, dim)) - 1e-4) / per_unit
+    second = first + step / per_unit
+    is_near = np.linalg.norm(second - first, axis=1) < reach
+    return first[is_near], second[is_near]
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_no_partner_is_lost_at_the_worst_places(dim):
+    least = []
+    for reach in np.linspace(0.9, 3.3, 40):
+        units = units_of(grid_of((60 * reach,) * dim, False, reach, np.float64), reach)[0]
+        first, second = worst_pairs(units, reach, dim)
+        a, b = bytes_of(units, first), bytes_of(units, second)
+        assert len(first) > 500
+        assert passes(units, a, b).all()
+        assert passes(units, b, a).all()
+        bytes_apart = (a - b).astype(np.int32)[:, None].view(np.int8).astype(np.int64)
+        least.append(units["most"] - (bytes_apart**2).sum(1).max())
+    assert min(least) < 0.02 * units["most"]  # the bound is close to the largest sum of squares
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_kernel_lists_pairs_at_the_worst_places(tmp_path, precision):
+    device, real, reach, side = EmulatedCuda(tmp_path), np.dtype(precision), 1.3, 80.0
+    grid = grid_of((side,) * 3, False, reach, real)
+    units = units_of(grid, reach)[0]
+    first, second = (points[:200] for points in worst_pairs(units, 0.9999 * reach, 3))
+    corner = 9 * np.stack(np.unravel_index(np.arange(200), (8, 8, 8)), 1)  # pairs are far from each other
+    whole = np.ceil(corner * units["per_unit"]) / units["per_unit"]
+    shift = whole - (first - first % (1 / units["per_unit"]))
+    pos = np.stack([first + shift, second + shift], 1).reshape(-1, 3).astype(real)
+    pos += 1 / units["per_unit"]
+    assert (np.linalg.norm(pos[::2].astype(float) - pos[1::2], axis=1) < reach).all()
+    n, padded = len(pos), np.zeros((len(pos), 4), real)
+    padded[:, :3] = pos
+    sort = CellSort("row", n, grid, md.backend.get("cpu"))
+    sort.find(pos, by_number=True)
+    on_device = SimpleNamespace(
+        find=lambda pos, by_number: None, scratch=device.zeros(n, np.int32), order=device.upload(sort.order),
+        start=device.upload(sort.start),
+    )  # fmt: skip
+    partners, room = (
+        device.zeros(4 * n, np.int32),
+        NeededRoom(device.zeros(1, np.int64), device.zeros(2, np.float32)),
+    )
+    builder = ListBuilder(grid, real.type(reach), lambda reach: 8, False, device)
+    builder.build(HostArray(padded[:, :3]), on_device, device.empty((0, 3), real), (partners, 1, 0), room)
+    listed = partners.host.reshape(n, 4)
+    other = np.arange(n) ^ 1
+    assert ((listed == other[:, None]).sum(1) == 1).all()
+    assert ((listed == np.arange(n)[:, None]).sum(1) == 3).all()
+
+
+def test_lists_are_built_by_the_number_of_the_cell(tmp_path):
     device, asked = EmulatedCuda(tmp_path), []
     grid, n = grid_of((6.0, 6.0, 6.0), True, 1.3), 1
+    home = 2 + 4 * (2 + 4 * 2)
     sort = SimpleNamespace(
-        find=lambda pos, by_number: asked.append(by_number), scratch=device.zeros(n, np.int32),
-        order=device.zeros(n, np.int32), start=device.zeros(grid.size + 1, np.int32),
+        find=lambda pos, by_number: asked.append(by_number), scratch=device.zeros(4, np.int32),
+        order=device.zeros(n, np.int32), start=device.upload(np.int32(np.arange(grid.size + 1) > home)),
     )  # fmt: skip
-    pos, partners = HostArray(np.full((n, 4), 3, np.float32)[:, :3]), device.zeros(4, np.int32)
-    outcome = device.empty((0, 3), np.float32), device.zeros(1, np.int64), device.zeros(2, np.float32)
-    Listing(grid, np.float32(1.3), 8, device).fill(pos, sort, (partners, 1, 0), outcome)
+    assert grid.shape == (4, 4, 4)
+    pos, partners = (
+        HostArray(np.full((n, 4), 3.5, np.float32)[:, :3]),
+        device.upload(np.full(4, -7, np.int32)),
+    )
+    room = NeededRoom(device.zeros(1, np.int64), device.zeros(2, np.float32))
+    builder = ListBuilder(grid, np.float32(1.3), lambda reach: 8, True, device)
+    builder.build(pos, sort, device.empty((0, 3), np.float32), (partners, 1, 0), room)
     assert asked == [True]
     assert partners.host.tolist() == 4 * [0]  # no partner but the particle itself

@@ -45,16 +45,16 @@ class TestPlansWithPrunedLists:
         assert 0.01 * inner <= 0.05
         assert [k for k, (_, build, _) in enumerate(found) if build] == [steps // inner, 2 * steps // inner]
 
-    @pytest.mark.parametrize(("n", "in_place"), [(2**21, 7), (2**17, 31)])
-    def test_particles_are_sorted_in_memory_at_few_builds(self, n, in_place):
+    @pytest.mark.parametrize(("n", "unmoved"), [(2**21, 7), (2**17, 31)])
+    def test_particles_are_sorted_in_memory_at_few_builds(self, n, unmoved):
         policy, moves = self.policy(n=n), []
         policy.built()
-        while len(moves) < 2 * in_place + 3:
+        while len(moves) < 2 * unmoved + 3:
             plan = policy.plan()
             policy.steps_taken(plan)
             assert plan.build or plan.moves  # plans without a build are all alike
             moves += [plan.moves] if plan.build else []
-        once = [*in_place * [False], True]
+        once = [*unmoved * [False], True]
         assert moves == [*once, *once, False]
         policy.built()  # by an update, which sorts too
         policy.retry()

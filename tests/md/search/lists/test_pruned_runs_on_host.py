@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import md
+from md.search import rebuild
 from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
 
@@ -48,7 +49,49 @@ def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
     assert device.launches[PLAIN] == 0
     assert (device.launches[PRUNED] > device.launches[PRUNE]) == (inner != 0.0)
     assert not device.first_in_record
-    assert (device.noted > 0) == (inner != 0.0)
+    assert device.noted > 0
+
+
+@pytest.mark.parametrize("unmoved", [0, 2, 1000])
+def test_particles_are_moved_in_memory_at_some_builds_of_plans(device, monkeypatch, unmoved):
+    monkeypatch.setattr(rebuild, "MOST_UNMOVED_OF_FEW", unmoved)
+    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.1))
+    found.run(1, phases=False)
+    arrays, graphs, moved = [*map(id, found.system.particles.arrays)], found._loop.captured, []
+    take = graphs.take
+
+    def taken(plan, step):
+        before = found.system.particles.id.copy()
+        plan = take(plan, step)
+        if plan.build:
+            is_moved = not np.array_equal(found.system.particles.id, before)
+            moved.append((plan.moves, is_moved, graphs.launched))
+        return plan
+
+    monkeypatch.setattr(graphs, "take", taken)
+    found.run(250, phases=False)
+    expected.run(251, phases=False)
+    same(found, expected)
+    assert len(moved) > 12
+    assert all(moves or not is_moved for moves, is_moved, _ in moved)  # a sort may change nothing
+    assert any(is_moved for _, is_moved, _ in moved) == (unmoved < 1000)
+    assert np.mean([moves for moves, *_ in moved]) == pytest.approx(1 / (1 + unmoved), abs=0.1)
+    assert any(moves and graph for moves, _, graph in moved) == (unmoved < 1000)
+    assert sorted(map(id, found.system.particles.arrays)) == sorted(arrays)  # no array was replaced
+
+
+def test_a_list_for_which_there_is_no_memory_is_told_by_a_particle_of_the_crowd(device, monkeypatch):
+    state = md.scenes.shared_gas(300, 0.2)
+    pos, crowd = state.pos.copy(), np.arange(40) * 7  # in one cell
+    pos[crowd] = 0.45 * np.array(state.box.lengths) + np.random.default_rng(3).uniform(0, 0.2, (40, 3))
+    run = md.Simulation(
+        md.State(pos, state.vel, state.box), LAW, search=md.search.Verlet(skin=0.3, inner_skin=0.1), dt=DT,
+        backend=device, fused=True,
+    )  # fmt: skip
+    monkeypatch.setattr(run.search, "_most_room", lambda: 5)
+    with pytest.raises(md.ListOverflow) as caught:
+        run.search.update(force=True)
+    assert caught.value.particle in crowd
 
 
 def test_sudden_speeds_halt_steps_and_lose_none(device):
