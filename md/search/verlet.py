@@ -61,7 +61,8 @@ class Verlet(SearchConfig):
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve. None for "tiled"
-            on a device and "row" on the CPU.
+            on a device and "row" on the CPU. Fused steps of a device sort the particles in memory at one of 8
+            builds, and if they are fewer than 2^18 at one of 32.
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
             times, so that no two runs are the same. None for the width that a model of the costs finds
             fastest on a device, by the number, density and largest speed of the particles

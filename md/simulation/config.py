@@ -327,13 +327,13 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
     ),
     (
         lambda c: c.sorts_otherwise,
-        "search {c.search.name!r} sorts the data itself at every build, and not along {c.ordering!r}, so a "
+        "search {c.search.name!r} sorts the data itself, and not along {c.ordering!r}, so a "
         "separate reorder has no effect; allowed: no reorder, or search 'coherent' with "
         "cell_order={c.ordering!r}",
     ),
     (
         lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
-        "search {c.search.name!r} sorts the data itself at every build, so a separate reorder "
+        "search {c.search.name!r} sorts the data itself, so a separate reorder "
         "({c.ordering!r}) has no effect; give it cell_order={c.ordering!r} instead",
     ),
     (

@@ -232,9 +232,7 @@ class Simulation:
             SimulationFault: the run has ended with it.
         """
         if self.reordering is None:
-            remedy = (
-                f"give search {self.config.search.name!r} its cell_order, by which it sorts at each build"
-            )
+            remedy = f"give search {self.config.search.name!r} its cell_order, by which it sorts"
             if not self.config.search.capabilities.moves_particles:
                 remedy = 'make the simulation with, for example, reorder=md.Reorder("hilbert", md.Never())'
             raise ValueError(f"reorder = None; allowed: an md.Reorder, which has the order; {remedy}")

@@ -16,14 +16,14 @@ RESTING = 0.01  # displacement in a step in cutoffs that is assumed if no partic
 class StepCosts:
     """Model of the time of a step with neighbour lists on a device, by which the skin is chosen.
 
-    The numbers are those of an H200 with float32, in ps for a particle: of a step, more of it in a dense gas,
-    and of each listed partner; of a build with its sort, of each candidate in the cells around a particle,
-    and of each cell; of a pruning, and of each partner that it reads beyond those that it keeps. Those of a
-    build are fitted to the sum of its kernels at 8 widths and densities (2^21 spheres, 1 to 40 % filling,
-    within 2.5 %), with an eighth of the kernels that move the particles in memory. The others were fitted to
-    times of steps at 81 pairs of widths (2^21 and 2^23 spheres, 1 to 50 % filling), of code whose builds took
-    a third longer. Launches take a time of their own, estimated from kernels of 2^17 spheres, so that a small
-    system gets a wide skin.
+    The numbers are those of an H200 with float32, in ps for a particle: of a step, and of each listed
+    partner; of a build with its sort, of each candidate in the cells around a particle, and of each cell; of
+    a pruning, and of each partner that it reads beyond those that it keeps. Those of a build are fitted to
+    the sum of its kernels at 8 widths and densities (2^21 spheres, 1 to 40 % filling, within 2.5 %), with an
+    eighth of the kernels that move the particles in memory. The others are fitted to times of steps at 65
+    pairs of widths (2^21 to 2^25 spheres, 1 to 50 % filling, up to 1.3 times the shortest time of each). The
+    model is within 10 % of these times, with a root mean square of 3.6 %. Launches take a time of their own,
+    estimated from kernels of 2^17 spheres, so that a small system gets a wide skin.
 
     Args:
         n: number of particles.
@@ -32,9 +32,9 @@ class StepCosts:
         dim: 2 or 3.
     """
 
-    STEP, DENSITY, PARTNER = 15.4, 6.2, 2.0
+    STEP, PARTNER = 14.1, 2.9
     BUILD, CANDIDATE, CELL = 70.4, 0.89, 11.7
-    PRUNING, READ = 5.5, 3.1
+    PRUNING, READ = 5.4, 3.2
     MOST_KEPT = 9.0  # mean number of partners in pruned lists: of more, many lists would have no room
     STEP_LAUNCH, BUILD_LAUNCHES, PRUNING_LAUNCHES = 2.5e6, 30e6, 1.5e6  # in ps
 
@@ -59,7 +59,7 @@ class StepCosts:
         candidates, cells = self._density * (3 * wide) ** dim, 1 / (self._density * wide**dim)
         build = self.BUILD + self.CANDIDATE * candidates + self.CELL * cells + self.BUILD_LAUNCHES / self._n
         pruning = self.PRUNING + self.READ * (read - partners) + self.PRUNING_LAUNCHES / self._n
-        step = self.STEP + self.DENSITY * self._density + self.PARTNER * partners + self.STEP_LAUNCH / self._n
+        step = self.STEP + self.PARTNER * partners + self.STEP_LAUNCH / self._n
         steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
         if self._n < FEW:  # as plans are rounded (`md.search.rebuild`)
             inner_steps = 2 ** np.floor(np.log2(inner_steps))

@@ -27,15 +27,16 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
         for _ in range(2)
     ]
     runs[0].run(120, phases=phases)
-    force, calls = type(runs[1].search).force, []
+    loop, calls = runs[1]._loop, []
+    advance = loop.advance
 
-    def pressed(self, law, out) -> None:
-        force(self, law, out)
+    def pressed(*arguments) -> None:
         calls.append(1)
-        if len(calls) == 7:
+        if len(calls) == 4:
             press()
+        advance(*arguments)
 
-    monkeypatch.setattr(type(runs[1].search), "force", pressed)
+    monkeypatch.setattr(loop, "advance", pressed)
     with pytest.raises(KeyboardInterrupt):
         runs[1].run(120, phases=phases)
     assert 0 < runs[1].step < 120
