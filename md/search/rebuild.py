@@ -49,7 +49,7 @@ class StepPlan(NamedTuple):
         build: whether the structure is rebuilt (`Search.rebuild`) before the first step.
         build_each: whether it is rebuilt before each of the other steps too.
         prune: whether the first step prunes lists (`md.search.displacement_guard`).
-        moves: whether the particles are sorted in memory too before the first step; ignored if it does not rebuild.
+        moves: whether a rebuild sorts the particles in memory too.
     """
 
     steps: int

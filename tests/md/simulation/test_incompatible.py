@@ -40,11 +40,11 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
     ({"search": "reflexive", "fused": True}, "search 'reflexive' as chosen .*; take fused=False, or"),
     (
         {"search": "tensor", "reorder": md.Reorder("hilbert", md.Every(5))},
-        "search 'tensor' sorts the data itself .* no reorder, or search 'coherent' with",
+        "search 'tensor' sorts the data itself, .* no reorder, or search 'coherent' with",
     ),
     (
         {"search": "coherent", "reorder": md.Reorder("hilbert", md.Every(5))},
-        "search 'coherent' sorts the data itself .* give it cell_order='hilbert' instead",
+        "search 'coherent' sorts the data itself, .* give it cell_order='hilbert' instead",
     ),
     ({"reorder": SHADOW, "fused": True}, "mode 'shadow' with fused=True .*; allowed: fused=False, or mode"),
 ]
