@@ -18,7 +18,7 @@ pairs; they differ in what they read and where it is in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,6 +174,27 @@ class Search(ABC):
         """
         law = scaled_to_radii(law, self._radius)
         self._fold(law, kernel_law(law, self.grid.precision), out)
+
+    @property
+    def most_steps(self) -> int:
+        """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
+        return 1
+
+    def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
+        """Take fused steps on the CPU, after the structure was updated.
+
+        Args:
+            law: the law.
+            outputs: `md.integrate.fused.KickDrift` of the first step and of the second, which writes to the
+                arrays that the first one reads.
+            step: number of the first step.
+            most: largest number of steps, at least 1.
+
+        Returns:
+            Number of steps. It is less than `most` if the structure is to be updated, or there is a fault.
+        """
+        self.force(law, outputs[0])
+        return 1
 
     def accesses(self) -> AccessStream:
         """Return the slots that `force` reads, particle by particle in the order of the kernel."""

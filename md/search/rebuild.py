@@ -198,6 +198,8 @@ class DisplacementBound(RebuildPolicy):
         travelled: (2,) float32 view of the guard's bound of the displacement.
         is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
             at any time and nothing is measured.
+        is_bounded: whether all steps are fused steps of the CPU in a box without an open side, which bound
+            the displacement, so that it is measured only if the bound reaches the limit.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
@@ -207,7 +209,7 @@ class DisplacementBound(RebuildPolicy):
         # Far beyond an open side positions are rounded by more than `step_rounding`.
         self._is_open = any(system.particles.box.open)
         self._has_few = system.particles.n < FEW
-        self._is_bounded = False  # whether all steps are fused steps of the CPU, which bound the displacement
+        self.is_bounded = False
         self._displacement_bound = np.inf  # of any particle since the build, in d
         self.restart()
         self._make_views()
@@ -269,18 +271,25 @@ class DisplacementBound(RebuildPolicy):
         """Let fused steps bound the displacement, which is then measured less often, or never on a device."""
         self.is_guarded = self._backend.runs_ahead
         self.set_limit()
-        self._is_bounded = not self._backend.runs_ahead and not self._is_open
+        self.is_bounded = not self._backend.runs_ahead and not self._is_open
 
     def _displacement(self) -> float:
         """Return the largest displacement since the build, in d, or a bound of it that is below the limit."""
-        if not self._is_bounded or self._displacement_bound >= self._skin.limit:
+        if not self.is_bounded or self._displacement_bound >= self._skin.limit:
             self._displacement_bound = self._farthest()
         return self._displacement_bound
 
-    def moved(self, stride: float) -> None:
-        """Record that no particle has moved farther than `stride`, in d, in a fused step of the CPU."""
-        # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
-        self._displacement_bound += stride * (1 + 1e-6) + self._skin.step_rounding
+    def travel(self) -> tuple[float, float, float]:
+        """Return, for fused steps of the CPU, the bound of the displacement since the build, in d.
+
+        Returns:
+            The bound, the limit up to which the lists are complete, and the rounding of a step.
+        """
+        return self._displacement_bound, self._skin.limit, float(self._skin.step_rounding)
+
+    def moved_to(self, bound: float) -> None:
+        """Record the bound of the displacement since the build, in d, after fused steps of the CPU."""
+        self._displacement_bound = bound
 
     def _bound(self) -> float:
         """Return the guard's bound of the displacement since the build, in d; waits for the device."""

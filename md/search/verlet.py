@@ -13,6 +13,7 @@ the others once no particle may have moved by more than half the inner skin, in 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,7 +32,9 @@ from md.backend.prelude import (
     separation,
 )
 from md.errors import ListOverflow
-from md.laws.pair import initial, interact, result
+from md.laws import PairLaw
+from md.laws.pair import initial, interact, kernel_law, result
+from md.laws.polydisperse import scaled_to_radii
 from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
@@ -39,15 +42,19 @@ from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.lists import listing
+from md.search.lists.blocks import BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.listing import ListBuilder, NeededRoom
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
+from md.search.partners import CollectPartners
 from md.search.rebuild import DisplacementBound
 from sfc import Curve
 from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
+ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
+SHORTEST_CALL, MOST_STEPS = 2**18, 256  # particles in the steps of a call of the CPU; most steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
@@ -212,6 +219,7 @@ class VerletSearch(Search):
         self.policy.lists_freed()
         self._room = -1
         self._partners = self._first = self._count = self.backend.empty(0, np.int32)
+        self._owners = self.backend.empty(0, np.uint8)
         self.generation += 1
 
     def _allocate_lists(self, room: int) -> None:
@@ -236,9 +244,11 @@ class VerletSearch(Search):
                     "fewer particles"
                 )
         partners = backend.empty(entries, np.int32)
+        owners = backend.empty(room if listed else 0, np.uint8)
         first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
         count = backend.empty(listed, np.int32)
-        self._partners, self._first, self._count, self._room = partners, first, count, room
+        self._partners, self._owners, self._first, self._count = partners, owners, first, count
+        self._room = room
 
     def reset(self) -> None:
         """Return to the state after construction, with the room of the first lists.
@@ -337,7 +347,8 @@ class VerletSearch(Search):
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
-        bytes_each = self._partners.itemsize * (FOUR if self.backend.runs_ahead else 1)
+        entry = self._partners.itemsize
+        bytes_each = FOUR * entry if self.backend.runs_ahead else entry + self._owners.itemsize
         most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
@@ -362,7 +373,8 @@ class VerletSearch(Search):
             return
         backend.kernels(listing.__name__).build_lists(
             p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach**2, self._reference_pos,
-            self._first, self._count, self._partners, self._room, self._needed, 4 * backend.workers,
+            self._first, self._count, self._partners, self._owners, self._room, self._needed,
+            4 * backend.workers,
         )  # fmt: skip
 
     def _largest_displacement(self) -> float:
@@ -381,9 +393,39 @@ class VerletSearch(Search):
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
             return
-        speed2 = super()._fold(law, parameters, out)
-        if is_fused:
-            self.policy.moved(math.sqrt(speed2) * float(out.drift))
+        if self.backend.runs_ahead or isinstance(law, CollectPartners):
+            super()._fold(law, parameters, out)
+        elif is_fused:
+            self._take_steps(parameters, (out, out), int(out.clock[out.turn]), 1)
+        else:
+            p = self.particles
+            force_of_blocks(p.n, p.pos, p.vel, self._block_lists, self.grid.record, parameters, out)
+
+    @property
+    def most_steps(self) -> int:
+        """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
+        few = SHORTEST_CALL // max(1, self.particles.n)
+        return max(1, min(few, MOST_STEPS)) if self.policy.is_bounded else 1
+
+    def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
+        """Take fused steps on the CPU until the lists may be incomplete; see `Search.take_steps`."""
+        law = scaled_to_radii(law, self._radius)
+        return self._take_steps(kernel_law(law, self.grid.precision), outputs, step, most)
+
+    @property
+    def _block_lists(self) -> BlockLists:
+        within2 = self.grid.precision.type((self._cutoff * (1 + ROUNDING)) ** 2)
+        lists = self._first, self._count, self._partners, self._owners
+        return BlockLists(*lists, within2, 4 * self.backend.workers)
+
+    def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:
+        p, bound = self.particles, Bound(*self.policy.travel())
+        grid = self.grid.record
+        taken, bound_then = steps_of_blocks(
+            most, step, p.n, p.pos, p.vel, self._block_lists, bound, grid, parameters, *outputs
+        )
+        self.policy.moved_to(bound_then)
+        return taken
 
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
         p, grid = self.particles, self.grid.record

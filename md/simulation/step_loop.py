@@ -100,6 +100,7 @@ class StepLoop:
             while self.step < last:
                 check = self.step + self._backend.check_interval
                 end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
+                end = max(end, min(last, self.step + self._search.most_steps))
                 with defer_sigint():
                     while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
                         with self._monitor.overflows(self.step):
@@ -152,6 +153,11 @@ class StepLoop:
         if self._packs:  # before lists are allocated: they take the memory of the separate arrays
             self._system.particles.pack()
         plan = self._plan()
+        if not (phases or reorder or self.step == 0 or self._backend.runs_ahead):
+            plan = self._take_many(plan._replace(steps=min(most, self._search.most_steps)))
+            self._policy.steps_taken(plan)
+            self.step += plan.steps
+            return
         if one_by_one:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)
@@ -235,6 +241,23 @@ class StepLoop:
                 self._parts.take("two steps", step, partial(self._take_two, step))
                 step += 2
             plan = plan._replace(build=False, prune=False)
+
+    def _take_many(self, plan: StepPlan) -> StepPlan:
+        """Take the fused steps of a plan, or the first of them, on the CPU in one call; return their plan."""
+        if plan.build:
+            self._search.rebuild(plan.moves)
+        particles, status, most = self._system.particles, self._system.status, plan.steps
+        outputs = [self._stepper.fused_output(self.step, status.fault, self._policy.guard)]
+        if most > 1 and outputs[0].outside is None:  # else the field depends on the time
+            particles.swap()
+            outputs.append(self._stepper.fused_output(self.step + 1, status.fault, self._policy.guard))
+            particles.swap()
+        else:
+            outputs, most = 2 * outputs, 1
+        taken = self._search.take_steps(self._forces.law, outputs, self.step, most)
+        if taken % 2:
+            particles.swap()
+        return plan._replace(steps=taken)
 
     def _take_two(self, step: int) -> None:
         self._fused_step(step, prunes=False)

@@ -32,6 +32,7 @@ from md.backend.prelude import (
 )
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
+from md.search.lists.blocks import BLOCK
 from sfc.compile import kernel
 
 WIDTH = 8  # numbers written at once
@@ -143,7 +144,7 @@ class ListBuilder:
 
 @kernel(parallel=True)
 def build_lists(
-    n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, room, needed, parts
+    n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room, needed, parts
 ):
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
@@ -158,17 +159,19 @@ def build_lists(
         first: (n,), filled: place in `partners` of the first partner of each particle.
         count: (n,) int32, filled: number of its partners.
         partners: (room,) int32, filled: slots of the partners.
+        owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
+            partner belongs.
         room: entries of `partners`. If it is too small some lists are cut.
         needed: (1,) int64, filled: the room that is needed.
-        parts: ranges of particles, each of which fills an equal share of `partners`.
+        parts: ranges of blocks, each of which fills an equal share of `partners`.
     """
-    lengths = np.zeros(parts, np.int64)
+    lengths, blocks = np.zeros(parts, np.int64), -(-n // BLOCK)
     for p in numba.prange(parts):
         g = grid[0]
         begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
         near = np.empty(n + WIDTH, np.uint32)  # slots of the particles in the cells around a particle
-        for i in range(p * n // parts, (p + 1) * n // parts):
+        for i in range(p * blocks // parts * BLOCK, min((p + 1) * blocks // parts * BLOCK, n)):
             ri = load(pos, i, g)
             store(reference_pos, i, ri)
             first[i] = here
@@ -208,5 +211,7 @@ def build_lists(
                     partners[at(min(here, last))] = j
                     here += (dot(dr, dr) < reach2) & (j != i)
             count[i] = here - first[i]
+            for a in range(first[i], min(here, last + 1)):
+                owners[at(a)] = i % BLOCK
         lengths[p] = here - begin
     needed[0] = parts * (lengths.max() + 1)

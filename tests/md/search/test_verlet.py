@@ -333,7 +333,7 @@ class TestFusedStepsOnTheCpu:
 
     def test_are_those_that_measure_it_each_time(self, law, precision):
         found, expected = fused_on_the_cpu(law, precision), fused_on_the_cpu(law, precision)
-        expected.search.policy._is_bounded = False
+        expected.search.policy.is_bounded = False
         looks = {}
         for simulation in (found, expected):
             policy = simulation.search.policy

@@ -1,0 +1,129 @@
+"""Lists of blocks on the CPU: forces and fused steps are those of all listed partners, to the last bit."""
+
+import numpy as np
+import pytest
+
+import md
+from md.laws.pair import kernel_law
+from md.search import verlet
+from md.search.lists.blocks import BLOCK
+
+LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+BOXES = {
+    "periodic": (md.Box((9.0, 8.0, 7.0)), 220),
+    "two cells": (md.Box((3.0, 9.0, 9.0)), 110),
+    "walls": (md.Box((9.0, 8.0, 7.0), False), 220),
+    "flat": (md.Box((14.0, 13.0), (True, False)), 120),
+    "one block": (md.Box((9.0, 8.0, 7.0)), BLOCK),
+    "few": (md.Box((9.0, 8.0, 7.0)), 3),
+}
+
+
+def gas(case: str, speed: float = 3.0, seed: int = 1) -> md.State:
+    box, n = BOXES[case]
+    start = md.scenes.granular_gas(0.25, md.Box(box.lengths, True), 1.0, seed=seed, backend="cpu")
+    random = np.random.default_rng(seed)
+    pick = random.permutation(len(start))[:n]
+    pos = start.pos[pick] if box.periodic[0] else np.clip(start.pos[pick], 0.3, np.subtract(box.lengths, 0.3))
+    return md.State(pos, speed * random.normal(size=pos.shape), box)
+
+
+def run_of(state, precision="float64", law=LAW, **options) -> md.Simulation:
+    options = {"search": md.search.Verlet(skin=0.4), "dt": DT, "allow_overlap": True, "fused": True} | options
+    return md.Simulation(state, law, backend="cpu", precision=precision, **options)
+
+
+def assert_same(one: md.Simulation, other: md.Simulation) -> None:
+    assert one.step == other.step
+    found, expected = one.state.by_id(), other.state.by_id()
+    np.testing.assert_array_equal(found.pos, expected.pos)
+    np.testing.assert_array_equal(found.vel, expected.vel)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("case", BOXES)
+def test_forces_are_those_of_the_kernel_that_takes_all_listed_partners(case, precision):
+    run = run_of(gas(case), precision, fused=False)
+    run.run(30)
+    found = run.forces()
+    p, search = run.system.particles, run.search
+    expected = np.zeros_like(p.pos)
+    law = kernel_law(LAW, p.pos.dtype)
+    verlet.force(p.n, p.pos, p.vel, *search.structure(), search.grid.record, law, expected)
+    np.testing.assert_array_equal(found, expected[np.argsort(p.id)])
+    assert (np.abs(found).max() > 1) == (case != "few")
+
+
+def test_pairs_beyond_the_cutoff_are_collected_from_the_lists():
+    run = run_of(gas("periodic"), fused=False)
+    run.run(5)
+    search, far = run.search, 1.3
+    assert len(search.pairs(1.0)) < len(search.pairs(far)) < search._count.sum() // 2 + 1
+
+
+@pytest.mark.parametrize("case", ["periodic", "two cells", "walls", "flat"])
+def test_the_lists_of_a_block_are_contiguous_and_know_their_owners(case):
+    run = run_of(gas(case))
+    run.run(3)
+    first, count, owners = run.search._first, run.search._count, run.search._owners
+    n = len(first)
+    for begin in range(0, n, BLOCK):
+        end = min(begin + BLOCK, n)
+        np.testing.assert_array_equal(first[begin + 1 : end], (first + count)[begin : end - 1])
+        entries = owners[first[begin] : first[end - 1] + count[end - 1]]
+        np.testing.assert_array_equal(entries, np.repeat(np.arange(end - begin), count[begin:end]))
+    assert count.sum() > n
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("case", BOXES)
+def test_steps_of_one_call_are_those_taken_one_by_one(case, precision, monkeypatch):
+    walls = None if all(BOXES[case][0].periodic) else md.Walls(contact_time=0.02)
+    many, one = (run_of(gas(case, 8.0), precision, walls=walls) for _ in range(2))
+    calls, take = [], type(many.search).take_steps
+
+    def taken(self, law, outputs, step, most):
+        calls.append(take(self, law, outputs, step, most))
+        return calls[-1]
+
+    for steps in (1, 40, 33, 2, 200):
+        monkeypatch.setattr(type(many.search), "take_steps", taken)
+        many.run(steps, phases=False)
+        monkeypatch.undo()
+        one.run(steps, phases=True)
+        assert_same(many, one)
+        assert many.builds == one.builds
+    assert many.builds > 2
+    assert (max(calls) > 10) == (walls is None)  # walls need the time of each step
+
+
+def test_a_fault_ends_the_steps_of_a_call():
+    box, faults = md.Box((40.0, 9.0), periodic=(False, True)), []
+    for phases in (True, False):
+        state = md.State([[39.005, 2], [22.0, 2]], [[0.9, 0], [0.0, 0]], box, id=[7, 3])
+        run = run_of(state, law=md.laws.SpringDashpot(0.0, 0.0), dt=0.01)
+        run.run(17, phases=phases)
+        with pytest.raises(md.ParticleEscaped) as caught:
+            run.run(300, phases=phases)
+        faults.append((caught.value.step, caught.value.particle))
+        assert run._loop.step == caught.value.step + 1
+    assert faults == 2 * [(110, 7)]
+
+
+def test_lists_are_built_again_before_they_are_incomplete():
+    run = run_of(gas("periodic", 20.0))
+    farthest = []
+    for _ in range(60):
+        run.run(7, phases=False)
+        farthest.append(run.search._largest_displacement())
+        assert farthest[-1] <= run.search.policy._displacement_bound
+    assert 0.05 < max(farthest) < 0.2 + 0.04  # of the last step, after which lists are built
+    assert run.builds > 20
+
+
+def test_a_box_with_an_open_side_takes_steps_one_by_one():
+    box = md.Box((9.0, 8.0), False, open=True)
+    run = run_of(md.State([[2.0, 3.0], [4.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]], box))
+    run.run(30, phases=False)
+    assert run.search.most_steps == 1
+    assert run_of(gas("periodic")).search.most_steps == 256
