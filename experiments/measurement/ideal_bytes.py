@@ -93,10 +93,13 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
 
 
 def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
-    """Return the bytes of lists; on a device they are in fours, of which each particle has one at least."""
+    """Return the bytes of lists; on a device they are in fours, of which each particle has one at least.
+
+    On the CPU each entry has a byte that tells its owner.
+    """
     if runs_ahead:
-        lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
-    return INDEX * float(lengths.sum())
+        return INDEX * float((FOUR * np.maximum(1, -(-lengths // FOUR))).sum())
+    return (INDEX + 1) * float(lengths.sum())
 
 
 def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:

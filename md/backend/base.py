@@ -32,10 +32,11 @@ class Backend(ABC):
     Attributes:
         name: as in `Simulation(backend=name)`.
         default_layout: layout used where none is given.
-        check_interval: steps between two reads of the fault word; on a backend that runs ahead, the value
-            read at one is processed at the next.
+        check_interval: least number of steps between two reads of the fault word, which is read between
+            calls that take steps; on a backend that runs ahead, the value read at one is processed at the
+            next.
         piece_lengths: numbers of steps that may be captured and launched as one graph, the longest first;
-            few, so that captured graphs are used again.
+            few, so that captured graphs are used again. Fused steps are captured up to the longest.
         runs_ahead: whether kernel launches return before the work is done (asynchronous launches), so that
             waiting for a result costs time.
         workers: parts into which a kernel that is not one item a thread may cut its work.

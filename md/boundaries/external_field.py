@@ -106,6 +106,11 @@ class ExternalField:
         )  # fmt: skip
 
     @property
+    def depends_on_time(self) -> bool:
+        """Whether `now` differs from step to step, as with shaken walls."""
+        return self._shaken is not None
+
+    @property
     def has_walls(self) -> bool:
         """Whether particles can touch a wall."""
         return bool((self.record["spring"][0] > 0).any())

@@ -73,6 +73,11 @@ class Stepper(ABC):
         """Name of the integrator, as in `Simulation(integrator=name)`."""
         return self.integrator.name
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether the host prepares the external field for each step."""
+        return self._field.depends_on_time
+
     def time(self, step: int) -> float:
         """Return the time after so many steps, in time units."""
         return step * self._dt

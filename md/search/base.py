@@ -295,8 +295,8 @@ class Search(ABC):
             return p.velocities, p.constants
         return p.vel, {}
 
-    def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
-        """Fold a law over the partners of each particle; return its result: nothing on a device."""
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        """Fold a law over the partners of each particle."""
         p = self.particles
         vel, constants = self._velocities(law)
         kernels = self.backend.kernels(type(self).__module__, law, constants)
@@ -309,4 +309,4 @@ class Search(ABC):
                 f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
                 "under `sfc.compile.kernel` in the file of the class, as in md/search/naive.py"
             ) from error
-        return force(p.n, p.pos, vel, *work, *self.structure(), self.grid.record, parameters, out)
+        force(p.n, p.pos, vel, *work, *self.structure(), self.grid.record, parameters, out)

@@ -20,10 +20,8 @@ from md.search.lists.step_costs import FEW, MARGIN
 MANY_STEPS = 2**30
 RECALL = 0.98  # decay from poll to poll of the largest displacement a step, which may occur again
 LONGEST, MOST_FIRST = 10_000, 64  # largest number of planned steps, and of the first ones
-MOST_UNMOVED, MOST_UNMOVED_OF_FEW = (
-    7,
-    31,
-)  # builds between two that sort the particles in memory; of few particles
+MOST_UNMOVED = 7  # builds between two that sort the particles in memory
+MOST_UNMOVED_OF_FEW = 31  # the same of few particles, which are in the cache in any order
 
 
 def _rounded_down(steps: int, few: bool) -> int:

@@ -54,7 +54,7 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
-SHORTEST_CALL, MOST_STEPS = 2**18, 256  # particles in the steps of a call of the CPU; most steps
+MOST_PARTICLE_STEPS, MOST_STEPS = 2**18, 256  # in a call of the CPU: steps times particles, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
@@ -388,7 +388,7 @@ class VerletSearch(Search):
         """Return the start of each list, its length, the partners, and the rows of fours of a device."""
         return self._first, self._count, self._partners, self._rows
 
-    def _fold(self, law: Any, parameters: Any, out: Any) -> Any:
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
@@ -404,7 +404,7 @@ class VerletSearch(Search):
     @property
     def most_steps(self) -> int:
         """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
-        few = SHORTEST_CALL // max(1, self.particles.n)
+        few = MOST_PARTICLE_STEPS // max(1, self.particles.n)
         return max(1, min(few, MOST_STEPS)) if self.policy.is_bounded else 1
 
     def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
@@ -467,11 +467,8 @@ def fastest(n, vel, most):
 def force(n, pos, vel, first, count, partners, rows, grid, law, out):
     """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
 
-    Returns:
-        float64, the square of the largest speed with which `out` moved a particle, in d^2 per time unit^2;
-        0.0 if it moves none. The kernel of a device returns nothing.
+    On the CPU only for laws that take partners beyond the cutoff; for others see `md.search.lists.blocks`.
     """
-    fastest = 0.0
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)
@@ -482,5 +479,4 @@ def force(n, pos, vel, first, count, partners, rows, grid, law, out):
             j = partners[a]
             dr = separation(g, interior, ri, load(pos, j, g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        fastest = max(fastest, finish(out, g, i, ri, vi, result(law, ri, vi, acc)))
-    return fastest
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

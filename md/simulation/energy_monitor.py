@@ -27,6 +27,7 @@ from md.particles.state import pair_distances, pair_sizes
 from md.particles.system import StatusCopy, System
 from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
+from md.search.rebuild import MANY_STEPS
 from sfc.compile import kernel
 
 GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third
@@ -203,6 +204,10 @@ class EnergyMonitor:
         start = state["start"]
         self.start = float(start[0]) if len(start) else None
         self.is_started = self.is_started or int(state["step"]) > 0
+
+    def steps_to_next(self, step: int) -> int:
+        """Return the steps until the energy is to be summed, at least 1; many if it never is."""
+        return max(1, self._next - step) if self.has_work else MANY_STEPS
 
     def measure(self, step: int, now: bool = False) -> bool:
         """Sum the kinetic energy into the status block, if that is due; does not wait.

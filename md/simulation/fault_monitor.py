@@ -122,6 +122,10 @@ class FaultMonitor:
         self.failed: SimulationFault | None = None
         self._before: FaultSample | None = None  # the last sample that was processed
 
+    def steps_to_next(self, step: int) -> int:
+        """Return the steps until the next poll that sums the energy, at least 1."""
+        return self._energy.steps_to_next(step)
+
     def sample(self, step: int, now: bool = False) -> FaultSample:
         """Poll the run before a step; with `now` sum the energy in any case."""
         is_new = self._energy.measure(step, now)

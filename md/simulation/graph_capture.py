@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from md.particles.system import System
 from md.search.base import Search
@@ -33,7 +33,7 @@ class Launches(NamedTuple):
     make: Callable[[], None]
     before: tuple
     after: tuple
-    state: Hashable
+    state: Any
 
 
 class LaunchCache:

@@ -180,7 +180,9 @@ class Simulation:
                 every `backend.check_interval` steps: poll the status block, raise faults
                 at steps that are multiples of its interval: call each reporter
 
-        A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph.
+        A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph. The
+        CPU takes several fused steps of `verlet` in one call (`Search.most_steps`). With `phases` all steps
+        are taken one by one.
 
         Args:
             steps: number of steps, 0 or more.

@@ -1,4 +1,7 @@
-"""Step loop: reorder, build, force, integrate. A device that runs ahead gets captured steps."""
+"""Step loop: reorder, build, force, integrate.
+
+A device that runs ahead gets captured steps, the CPU many fused steps in one call.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ class StepLoop:
         return self.force
 
     def advance(self, phases: bool, most: int) -> None:
-        """Take one step, or several at once on a device.
+        """Take one step, or several at once.
 
         Args:
             phases: whether to time the phases.
@@ -154,7 +157,8 @@ class StepLoop:
             self._system.particles.pack()
         plan = self._plan()
         if not (phases or reorder or self.step == 0 or self._backend.runs_ahead):
-            plan = self._take_many(plan._replace(steps=min(most, self._search.most_steps)))
+            most = min(most, self._search.most_steps, self._monitor.steps_to_next(self.step))
+            plan = self._take_many(plan._replace(steps=most))
             self._policy.steps_taken(plan)
             self.step += plan.steps
             return
@@ -248,7 +252,7 @@ class StepLoop:
             self._search.rebuild(plan.moves)
         particles, status, most = self._system.particles, self._system.status, plan.steps
         outputs = [self._stepper.fused_output(self.step, status.fault, self._policy.guard)]
-        if most > 1 and outputs[0].outside is None:  # else the field depends on the time
+        if most > 1 and not self._stepper.depends_on_time:
             particles.swap()
             outputs.append(self._stepper.fused_output(self.step + 1, status.fault, self._policy.guard))
             particles.swap()

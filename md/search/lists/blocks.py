@@ -89,7 +89,7 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
             while near[at(taken)] < end:
                 j = partners[at(begin + near[at(taken)])]
                 dr = displacement(g, ri, load(pos, at(j), g))
-                acc = interact(law, vel, at(i), at(j), dot(dr, dr), dr, vi, acc)
+                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
                 taken += 1
             largest = max(largest, finish(out, g, at(i), ri, vi, result(law, ri, vi, acc)))
     return largest

@@ -72,7 +72,8 @@ def _wrong(dim: int) -> float:
 def farthest(grid: CellGrid, units: np.ndarray) -> float:
     """Return the largest distance in d at which two particles in adjacent cells may pass the test of bytes.
 
-    It is infinite if the cells are so wide that an offset of two of them may be near modulo 256.
+    Both are inside the box: beyond an open side a cell has no end. It is infinite if the cells are so wide
+    that an offset of two of them may be near modulo 256.
     """
     passing, per_unit = math.sqrt(units["most"][0]) + _wrong(grid.box.dim), units["per_unit"][0]
     widest = 2 * per_unit / grid.record["per_side"][0]  # offsets of two cells, in units
@@ -97,7 +98,7 @@ class ListBuilder:
     Args:
         grid: cells of the box, at least as wide as `reach`.
         reach: distance in d up to which partners are listed; some are listed that are up to 15 % farther
-            away.
+            away, or at any distance beyond an open side.
         column_of: returns the entries of a list that a thread keeps in shared memory, enough for nearly all
             lists of the partners within a distance in d.
         is_exact: list only the partners within reach.

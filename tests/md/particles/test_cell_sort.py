@@ -76,3 +76,9 @@ def test_starts_of_rows_of_cells_are_stored_by_both_backends(tmp_path):
     stored = device.zeros(len(found), np.int32)
     device.kernels("md.particles.cell_sort").store_starts(len(found), device.upload(sort.start), 3, stored)
     np.testing.assert_array_equal(stored.host, found)
+
+
+@pytest.mark.parametrize(("n", "padded"), [(0, 0), (1, 4), (4, 4), (201, 204)])
+def test_the_scratch_is_padded_so_that_four_numbers_can_be_read_at_once(n, padded):
+    sort = CellSort("row", n, cloud()[1], CPU)
+    assert (len(sort.scratch), len(sort.order)) == (padded, n)

@@ -320,21 +320,22 @@ def test_fused_steps_are_captured_apart_for_each_plan_and_parity(recorder, fused
 def test_a_capture_that_fails_takes_no_step(system, recorder, monkeypatch):
     def take(plan, step):
         system.particles.arrays = system.particles.arrays[::-1]
-        search.launch_state = "after"
+        search.launch_state = not search.launch_state
 
     def fail(work):
         work()
         raise MemoryError
 
     search = Search()
+    search.launch_state = False
     fused = CapturedSteps(system, search, take, fused=True)
-    for _ in range(3):  # once in the first state, and then in each role
+    for _ in range(2):
         fused.take(plan(1), 2)
-    assert (system.particles.arrays, search.launch_state) == (("other", "one"), "after")
+    assert (system.particles.arrays, search.launch_state) == (("one", "other"), False)
     monkeypatch.setattr(recorder, "record", fail)
     with pytest.raises(MemoryError):
         fused.take(plan(1), 2)
-    assert (system.particles.arrays, search.launch_state) == (("other", "one"), "after")
+    assert (system.particles.arrays, search.launch_state) == (("one", "other"), False)
     assert not recorder.launched
 
 
@@ -344,18 +345,20 @@ class TestPreparedParts:
         return PreparedParts(system, Search())
 
     def swap(self, parts):
-        """A part that swaps the arrays and changes the state of the search."""
+        """A part that swaps the arrays, and changes the state of the search to the next of three."""
         parts._particles.arrays = parts._particles.arrays[::-1]
-        parts._known._search.launch_state = "done"
+        search = parts._known._search
+        search.launch_state = (search.launch_state + 1) % 3
 
     def test_launches_are_made_again_in_the_same_roles_and_state(self, parts, recorder):
         search, roles = parts._known._search, parts._particles.arrays
-        for k in range(8):  # swapped and back again, in the first state only once
+        search.launch_state = 0
+        for k in range(14):
             parts.take("swap", 2, lambda: self.swap(parts))
-            assert search.launch_state == "done"
+            assert search.launch_state == (k + 1) % 3
             assert parts._particles.arrays == (roles[::-1] if k % 2 == 0 else roles)
-        assert len(recorder.noted) == 3
-        assert recorder.launched == [recorder.noted[k] for k in (1, 2, 1, 2, 1)]
+        assert len(recorder.noted) == 6
+        assert recorder.launched == [recorder.noted[k % 6] for k in range(6, 14)]
 
     def test_another_part_parity_role_or_state_has_other_launches(self, parts, recorder):
         search = parts._known._search
