@@ -10,9 +10,8 @@ Some rungs need a device. Fused steps with neighbour lists read and write packed
 aos4 alone. So the lists are measured with rows of three numbers (aos), not fused and fused, and then with
 rows of four, packed. The last rung, `pruned lists`, takes the default skins instead of 0.3 d: lists are built
 with a wide one, and shortened to a narrow one several times between two builds. On the CPU rows have three
-numbers in the default layout, no rows are packed, no lists are pruned, and the default skin is 0.3 d: these
-three rungs would change nothing there and are left out, and so is padding to rows of four, which the CPU
-does not use.
+numbers in the default layout, and no rows are packed: these two rungs would change nothing there and are left
+out, and so is padding to rows of four, which the CPU does not use.
 
 Before a rung is timed, its positions after 100 steps are compared by id with those of the first rung, and so
 is the kinetic energy: they differ by less than 1e-9 (2e-4 and rounding of a coordinate in float32) in d, and
@@ -82,7 +81,7 @@ _CHANGES: tuple[tuple[str, str, dict[str, Any]], ...] = (  # name, the rung that
     ("rows of three", "neighbour lists", {"layout": "aos", "needs_device": True}),
     ("lists, fused", "rows of three", {"fused": True}),
     ("packed rows", "lists, fused", {"layout": None, "needs_device": True}),
-    ("pruned lists", "packed rows", {"search": Verlet("row"), "needs_device": True}),
+    ("pruned lists", "packed rows", {"search": Verlet("row")}),
 )
 
 

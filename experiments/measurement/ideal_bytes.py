@@ -93,13 +93,10 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
 
 
 def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
-    """Return the bytes of lists; on a device they are in fours, of which each particle has one at least.
-
-    On the CPU each entry has a byte that tells its owner.
-    """
+    """Return the bytes of entries of lists; on a device they are in fours, of which each particle has one."""
     if runs_ahead:
-        return INDEX * float((FOUR * np.maximum(1, -(-lengths // FOUR))).sum())
-    return (INDEX + 1) * float(lengths.sum())
+        lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
+    return INDEX * float(lengths.sum())
 
 
 def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
@@ -126,7 +123,9 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     }
     each_step: dict[str, float] = {}
     if search == "verlet":
-        lists = sizes.listed + (0 if runs_ahead else 2 * ends)
+        # On the CPU lists have starts and lengths, and each entry a byte for its owner.
+        more = (0, 0) if runs_ahead else (1 / INDEX, 2 * ends)
+        lists, pruned = (entries * (1 + more[0]) + more[1] for entries in (sizes.listed, sizes.pruned))
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
         listing = sizes.pos + reference + starts + sizes.ranked + lists
@@ -137,7 +136,7 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
             build["build_lists"] = listing
         if is_guarded:
             del build["gather"]
-        each_step["force"] = sizes.rows + (sizes.pruned or lists) + sizes.out
+        each_step["force"] = sizes.rows + (pruned if sizes.pruned else lists) + sizes.out
         if not is_guarded:
             each_step["farthest"] = 2 * sizes.pos
     elif search == "coherent":
@@ -150,7 +149,7 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         return {}
     found = {name: Traffic("build", moved, False) for name, moved in build.items()}
     if search == "verlet" and sizes.pruned:  # once a build at least
-        found["force_and_prune"] = Traffic("force", sizes.rows + lists + sizes.pruned + sizes.out, False)
+        found["force_and_prune"] = Traffic("force", sizes.rows + lists + pruned + sizes.out, False)
     for name, moved in each_step.items():
         found[name] = Traffic("build" if name == "farthest" else "force", moved, True)
     if sizes.out != sizes.rows:

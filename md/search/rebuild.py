@@ -209,6 +209,7 @@ class DisplacementBound(RebuildPolicy):
         self._has_few = system.particles.n < FEW
         self.is_bounded = False
         self._displacement_bound = np.inf  # of any particle since the build, in d
+        self._bound_since_pruning = np.inf  # the same since the pruning, on the CPU
         self.restart()
         self._make_views()
 
@@ -251,8 +252,8 @@ class DisplacementBound(RebuildPolicy):
 
     @property
     def prunes(self) -> bool:
-        """Whether steps read pruned lists, which are made between two builds."""
-        return self.is_guarded and self._skin.inner < self._skin.width
+        """Whether fused steps read pruned lists, which are made between two builds."""
+        return (self.is_guarded or self.is_bounded) and self._skin.inner < self._skin.width
 
     @property
     def tunes(self) -> bool:  # type: ignore[override]  # a constant of the other policies
@@ -277,17 +278,20 @@ class DisplacementBound(RebuildPolicy):
             self._displacement_bound = self._farthest()
         return self._displacement_bound
 
-    def travel(self) -> tuple[float, float, float]:
-        """Return, for fused steps of the CPU, the bound of the displacement since the build, in d.
+    def travel(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """Return the bounds of the displacement for fused steps of the CPU, in d.
 
         Returns:
-            The bound, the limit up to which the lists are complete, and the rounding of a step.
+            Since the build and since the pruning, each: the bound, the limit up to which the lists are
+            complete, infinite for no pruning, and the rounding of a step.
         """
-        return self._displacement_bound, self._skin.limit, float(self._skin.step_rounding)
+        rounding = float(self._skin.step_rounding)
+        inner = (self._bound_since_pruning, self._skin.inner_limit) if self.prunes else (0.0, np.inf)
+        return (self._displacement_bound, self._skin.limit, rounding), (*inner, rounding)
 
-    def moved_to(self, bound: float) -> None:
-        """Record the bound of the displacement since the build, in d, after fused steps of the CPU."""
-        self._displacement_bound = bound
+    def moved_to(self, bound: float, since_pruning: float) -> None:
+        """Record the bounds of the displacement after fused steps of the CPU, in d."""
+        self._displacement_bound, self._bound_since_pruning = bound, since_pruning
 
     def _bound(self) -> float:
         """Return the guard's bound of the displacement since the build, in d; waits for the device."""
@@ -320,7 +324,7 @@ class DisplacementBound(RebuildPolicy):
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True
         self._unmoved_builds = 0
-        self._displacement_bound = 0.0
+        self._displacement_bound, self._bound_since_pruning = 0.0, np.inf
 
     def plan(self) -> StepPlan:
         """Return as many steps as the fastest particle has allowed so far; on the CPU any number."""

@@ -5,8 +5,8 @@ particles are sorted by cell, so that partners are close in memory, and the list
 Fused steps of a device sort them in memory at few builds only: there lists need no order in memory. Verlet,
 Phys. Rev. 159 (1967) 98.
 
-Fused steps of a device read shorter lists, of the partners within cutoff + inner skin. These are taken from
-the others once no particle may have moved by more than half the inner skin, in a step that reads the others
+Fused steps read shorter lists, of the partners within cutoff + inner skin. These are taken from the others
+once no particle may have moved by more than half the inner skin, in a step that reads the others
 (pruning): so lists can be built rarely and be short. Páll and others, J. Chem. Phys. 153 (2020) 134110.
 """
 
@@ -73,10 +73,12 @@ class Verlet(SearchConfig):
         skin: in d, 0 or more; 0 rebuilds the lists at every step. "auto" tunes it during the run by measured
             times, so that no two runs are the same. None for the width that a model of the costs finds
             fastest on a device, by the number, density and largest speed of the particles
-            (`md.search.lists.step_costs`), and for 0.3 on the CPU; or less in a periodic box too narrow for
-            it. A width that was not given is chosen again when a run is saved.
-        inner_skin: in d, up to `skin`: of the pruned lists that fused steps read on a device. None for the
-            fastest by the same model; the same as `skin` for no pruned lists. Without effect elsewhere.
+            (`md.search.lists.step_costs`), and on the CPU for 0.4 where lists are pruned and 0.3 elsewhere;
+            or less in a periodic box too narrow for it. A width that was not given is chosen again when a
+            run is saved.
+        inner_skin: in d, up to `skin`: of the pruned lists that fused steps read, on a device and, in a box
+            without an open side, on the CPU. None for the fastest by the same model, on the CPU for 0.1; the
+            same as `skin` for no pruned lists. Without effect elsewhere.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, or a skin that is no number.
@@ -146,7 +148,7 @@ class VerletSearch(Search):
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
-        self.skin.choose(stride, prunes=self.policy.is_guarded)
+        self.skin.choose(stride, prunes=self.policy.is_guarded or self.policy.is_bounded)
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
@@ -220,6 +222,7 @@ class VerletSearch(Search):
         self._room = -1
         self._partners = self._first = self._count = self.backend.empty(0, np.int32)
         self._owners = self.backend.empty(0, np.uint8)
+        self._pruned_blocks: tuple[Array, ...] = ()
         self.generation += 1
 
     def _allocate_lists(self, room: int) -> None:
@@ -249,6 +252,8 @@ class VerletSearch(Search):
         count = backend.empty(listed, np.int32)
         self._partners, self._owners, self._first, self._count = partners, owners, first, count
         self._room = room
+        if listed and self.policy.prunes:
+            self._pruned_blocks = tuple(map(np.empty_like, (first, count, partners, owners)))
 
     def reset(self) -> None:
         """Return to the state after construction, with the room of the first lists.
@@ -347,8 +352,8 @@ class VerletSearch(Search):
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
-        entry = self._partners.itemsize
-        bytes_each = FOUR * entry if self.backend.runs_ahead else entry + self._owners.itemsize
+        entry, lists = self._partners.itemsize, 2 if self.policy.prunes else 1
+        bytes_each = FOUR * entry if self.backend.runs_ahead else lists * (entry + self._owners.itemsize)
         most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
@@ -357,7 +362,7 @@ class VerletSearch(Search):
         backend, p, g = self.backend, self.particles, self.grid
         if self._room < 0:  # the first build, or an earlier allocation has failed
             self._allocate_lists(self._usual_room())
-        if self.policy.prunes and not self._pruned.rows:
+        if backend.runs_ahead and self.policy.prunes and not self._pruned.rows:
             self._pruned.allocate(self._usual_length(self._inner_reach))
         reach = g.precision.type(g.cutoff + self.skin.rounding)
         backend.fill(self._needed, 0)
@@ -414,17 +419,22 @@ class VerletSearch(Search):
 
     @property
     def _block_lists(self) -> BlockLists:
-        within2 = self.grid.precision.type((self._cutoff * (1 + ROUNDING)) ** 2)
-        lists = self._first, self._count, self._partners, self._owners
-        return BlockLists(*lists, within2, 4 * self.backend.workers)
+        real = self.grid.precision.type
+        reach = self._inner_reach + self.skin.rounding
+        numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), 4 * self.backend.workers
+        return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
     def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:
-        p, bound = self.particles, Bound(*self.policy.travel())
-        grid = self.grid.record
-        taken, bound_then = steps_of_blocks(
-            most, step, p.n, p.pos, p.vel, self._block_lists, bound, grid, parameters, *outputs
+        p, lists, grid = self.particles, self._block_lists, self.grid.record
+        pruned = lists
+        if self.policy.prunes:
+            first, count, partners, owners = self._pruned_blocks
+            pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
+        bounds = [Bound(*bound) for bound in self.policy.travel()]
+        taken, *bounds_then = steps_of_blocks(
+            most, step, p.n, p.pos, p.vel, lists, pruned, *bounds, grid, parameters, *outputs
         )
-        self.policy.moved_to(bound_then)
+        self.policy.moved_to(*bounds_then)
         return taken
 
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:

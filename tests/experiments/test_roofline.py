@@ -110,8 +110,8 @@ def test_a_cpu_has_phases_with_the_bytes_that_they_must_move(capsys):
         (phases["ideal_bytes"] / phases["copy_GB_per_s"] / 1e3).to_numpy()
     )
     force = phases[phases["name"] == "force"].iloc[0]
-    rows, lists = 500 * 6 * 8, 500 * (8 + 4 * force["listed_per_particle"])
-    assert force["ideal_bytes"] == pytest.approx(2 * rows + lists)
+    rows, lists = 500 * 6 * 8, 500 * (8 + 5 * force["listed_per_particle"])
+    assert 2 * rows + 500 * 8 < force["ideal_bytes"] < 2 * rows + 1.2 * lists  # most steps read pruned lists
     assert table["steps_per_build"].gt(1).all()
     step = table[table["what"] == "step"].iloc[0]
     assert step["step_us"] == pytest.approx(1e3 * step["sample_ms"] / 5)
@@ -148,7 +148,7 @@ def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
     assert starts[0].box == warm.box
     force, other = (row for _, row in table[table["what"] == "kernel"].iterrows())
     phase = table[(table["what"] == "phase") & (table["name"] == "force")].iloc[0]
-    assert force["ideal_bytes"] == phase["ideal_bytes"]  # a launch a step
+    assert force["ideal_bytes"] < phase["ideal_bytes"]  # with steps that prune
     assert force["floor_issue_us"] == pytest.approx(0.3 * 300)
     assert (force["cycle_steps"], force["cycle_builds"], force["launches"]) == (15, 1, 15)
     assert np.isnan(other["ideal_bytes"])

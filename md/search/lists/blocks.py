@@ -3,7 +3,8 @@
 Most listed partners are too far away for a force, and how many each particle has cannot be predicted. The
 lists of a block are contiguous. So one loop over all of its entries, which has no branch, finds those within
 the cutoff, and a second one takes these particle by particle: a third of the time of a force is saved. A call
-can take many fused steps, because a step of few particles takes less time than its call from Python.
+can take many fused steps, because a step of few particles takes less time than its call from Python. Now and
+then a step prunes: it keeps the nearer entries, which the next steps read (`md.search.lists.pruned_lists`).
 """
 
 import math
@@ -30,6 +31,7 @@ class BlockLists(NamedTuple):
         partners: int32 slots of the partners; the lists of a block are contiguous.
         owners: uint8 number, in its block, of the particle to which a partner belongs.
         within2: square of the cutoff in d^2, or a little more.
+        reach2: square of the largest distance of the partners of pruned lists, in d^2.
         shares: ranges of blocks, one after another, that threads take.
     """
 
@@ -38,11 +40,12 @@ class BlockLists(NamedTuple):
     partners: Any
     owners: Any
     within2: Any
+    reach2: Any
     shares: int
 
 
 class Bound(NamedTuple):
-    """Bound of the displacement of any particle since the build, in d.
+    """Bound of the displacement of any particle since a build or a pruning, in d.
 
     Attributes:
         now: at the first step.
@@ -56,6 +59,36 @@ class Bound(NamedTuple):
 
 
 @inlined
+def fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out):
+    """Fold the law over the near entries of a block; return the square of the largest speed.
+
+    Args:
+        lowest: first particle of the block.
+        highest: particle after the last.
+        near: entries of the block, counted from `begin` on, in order, with a last one above all.
+        begin: first entry of the block.
+        pos: (n, dim) positions.
+        vel: (n, dim) velocities.
+        lists: `BlockLists` of the entries.
+        grid: record of the cells.
+        law: parameters of the law.
+        out: of `finish`.
+    """
+    g, taken, largest = grid[0], 0, 0.0
+    for i in range(lowest, highest):
+        ri, vi = load(pos, at(i), g), load(vel, at(i), g)
+        acc = initial(law, ri)
+        end = lists.first[at(i)] + lists.count[at(i)] - begin
+        while near[at(taken)] < end:
+            j = lists.partners[at(begin + near[at(taken)])]
+            dr = displacement(g, ri, load(pos, at(j), g))
+            acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+            taken += 1
+        largest = max(largest, finish(out, g, at(i), ri, vi, result(law, ri, vi, acc)))
+    return largest
+
+
+@inlined
 def fold_share(p, n, pos, vel, lists, grid, law, out):
     """Fold the law over the partners of the particles of share p; return the square of the largest speed.
 
@@ -63,35 +96,53 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
     away for a force.
     """
     g, blocks = grid[0], -(-n // BLOCK)
-    first, count, partners, owners = lists.first, lists.count, lists.partners, lists.owners
-    near = np.empty(8 * BLOCK, np.uint32)  # entries within the cutoff, from the first of the block on
-    largest = 0.0
+    near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
-        begin = first[at(lowest)]
-        entries = first[at(highest - 1)] + count[at(highest - 1)] - begin
+        begin = lists.first[at(lowest)]
+        entries = lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
         if entries >= len(near):
             near = np.empty(2 * entries, np.uint32)
         found = 0
         for k in range(entries):
-            owner, partner = owners[at(begin + k)], partners[at(begin + k)]
+            owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
             dr = sub(load(pos, at(lowest + owner), g), load(pos, at(partner), g))
             r2 = dot(dr, dr)
             near[at(found)] = k  # overwritten by the next, unless this one counts
             # Longer ones may be across a periodic side; one that is not a number counts.
             found += not ((r2 >= lists.within2) & (r2 < g.nearest2))
         near[at(found)] = entries
-        taken = 0
+        largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
+    return largest
+
+
+@inlined
+def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
+    """Do as `fold_share`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
+    g, blocks = grid[0], -(-n // BLOCK)
+    near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
+    for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
+        lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
+        begin = lists.first[at(lowest)]
+        entries = lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
+        if entries >= len(near):
+            near = np.empty(2 * entries, np.uint32)
+        found, kept, k = 0, begin, 0
         for i in range(lowest, highest):
-            ri, vi = load(pos, at(i), g), load(vel, at(i), g)
-            acc = initial(law, ri)
-            end = first[at(i)] + count[at(i)] - begin
-            while near[at(taken)] < end:
-                j = partners[at(begin + near[at(taken)])]
-                dr = displacement(g, ri, load(pos, at(j), g))
-                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-                taken += 1
-            largest = max(largest, finish(out, g, at(i), ri, vi, result(law, ri, vi, acc)))
+            pruned.first[at(i)] = kept
+            ri, end = load(pos, at(i), g), lists.first[at(i)] + lists.count[at(i)] - begin
+            while k < end:
+                owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
+                dr = displacement(g, ri, load(pos, at(partner), g))
+                r2 = dot(dr, dr)
+                near[at(found)] = k
+                found += not (r2 >= lists.within2)
+                pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
+                kept += not (r2 >= pruned.reach2)
+                k += 1
+            pruned.count[at(i)] = kept - pruned.first[at(i)]
+        near[at(found)] = entries
+        largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
     return largest
 
 
@@ -113,7 +164,7 @@ def force_of_blocks(n, pos, vel, lists, grid, law, out):
 
 
 @kernel(parallel=True)
-def steps_of_blocks(most, step, n, pos, vel, lists, bound, grid, law, out, back):
+def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, grid, law, out, back):
     """Take fused steps until the lists may be incomplete, or there is a fault.
 
     Args:
@@ -122,29 +173,42 @@ def steps_of_blocks(most, step, n, pos, vel, lists, bound, grid, law, out, back)
         n: number of particles.
         pos: (n, dim) positions.
         vel: (n, dim) velocities.
-        lists: `BlockLists`.
-        bound: `Bound`.
+        lists: `BlockLists` of the build.
+        pruned: `BlockLists` that steps read, filled by those that prune; `lists` for no pruning.
+        bound: `Bound` since the build.
+        inner: `Bound` since the pruning; at its limit a step prunes. An infinite limit for no pruning.
         grid: record of the cells.
         law: parameters of the law.
         out: `md.integrate.fused.KickDrift` of the first step.
         back: that of the second step, which writes to `pos` and `vel`.
 
     Returns:
-        Number of steps, and the bound of the displacement after them.
+        Number of steps, and the two bounds of the displacement after them.
     """
-    fastest, travelled, taken = np.zeros(lists.shares), bound.now, 0
+    fastest, travelled, since, taken = np.zeros(lists.shares), bound.now, inner.now, 0
     while taken < most:
+        prunes = not since < inner.limit
         if taken % 2 == 0:
             out.clock[out.turn] = step + taken
-            for p in numba.prange(lists.shares):
-                fastest[p] = fold_share(p, n, pos, vel, lists, grid, law, out)
+            if prunes:
+                for p in numba.prange(lists.shares):
+                    fastest[p] = prune_share(p, n, pos, vel, lists, pruned, grid, law, out)
+            else:
+                for p in numba.prange(lists.shares):
+                    fastest[p] = fold_share(p, n, pos, vel, pruned, grid, law, out)
         else:
             back.clock[back.turn] = step + taken
-            for p in numba.prange(lists.shares):
-                fastest[p] = fold_share(p, n, out.pos, out.vel, lists, grid, law, back)
+            if prunes:
+                for p in numba.prange(lists.shares):
+                    fastest[p] = prune_share(p, n, out.pos, out.vel, lists, pruned, grid, law, back)
+            else:
+                for p in numba.prange(lists.shares):
+                    fastest[p] = fold_share(p, n, out.pos, out.vel, pruned, grid, law, back)
         taken += 1
         # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
-        travelled += math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + bound.rounding
+        stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + bound.rounding
+        travelled += stride
+        since = stride if prunes else since + stride
         if not travelled < bound.limit or out.fault[0] != NO_FAULT:
             break
-    return taken, travelled
+    return taken, travelled, since

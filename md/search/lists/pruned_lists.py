@@ -1,8 +1,8 @@
 """Pruned lists of a device: the partners within cutoff + inner skin, taken from wider neighbour lists.
 
 A step that prunes reads the lists of the build, and stores the pruned ones, which the next steps read. Both
-kernels are in pruned_lists.cu; the CPU prunes no lists. If a pruned list has no room, as in a dense cluster,
-the list of the build is read instead.
+kernels are in pruned_lists.cu, those of the CPU in `md.search.lists.blocks`. If a pruned list has no room, as
+in a dense cluster, the list of the build is read instead.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ class HillClimb:
 
 
 USUAL = 0.3  # in d, on the CPU, if it fits the box
+WIDE, INNER = 0.4, 0.1  # in d, on the CPU if lists can be pruned
 THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
 
@@ -126,10 +127,10 @@ class Skin:
 
     Args:
         choice: in d; "auto" to tune it; None for the width that `StepCosts` finds fastest on a device, and
-            `USUAL` on the CPU, or less in a periodic box too narrow for it.
+            on the CPU for `WIDE` if lists are pruned, else `USUAL`, or less in a periodic box too narrow.
         grid: cells of the box, with the cutoff of the law.
         n: number of particles.
-        inner: width of the skin of pruned lists, in d; None for the fastest by `StepCosts`.
+        inner: width of the skin of pruned lists, in d; None for the fastest by `StepCosts`, or `INNER`.
 
     Attributes:
         width: in d.
@@ -182,7 +183,10 @@ class Skin:
     def _set(self, width: float | None) -> None:
         """Set the width to a given one, or to the fastest for None, and the inner width that suits it."""
         if self._costs is None:
-            self.width = self.inner = min(USUAL, self._widest) if width is None else width
+            usual = WIDE if self._prunes else USUAL
+            self.width = self.inner = min(usual, self._widest) if width is None else width
+            if self._prunes:
+                self.inner = min(INNER if self._inner is None else self._inner, self.width)
         else:
             inner = self._inner if self._prunes else math.inf
             self.width, self.inner = self._costs.fastest(self._stride, width, inner, self._widest)

@@ -39,11 +39,16 @@ def test_the_bytes_of_lists_by_hand():
     assert unfused["gather"].bytes == 40 + 2 * 320 + 2 * 40
     assert unfused["list_partners"].bytes - moved["list_partners"].bytes == 160  # positions are kept
     on_cpu = traffic("verlet", PACKED, runs_ahead=False)
-    assert on_cpu["build_lists"].bytes == 160 + 160 + 36 + 320 + 2 * 40
+    assert on_cpu["build_lists"].bytes == 160 + 160 + 36 + 320 + 80 + 2 * 40  # a byte for the owner of each
     assert "store_bytes" not in on_cpu
     assert on_cpu["cell_keys"].bytes == 160 + 40
     assert on_cpu["count"].bytes == 40 + 40 + 32  # keys read; ranks and counts written
-    assert on_cpu["force"].bytes - moved["force"].bytes == 2 * 40  # start and length of each list
+    assert (
+        on_cpu["force"].bytes - moved["force"].bytes == 2 * 40 + 80
+    )  # start and length of each list, owners
+    pruned = traffic("verlet", PACKED._replace(pruned=160), runs_ahead=False)
+    assert pruned["force"].bytes == on_cpu["force"].bytes - 160 - 40
+    assert pruned["force_and_prune"] == Traffic("force", on_cpu["force"].bytes + 160 + 40 + 2 * 40, False)
     assert on_cpu["farthest"] == Traffic("build", 2 * 160, True)
 
 
@@ -80,7 +85,7 @@ def test_sizes_are_those_of_the_arrays(precision):
     assert sizes.rows == sizes.out == p.pos.nbytes + p.vel.nbytes
     assert (sizes.n, sizes.cells) == (300, np.prod(sim.search.grid.shape))
     _, count, *_ = sim.search.structure()
-    assert sizes.listed == (4 + 1) * count.sum() > 0
+    assert sizes.listed == 4 * count.sum() > 0
     assert sizes.ranked == 0
     by_curve = sizes_of(simulation(md.search.Verlet("hilbert"), precision=precision))
     assert by_curve.ranked == 4 * by_curve.cells

@@ -99,6 +99,74 @@ def test_steps_of_one_call_are_those_taken_one_by_one(case, precision, monkeypat
     assert (max(calls) > 10) == (case != "flat")  # walls that move need the time of each step
 
 
+@pytest.mark.parametrize("phases", [False, True])
+@pytest.mark.parametrize("inner", [0.0, 0.03, 0.1, 0.39])
+@pytest.mark.parametrize("case", ["periodic", "two cells", "flat", "one block"])
+def test_steps_with_pruned_lists_are_those_with_the_lists_of_the_build(case, inner, phases):
+    walls = None if all(BOXES[case][0].periodic) else md.Walls(contact_time=0.02)
+    pruned, whole = (
+        run_of(gas(case, 8.0), walls=walls, search=md.search.Verlet(skin=0.4, inner_skin=width))
+        for width in (inner, 0.4)
+    )
+    for steps in (1, 40, 33, 200):
+        pruned.run(steps, phases=phases)
+        whole.run(steps, phases=phases)
+        assert_same(pruned, whole)
+    assert pruned.builds == whole.builds > 2
+    assert [run.search.policy.prunes for run in (pruned, whole)] == [True, False]
+    kept, listed = pruned.search._pruned_blocks[1].sum(), pruned.search._count.sum()
+    assert (kept < 0.8 * listed) == (inner < 0.2)
+
+
+def test_pruned_lists_hold_all_partners_within_the_cutoff():
+    run = run_of(gas("periodic", 20.0), search=md.search.Verlet(skin=0.4, inner_skin=0.12))
+    prunings = set()
+    for _ in range(80):
+        run.run(3, phases=False)
+        first, count, partners, _ = run.search._pruned_blocks
+        bound, ids = run.search.policy._bound_since_pruning, run.system.particles.id.copy()
+        listed = {
+            (int(ids[i]), int(ids[j]))
+            for i in range(len(ids))
+            for j in partners[first[i] : first[i] + count[i]]
+        }
+        close = {tuple(pair) for pair in run.pairs().tolist()} & set(
+            map(tuple, run.search.pairs(0.98).tolist())
+        )
+        assert close <= listed
+        assert {(j, i) for i, j in close} <= listed
+        assert bound < 0.06 + 0.04  # and the last stride
+        prunings.add(bound)
+    assert len(prunings) > 10
+
+
+def test_no_particle_has_moved_farther_since_the_pruning_than_its_bound():
+    run = run_of(gas("periodic", 20.0), search=md.search.Verlet(skin=0.4, inner_skin=0.2))
+    policy, last, pruned_at, shares = run.search.policy, np.inf, None, []
+    run.run(1, phases=False)
+    for _ in range(100):
+        before = run.state.by_id().pos
+        run.run(1, phases=False)
+        if policy._bound_since_pruning < last:  # this step pruned, at the positions before it
+            pruned_at = before
+        last = policy._bound_since_pruning
+        apart = run.state.by_id().pos - pruned_at
+        apart -= run.state.box.lengths * np.round(apart / run.state.box.lengths)
+        shares.append(np.linalg.norm(apart, axis=1).max() / last)
+    assert 0.9 < max(shares) <= 1
+
+
+def test_lists_are_pruned_by_default_where_steps_bound_the_displacement():
+    fused, unfused, narrow = run_of(gas("periodic"), search="verlet"), None, None
+    unfused = run_of(gas("periodic"), search="verlet", fused=False)
+    narrow = run_of(gas("two cells"), search="verlet")
+    opened = run_of(
+        md.State([[2.0, 3.0]], [[1.0, 0.0]], md.Box((9.0, 8.0), False, open=True)), search="verlet"
+    )
+    widths = [(run.search.skin.width, run.search.skin.inner) for run in (fused, unfused, narrow, opened)]
+    assert widths == [(0.4, 0.1), (0.3, 0.3), (0.4, 0.1), (0.3, 0.3)]
+
+
 def test_a_fault_ends_the_steps_of_a_call():
     box, faults = md.Box((40.0, 9.0), periodic=(False, True)), []
     for phases in (True, False):
