@@ -85,15 +85,23 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made or removed.
     """
-    folder: Path | None = None
-    try:
+    made: list[Path] = []
+
+    def remove() -> None:
         with _undisturbed():
-            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
-        yield folder
-    finally:
-        if folder is not None:
-            with _undisturbed():
+            for folder in made:
                 shutil.rmtree(folder)
+            made.clear()
+
+    try:
+        try:
+            with _undisturbed():
+                made.append(Path(tempfile.mkdtemp(prefix=prefix, dir=within)))
+            yield made[0]
+        finally:
+            remove()
+    finally:
+        remove()  # if a signal came right before the first removal; later ones do nothing
 
 
 def _terminate(*_) -> None:
