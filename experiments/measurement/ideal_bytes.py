@@ -123,9 +123,9 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     }
     each_step: dict[str, float] = {}
     if search == "verlet":
-        # On the CPU lists have starts and lengths, and each entry a byte for its owner.
-        more = (0, 0) if runs_ahead else (1 / INDEX, 2 * ends)
-        lists, pruned = (entries * (1 + more[0]) + more[1] for entries in (sizes.listed, sizes.pruned))
+        lists, pruned = sizes.listed, sizes.pruned
+        if not runs_ahead:  # lists have starts and lengths, and each entry a byte for its owner
+            lists, pruned = (entries + entries / INDEX + 2 * ends for entries in (lists, pruned))
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
         listing = sizes.pos + reference + starts + sizes.ranked + lists

@@ -182,9 +182,10 @@ class DisplacementBound(RebuildPolicy):
     side they are measured only if their bound reaches the limit: the displacement at the last measurement
     or build, and the sum of the largest speeds since, times the time step. A device bounds them by that sum
     alone and halts fused steps (`DisplacementGuard`); the host plans as many steps as the fastest particle
-    allows, and takes halted steps again. If the skin has an inner width, steps of a device read pruned lists,
-    which are taken from the lists of the build several times between two builds. Positions that are assigned
-    from outside between fused steps may not be noticed: call `Search.update(force=True)` then.
+    allows, and takes halted steps again. If the skin has an inner width, steps of a device, and those of the
+    CPU that are measured rarely, read pruned lists, which are taken from the lists of the build several times
+    between two builds. Positions that are assigned from outside between fused steps may not be noticed: call
+    `Search.update(force=True)` then.
 
     Args:
         system: shared state of the simulation.
@@ -278,16 +279,15 @@ class DisplacementBound(RebuildPolicy):
             self._displacement_bound = self._farthest()
         return self._displacement_bound
 
-    def travel(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    def travel(self) -> tuple[tuple[float, float], tuple[float, float], float]:
         """Return the bounds of the displacement for fused steps of the CPU, in d.
 
         Returns:
-            Since the build and since the pruning, each: the bound, the limit up to which the lists are
-            complete, infinite for no pruning, and the rounding of a step.
+            Since the build and since the pruning, each the bound and the limit up to which the lists are
+            complete, infinite for no pruning; and the rounding of a step.
         """
-        rounding = float(self._skin.step_rounding)
         inner = (self._bound_since_pruning, self._skin.inner_limit) if self.prunes else (0.0, np.inf)
-        return (self._displacement_bound, self._skin.limit, rounding), (*inner, rounding)
+        return (self._displacement_bound, self._skin.limit), inner, float(self._skin.step_rounding)
 
     def moved_to(self, bound: float, since_pruning: float) -> None:
         """Record the bounds of the displacement after fused steps of the CPU, in d."""

@@ -5,9 +5,9 @@ particles are sorted by cell, so that partners are close in memory, and the list
 Fused steps of a device sort them in memory at few builds only: there lists need no order in memory. Verlet,
 Phys. Rev. 159 (1967) 98.
 
-Fused steps read shorter lists, of the partners within cutoff + inner skin. These are taken from the others
-once no particle may have moved by more than half the inner skin, in a step that reads the others
-(pruning): so lists can be built rarely and be short. Páll and others, J. Chem. Phys. 153 (2020) 134110.
+Fused steps read shorter lists, of the partners within cutoff + inner skin. Before any particle may have moved
+by more than half the inner skin, a step reads the others and takes the next ones from them (pruning): so
+lists can be built rarely and be short. Páll and others, J. Chem. Phys. 153 (2020) 134110.
 """
 
 from __future__ import annotations
@@ -250,10 +250,10 @@ class VerletSearch(Search):
         owners = backend.empty(room if listed else 0, np.uint8)
         first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
         count = backend.empty(listed, np.int32)
-        self._partners, self._owners, self._first, self._count = partners, owners, first, count
-        self._room = room
         if listed and self.policy.prunes:
             self._pruned_blocks = tuple(map(np.empty_like, (first, count, partners, owners)))
+        self._partners, self._owners, self._first, self._count = partners, owners, first, count
+        self._room = room
 
     def reset(self) -> None:
         """Return to the state after construction, with the room of the first lists.
@@ -430,11 +430,12 @@ class VerletSearch(Search):
         if self.policy.prunes:
             first, count, partners, owners = self._pruned_blocks
             pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
-        bounds = [Bound(*bound) for bound in self.policy.travel()]
-        taken, *bounds_then = steps_of_blocks(
-            most, step, p.n, p.pos, p.vel, lists, pruned, *bounds, grid, parameters, *outputs
-        )
-        self.policy.moved_to(*bounds_then)
+        since_build, since_pruning, rounding = self.policy.travel()
+        taken, *bounds = steps_of_blocks(
+            most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
+            rounding, grid, parameters, *outputs,
+        )  # fmt: skip
+        self.policy.moved_to(*bounds)
         return taken
 
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:

@@ -156,13 +156,10 @@ class StepLoop:
         if self._packs:  # before lists are allocated: they take the memory of the separate arrays
             self._system.particles.pack()
         plan = self._plan()
-        if not (phases or reorder or self.step == 0 or self._backend.runs_ahead):
+        if not (phases or self.step == 0 or self._backend.runs_ahead) and reorder is None:
             most = min(most, self._search.most_steps, self._monitor.steps_to_next(self.step))
             plan = self._take_many(plan._replace(steps=most))
-            self._policy.steps_taken(plan)
-            self.step += plan.steps
-            return
-        if one_by_one:
+        elif one_by_one:
             phases = phases or self._needs_times
             plan = plan._replace(steps=1)
             self._timed(phases, "build", *((self._search.rebuild, plan.moves) if plan.build else (_nothing,)))

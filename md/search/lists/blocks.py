@@ -50,12 +50,18 @@ class Bound(NamedTuple):
     Attributes:
         now: at the first step.
         limit: up to which the lists are complete.
-        rounding: largest displacement of a step beyond speed times time.
     """
 
     now: float
     limit: float
-    rounding: float
+
+
+@inlined
+def block_of(b, n, lists):
+    """Return the first particle of block b, the one after its last, its first entry, and its entries."""
+    lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
+    begin = lists.first[at(lowest)]
+    return lowest, highest, begin, lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
 
 
 @inlined
@@ -98,9 +104,7 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
-        lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
-        begin = lists.first[at(lowest)]
-        entries = lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
+        lowest, highest, begin, entries = block_of(b, n, lists)
         if entries >= len(near):
             near = np.empty(2 * entries, np.uint32)
         found = 0
@@ -122,9 +126,7 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
-        lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
-        begin = lists.first[at(lowest)]
-        entries = lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
+        lowest, highest, begin, entries = block_of(b, n, lists)
         if entries >= len(near):
             near = np.empty(2 * entries, np.uint32)
         found, kept, k = 0, begin, 0
@@ -164,7 +166,7 @@ def force_of_blocks(n, pos, vel, lists, grid, law, out):
 
 
 @kernel(parallel=True)
-def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, grid, law, out, back):
+def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, rounding, grid, law, out, back):
     """Take fused steps until the lists may be incomplete, or there is a fault.
 
     Args:
@@ -177,6 +179,7 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, grid, 
         pruned: `BlockLists` that steps read, filled by those that prune; `lists` for no pruning.
         bound: `Bound` since the build.
         inner: `Bound` since the pruning; at its limit a step prunes. An infinite limit for no pruning.
+        rounding: largest displacement of a step beyond speed times time, in d.
         grid: record of the cells.
         law: parameters of the law.
         out: `md.integrate.fused.KickDrift` of the first step.
@@ -206,7 +209,7 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, grid, 
                     fastest[p] = fold_share(p, n, out.pos, out.vel, pruned, grid, law, back)
         taken += 1
         # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
-        stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + bound.rounding
+        stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + rounding
         travelled += stride
         since = stride if prunes else since + stride
         if not travelled < bound.limit or out.fault[0] != NO_FAULT:

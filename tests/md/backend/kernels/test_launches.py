@@ -83,8 +83,8 @@ def test_launches_after_work_that_fails_are_not_noted(launches, made):
     with pytest.raises(ValueError, match="no room"):
         launches.note(work)
     launches.make(partial(made.append, "after"))
-    launches.note(partial(launches.make, partial(made.append, "alike")))()
-    assert made == ["before", "after", "alike", "alike"]
+    launches.note(partial(launches.make, partial(made.append, "noted")))()
+    assert made == ["before", "after", "noted", "noted"]
 
 
 def test_launches_that_are_made_again_are_noted_by_the_work_around(launches, made):
