@@ -78,6 +78,13 @@ class Backend(ABC):
         """Return the bytes that can still be allocated in the memory that holds the arrays."""
         return checks.host_memory()
 
+    def release(self) -> None:
+        """Return the memory of freed arrays to the device, before large arrays are allocated.
+
+        A device keeps it for later arrays; but if these are larger than each piece of it, they take more.
+        """
+        return
+
     @property
     def staging_memory(self) -> int:
         """Bytes of shared memory of a block of a kernel that uses tensor cores; 0 without tensor cores."""

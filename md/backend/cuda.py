@@ -111,6 +111,10 @@ class Cuda(Backend):
             gc.collect()
         return int(runtime.memGetInfo()[0] + pool.free_bytes())
 
+    def release(self) -> None:
+        """Free the memory pool's blocks that hold no array; waits for the device."""
+        self._cupy.get_default_memory_pool().free_all_blocks()
+
     @property
     def staging_memory(self) -> int:
         """Bytes of shared memory of a block of a kernel that uses tensor cores; 0 without tensor cores."""

@@ -127,6 +127,8 @@ class ParticleArrays:
             return
         n, dim = self.pos.shape
         self._spare = []  # freed before rows are allocated
+        if len(self._packed) < 2:
+            self.backend.release()
         while len(self._packed) < 2:
             self._packed.append(PackedRows(self.backend.empty(2 * dim * n, self.pos.dtype), dim))
         first, second = self._packed

@@ -236,6 +236,7 @@ class VerletSearch(Search):
         """
         backend, n = self.backend, self.particles.n
         self._free_lists()
+        backend.release()
         entries, listed = room, n
         if backend.runs_ahead:
             entries, listed = FOUR * (self._rows * n + room), 0
