@@ -6,6 +6,7 @@ from md.registry import Registry, require_name
 from md.search.base import Search, SearchConfig
 from md.search.bvh.lbvh import Lbvh
 from md.search.bvh.reflexive import Reflexive
+from md.search.bvh.wide_bvh import WideBvh
 from md.search.coherent import Coherent
 from md.search.linked import Linked
 from md.search.naive import Naive
@@ -34,6 +35,7 @@ __all__ = [
     "Tensor",
     "Tiles",
     "Verlet",
+    "WideBvh",
     "register",
     "search",
 ]
@@ -52,6 +54,7 @@ SEARCHES: Registry[SearchConfig] = Registry(
         "verlet": Verlet,
         "lbvh": Lbvh,
         "reflexive": Reflexive,
+        "wide_bvh": WideBvh,
     },
 )
 register = SEARCHES.register

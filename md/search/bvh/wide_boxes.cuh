@@ -1,0 +1,60 @@
+// Boxes of a wide bounding volume hierarchy as kernels read them; see wide_boxes.py, where numbers and names are the same.
+
+#define LEAF 8
+#define LEAVES 16
+#define NODES 32
+#define BLOCK (LEAF * LEAVES)  // particles of a node of level 1, and threads of a block that works on one
+
+#if defined(HAS_GRID)
+struct Box {
+    Vec centre, half;
+};
+
+// A row of 8 numbers, read and written whole.
+union BoxRow {
+    real value[8];
+    float4 part[sizeof(real) / 2];
+};
+
+__device__ __forceinline__ Box load_box(const real* boxes, int k) {
+    BoxRow row;
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 2; ++p) row.part[p] = ((const float4*)(boxes + (size_t)k * 8))[p];
+    Box box;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        box.centre.x[axis] = row.value[axis];
+        box.half.x[axis] = row.value[4 + axis];
+    }
+    return box;
+}
+
+// Stores a box somewhat wider than from `low` to `high`, so that no rounding loses a pair.
+__device__ __forceinline__ Box store_box(real* boxes, int k, const Vec& low, const Vec& high, real eps) {
+    BoxRow row;
+    Box box;
+#pragma unroll
+    for (int axis = 0; axis < 4; ++axis) row.value[axis] = row.value[4 + axis] = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        real from = low.x[axis], to = high.x[axis], centre = (from + to) / 2, half = max(to - centre, centre - from);
+        row.value[axis] = box.centre.x[axis] = centre;
+        row.value[4 + axis] = box.half.x[axis] = half + 8 * eps * (half + fabs(from) + fabs(to));
+    }
+#pragma unroll
+    for (int p = 0; p < (int)sizeof(real) / 2; ++p) ((float4*)(boxes + (size_t)k * 8))[p] = row.part[p];
+    return box;
+}
+
+// Square of the distance between two boxes, by the nearest images along each axis.
+__device__ __forceinline__ real gap2(const Grid& grid, const Box& a, const Box& b) {
+    Vec apart = nearest_image(grid, sub(a.centre, b.centre));
+    real total = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        real gap = max((real)fabs(apart.x[axis]) - a.half.x[axis] - b.half.x[axis], (real)0);
+        total += gap * gap;
+    }
+    return total;
+}
+#endif

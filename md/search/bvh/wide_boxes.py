@@ -1,0 +1,198 @@
+"""Boxes of a wide bounding volume hierarchy over particles that are sorted along a curve.
+
+Nodes are ranges of particles in memory order: leaves of 8, nodes of 16 leaves, and further nodes of 32 nodes
+each. So the tree needs no links, and any order of the particles gives one; along a curve its boxes are small.
+Levels are numbered from the leaves, level 0.
+
+A box is a centre and half its lengths along the axes. At periodic sides it may extend beyond the system: it
+holds an image of each of its particles. Two boxes are then as far apart as their nearest images, along each
+axis by itself.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.prelude import nearest
+from md.particles.cell_grid import CellGrid
+from md.search.lists.listing import units_of
+from sfc.compile import callee, inlined, kernel
+
+LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
+MOST_LEVELS = 6  # for 2^31 particles
+WIDEST = 512  # nodes of the uppermost level
+ROW = 8  # numbers of a box: centre, then half its lengths from number 4 on
+LEVELS = np.dtype(
+    [("count", np.int32), ("first", np.int32, (MOST_LEVELS,)), ("number", np.int32, (MOST_LEVELS,))],
+    align=True,
+)
+ALL = 2**20  # a sum of squares of bytes that is larger than any
+
+
+def levels_of(n: int) -> np.ndarray:
+    """Make the record of the levels of n particles.
+
+    Returns:
+        (1,) record with `count`, the number of levels, at least 2; and for each the `first` of its rows in
+        the array of boxes, and its `number` of nodes.
+    """
+    levels, total = np.zeros(1, LEVELS), 0
+    size = LEAF
+    for level in range(MOST_LEVELS):
+        number = -(-n // size)
+        levels["first"][0, level], levels["number"][0, level] = total, number
+        total += number
+        size *= LEAVES if level == 0 else NODES
+        if level and number <= WIDEST:
+            break
+    levels["count"] = level + 1
+    return levels
+
+
+class WideBoxes:
+    """Boxes of all nodes, computed again at each step.
+
+    Args:
+        n: number of particles.
+        grid: box, precision and cutoff.
+        backend: where the arrays are stored.
+
+    Attributes:
+        levels: record of `levels_of`.
+        boxes: (nodes, 8) centre and half lengths of each node, in d.
+        units: record of `md.search.lists.listing.units_of` for the cutoff.
+        bytes: int32 of a device: the coordinates of each particle, one byte an axis; (0,) on the CPU.
+    """
+
+    def __init__(self, n: int, grid: CellGrid, backend: Backend):
+        self._n, self._grid, self._backend = n, grid, backend
+        self.levels, self.units = levels_of(n), units_of(grid, grid.cutoff)
+        last = int(self.levels["count"][0]) - 1
+        rows = int(self.levels["first"][0, last] + self.levels["number"][0, last])
+        self.boxes = backend.zeros((rows, ROW), grid.precision)
+        leaves = int(self.levels["number"][0, 0])
+        self.bytes = backend.zeros(LEAF * leaves if backend.runs_ahead else 0, np.int32)
+
+    def fit(self, pos: Array, radius: Array, scale: float) -> None:
+        """Compute the boxes from the present positions, and the bytes of a device; by kernel launches only.
+
+        Args:
+            pos: (n, dim) positions in d, inside the box or beyond an open side.
+            radius: (n,) in d, for boxes of spheres; (0,) for boxes of centres.
+            scale: factor of the radii.
+        """
+        n, kernels, real = self._n, self._backend.kernels(__name__), self._grid.precision.type
+        eps, record, boxes = real(np.finfo(real).eps), self._grid.record, (self.levels, self.boxes)
+        kernels.fit_leaves(n, pos, radius, real(scale), eps, self.units, record, *boxes, self.bytes)
+        for level in range(2, int(self.levels["count"][0])):
+            threads = NODES * int(self.levels["number"][0, level])
+            kernels.fit_nodes(threads, pos, level, eps, record, *boxes)
+
+
+@inlined
+def store_side(boxes, row, axis, low, high, eps):
+    """Store a box along an axis, somewhat wider than from `low` to `high`, so that no rounding loses a pair."""
+    centre = (low + high) / 2
+    half = max(high - centre, centre - low)
+    boxes[row, axis] = centre
+    boxes[row, 4 + axis] = half + 8 * eps * (half + abs(low) + abs(high))
+
+
+@inlined
+def nearest_difference(grid, axis, difference):
+    """Return the difference of the nearest images of two coordinates, any number of box lengths apart."""
+    return difference - grid.image[axis] * np.floor(difference * grid.per_image[axis] + 0.5)
+
+
+@callee
+def merge(dim, row, first, last, boxes, grid, eps):
+    """Compute the box of a node from those of its children, which are in rows first .. last - 1."""
+    for axis in range(dim):
+        origin = boxes[first, axis]
+        low = high = origin
+        for child in range(first, last):
+            centre = origin + nearest_difference(grid, axis, boxes[child, axis] - origin)
+            low = min(low, centre - boxes[child, 4 + axis])
+            high = max(high, centre + boxes[child, 4 + axis])
+        store_side(boxes, row, axis, low, high, eps)
+
+
+@kernel(parallel=True)
+def fit_leaves(n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
+    """Compute the boxes of the leaves and of level 1; on a device also the bytes of the particles."""
+    for item in numba.prange(levels[0].number[1]):
+        g, block, dim = grid[0], np.int64(item), pos.shape[1]
+        leaves = levels[0].number[0]
+        begin, end = block * LEAVES, min((block + 1) * LEAVES, leaves)
+        for leaf in range(begin, end):
+            first = leaf * LEAF
+            for axis in range(dim):
+                origin = pos[first, axis]
+                low, high = origin + np.inf, origin - np.inf
+                for i in range(first, min(first + LEAF, n)):
+                    x = origin + nearest(pos[i, axis] - origin, g.half[axis], g.image[axis])
+                    spread = scale * radius[i] if len(radius) else scale - scale
+                    low, high = min(low, x - spread), max(high, x + spread)
+                store_side(boxes, leaf, axis, low, high, eps)
+        merge(dim, levels[0].first[1] + block, begin, end, boxes, g, eps)
+
+
+@kernel(parallel=True)
+def fit_nodes(threads, pos, level, eps, grid, levels, boxes):
+    """Compute the boxes of a level above 1; a device takes `threads` threads, 32 a node."""
+    for item in numba.prange(levels[0].number[level]):
+        below = levels[0].first[level - 1]
+        first = below + np.int64(item) * NODES
+        last = min(first + NODES, below + levels[0].number[level - 1])
+        merge(pos.shape[1], levels[0].first[level] + np.int64(item), first, last, boxes, grid[0], eps)
+
+
+@callee
+def gap2(dim, grid, boxes, a, b):
+    """Return the square of the distance between two boxes, by the nearest images along each axis."""
+    total = boxes[a, 0] - boxes[a, 0]
+    for axis in range(dim):
+        apart = abs(nearest_difference(grid, axis, boxes[a, axis] - boxes[b, axis]))
+        gap = max(apart - boxes[a, 4 + axis] - boxes[b, 4 + axis], total - total)
+        total += gap * gap
+    return total
+
+
+@callee
+def near_leaves(dim, block, reach2, grid, levels, boxes, found, spare):
+    """List the leaves within reach of a node of level 1, in ascending order, level by level from the top.
+
+    Args:
+        dim: 2 or 3.
+        block: number of the node.
+        reach2: square of the reach, in d^2.
+        grid: record of the box.
+        levels: record of the levels.
+        boxes: of the nodes.
+        found: (leaves,) int32, filled.
+        spare: (leaves,) int32, overwritten.
+
+    Returns:
+        Number of leaves.
+    """
+    own, top = levels.first[1] + block, levels.count - 1
+    count = 0
+    here, other = (found, spare) if top % 2 == 0 else (spare, found)
+    for node in range(levels.number[top]):
+        if gap2(dim, grid, boxes, own, levels.first[top] + node) < reach2:
+            here[count] = node
+            count += 1
+    for level in range(top - 1, -1, -1):
+        children = LEAVES if level == 0 else NODES
+        below = 0
+        for k in range(count):
+            first = here[k] * children
+            for node in range(first, min(first + children, levels.number[level])):
+                if gap2(dim, grid, boxes, own, levels.first[level] + node) < reach2:
+                    other[below] = node
+                    below += 1
+        here, other, count = other, here, below
+    return count

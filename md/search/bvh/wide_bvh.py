@@ -1,0 +1,164 @@
+"""Wide bounding volume hierarchy: blocks of particles traverse a tree of many children together.
+
+The particles are sorted along a curve; `md.search.bvh.wide_boxes` has the tree. A block of 128 particles
+(a block of threads on a device) descends level by level: all children of all nodes within reach are tested at
+once. Each leaf of the block keeps those of the leaves found that are within its own reach, and its particles
+are compared with theirs: on a device first by coordinates of one byte, as neighbour lists are built
+(`md.search.lists.listing`). Packets of queries in wide trees: Wald, Benthin and Boulos, Getting rid of
+packets, IEEE Symposium on Interactive Ray Tracing (2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from md import checks
+from md.backend.base import Array
+from md.backend.prelude import displacement, dot, finish, load
+from md.laws.pair import initial, interact, result
+from md.particles.capabilities import Capabilities
+from md.particles.system import System
+from md.search.base import Search
+from md.search.bvh.base import TreeConfig
+from md.search.bvh.curve_keys import CurveKeys
+from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, WideBoxes, gap2, near_leaves
+from md.search.rebuild import EverySteps
+from sfc import Curve
+from sfc.cache import AccessStream
+from sfc.compile import kernel
+
+REBUILD_EVERY = 16  # steps
+
+
+@dataclass(frozen=True)
+class WideBvh(TreeConfig):
+    """Wide bounding volume hierarchy, traversed by 128 particles together.
+
+    Faster than `Lbvh`, and of the same use: particles anywhere, of any sizes, without cells. The tree has no
+    links: its nodes are ranges of particles in memory. Each pair is found twice, once from either particle,
+    always in the same order, so that a step repeats bit for bit.
+
+    If particles differ in radius, boxes enclose whole spheres and each leaf of 8 particles searches within
+    their radii. A few large spheres then do not widen the search of all others.
+
+    Args:
+        cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
+        rebuild_every: steps from one sort to the next; 1 sorts at every step.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve, or a number of steps that is no integer.
+        ValueError: a number of steps below 1.
+    """
+
+    name = "wide_bvh"
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    cell_order: str | Curve = "hilbert"
+    rebuild_every: int = REBUILD_EVERY
+
+    def __post_init__(self):
+        order = checks.order_of_cells("cell_order of WideBvh", self.cell_order)
+        object.__setattr__(self, "cell_order", order)
+        every = checks.integer("rebuild_every of WideBvh", self.rebuild_every, unit="steps")
+        object.__setattr__(self, "rebuild_every", every)
+
+    def build(self, system: System) -> WideBvhSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: a curve of another base or dimension, or a tree that does not fit in memory.
+        """
+        return WideBvhSearch(self, system)
+
+
+class WideBvhSearch(Search):
+    """Search with a wide bounding volume hierarchy over the particles of a system."""
+
+    def __init__(self, config: WideBvh, system: System):
+        super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
+        grid, n = self.grid, self.particles.n
+        self._keys = CurveKeys(n, grid, self.backend, config.cell_order)
+        self._tree = WideBoxes(n, grid, self.backend)
+        real, cutoff = grid.precision.type, grid.cutoff
+        # A distance of boxes is rounded by their sizes, which the boxes allow for, and by lengths of the system.
+        slack = 16 * np.finfo(real).eps * (max(grid.box.lengths) + 2 * cutoff)
+        kind = np.dtype([(name, real) for name in ("reach", "reach2", "scale", "pair2")], align=True)
+        reach = cutoff + slack
+        self._centres = np.array([(reach, reach**2, 1, cutoff**2)], kind)
+        self._spheres = np.array([(slack, slack**2, cutoff / self.particles.widest, 0)], kind)
+        self._by_centres = False
+
+    def build(self) -> None:
+        """Sort the particles along the curve in memory."""
+        if self.particles.n:
+            self._keys.sort(self.particles.pos)
+            self.particles.permute(self._keys.order)
+
+    def pairs(self, cutoff: float) -> np.ndarray:
+        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
+        self._by_centres = True
+        try:
+            return super().pairs(cutoff)
+        finally:
+            self._by_centres = False
+
+    def structure(self) -> tuple[Any, ...]:
+        """Return boxes, bytes, levels, units, radii if boxes enclose spheres, search radii, parts on the CPU."""
+        tree, (radius, reach) = self._tree, self._boxes_of()
+        return tree.boxes, tree.bytes, tree.levels, tree.units, radius, reach, 4 * self.backend.workers
+
+    def _boxes_of(self) -> tuple[Array, np.ndarray]:
+        """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
+        if self._by_centres or not len(self.particles.radius):
+            return self._no_radius(), self._centres
+        return self.particles.radius, self._spheres
+
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        radius, reach = self._boxes_of()
+        self._tree.fit(self.particles.pos, radius, float(reach["scale"][0]))
+        super()._fold(law, parameters, out)
+
+    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
+        """Collect all particles of the leaves within reach of each leaf, within the search radius or not."""
+        reach, units = self._boxes_of()[1], self._tree.units
+        stored = reach["pair2"].copy(), units["most"].copy()
+        reach["pair2"], units["most"] = np.inf, ALL
+        try:
+            return super()._collect(reach2, radius, all_readers)
+        finally:
+            reach["pair2"], units["most"] = stored
+
+
+@kernel(parallel=True)
+def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, law, out):
+    """Compute out[i], the law folded over the particles of the leaves within reach of the leaf of particle i."""
+    for p in numba.prange(parts):
+        g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
+        leaves, blocks = lv.number[0], lv.number[1]
+        found, spare = np.empty(leaves, np.int32), np.empty(leaves, np.int32)
+        own = np.empty(leaves, np.int32)
+        for block in range(p * blocks // parts, (p + 1) * blocks // parts):
+            count = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
+            for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
+                kept = 0
+                for k in range(count):
+                    if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
+                        own[kept] = found[k]
+                        kept += 1
+                for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
+                    ri, vi = load(pos, i, g), load(vel, i, g)
+                    acc = initial(law, ri)
+                    for k in range(kept):
+                        first = own[k] * LEAF
+                        for j in range(first, min(first + LEAF, n)):
+                            dr = displacement(g, ri, load(pos, j, g))
+                            r2, bound2 = dot(dr, dr), rc.pair2
+                            if len(radius):
+                                both = rc.scale * (radius[i] + radius[j]) + rc.reach
+                                bound2 = max(bound2, both * both)
+                            if j != i and r2 < bound2:
+                                acc = interact(law, vel, i, j, r2, dr, vi, acc)
+                    finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -1,0 +1,108 @@
+// Descent of a block of threads in a wide bounding volume hierarchy; see wide_bvh.py. A block works on a node of level 1, a
+// thread on each of its particles. All threads of the block reach each barrier.
+
+#include "md/search/bvh/wide_boxes.cuh"
+
+#define MOST_NODES 256  // nodes within reach of a block on a level, or leaves
+#define MOST_NEAR 64    // leaves within reach of a leaf
+#define WARPS (BLOCK / 32)
+
+struct Descent {
+    int nodes[2][MOST_NODES];     // within reach of the block: on one level, and on the level below
+    int near[LEAVES][MOST_NEAR];  // leaves within reach of each leaf of the block
+    int found[2][WARPS];          // nodes that each warp has found in this round, and in the last one
+};
+
+// Appends the values of the threads that have one to a list of `count`, in the order of the threads; returns the new count,
+// which may be larger than the room.
+__device__ __forceinline__ int append(Descent& descent, int& round, bool has, int value, int* list, int count) {
+    unsigned votes = __ballot_sync(~0u, has);
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, *found = descent.found[round ^= 1];
+    if (lane == 0) found[warp] = __popc(votes);
+    __syncthreads();
+    int place = count + __popc(votes & ((1u << lane) - 1));
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) {
+        if (w < warp) place += found[w];
+        count += found[w];
+    }
+    if (has && place < MOST_NODES) list[place] = value;
+    return count;
+}
+
+// Lists the leaves within reach of the node `block` of level 1, ascending. Returns their number, and the list; or a number above
+// MOST_NODES if there are more than that on some level.
+__device__ __forceinline__ int descend(Descent& descent, int block, const real* boxes, const Levels& levels, real reach2,
+                                       const Grid& grid, const int*& leaves) {
+    int level = levels.count - 1, count = 0, round = 0;
+    int *here = descent.nodes[0], *below = descent.nodes[1];
+    Box own = load_box(boxes, levels.first[1] + block);
+    const real* of_level = boxes + (size_t)levels.first[level] * 8;
+    for (int k = 0; k < levels.number[level]; k += BLOCK) {
+        int node = k + threadIdx.x;
+        bool is_near = node < levels.number[level] && gap2(grid, own, load_box(of_level, node)) < reach2;
+        count = append(descent, round, is_near, node, here, count);
+    }
+    __syncthreads();
+    while (level > 0 && count <= MOST_NODES) {
+        --level;
+        int children = level == 0 ? LEAVES : NODES, all = count * children, found = 0;
+        of_level = boxes + (size_t)levels.first[level] * 8;
+        for (int k = 0; k < all; k += BLOCK) {
+            int item = k + threadIdx.x, node = item < all ? here[item / children] * children + item % children : 0;
+            bool is_there = item < all && node < levels.number[level];
+            bool is_near = is_there && gap2(grid, own, load_box(of_level, node)) < reach2;
+            found = append(descent, round, is_near, node, below, found);
+        }
+        __syncthreads();
+        int* swapped = here;
+        here = below;
+        below = swapped;
+        count = found;
+    }
+    leaves = here;
+    return count;
+}
+
+// Lists the leaves within reach of the thread's own leaf, among `count` of the block. Returns their number, which may be larger
+// than the room.
+__device__ __forceinline__ int select(Descent& descent, int leaf, const int* leaves, int count, const real* boxes, real reach2,
+                                      const Grid& grid) {
+    int lane = threadIdx.x % 32, first = lane & ~(LEAF - 1), kept = 0;
+    int* near = descent.near[threadIdx.x / LEAF];
+    Box own = load_box(boxes, leaf);
+    for (int k = 0; k < count; k += LEAF) {
+        int place = k + lane - first, other = place < count ? leaves[place] : 0;
+        bool is_near = place < count && gap2(grid, own, load_box(boxes, other)) < reach2;
+        unsigned votes = __ballot_sync(~0u, is_near) >> first & ((1u << LEAF) - 1);
+        int at = kept + __popc(votes & ((1u << (lane - first)) - 1));
+        if (is_near && at < MOST_NEAR) near[at] = other;
+        kept += __popc(votes);
+    }
+    __syncwarp();
+    return kept;
+}
+
+// Calls visit(leaf) for the leaves within reach of a leaf, ascending: one thread alone, whatever their number.
+template <class Visit>
+__device__ __noinline__ void descend_alone(int leaf, const real* boxes, const Levels& levels, real reach2, const Grid& grid,
+                                           Visit& visit) {
+    Box own = load_box(boxes, leaf);
+    int top = levels.count - 1, level = top, node = 0;
+    while (node < levels.number[top] || level < top) {
+        bool is_there = node < levels.number[level];
+        if (is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2) {
+            if (level > 0) {
+                --level;
+                node *= level == 0 ? LEAVES : NODES;
+                continue;
+            }
+            visit(node);
+        }
+        ++node;
+        while (level < top && (node % (level == 0 ? LEAVES : NODES) == 0 || node >= levels.number[level])) {
+            node = (node - 1) / (level == 0 ? LEAVES : NODES) + 1;  // after the parent
+            ++level;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+"""The CUDA kernels of the wide hierarchy, compiled for the host, against those of the CPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import md
+from md.laws.pair import kernel_law
+from md.laws.polydisperse import scaled_to_radii
+from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, NODES, WideBoxes, levels_of
+from md.search.bvh.wide_bvh import WideBvh
+from tests import tiers
+from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+from tests.md.search.test_contract import dense_cloud, largest_difference, simulated
+
+
+class Device(EmulatedCuda):
+    """A device that is emulated, for kernels that make the structure too."""
+
+    runs_ahead = True
+
+    def zeros(self, shape: Any, dtype: Any) -> HostArray:
+        return HostArray(np.zeros(shape, dtype))
+
+
+class Rows(HostArray):
+    """An array of a device that has a length."""
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+
+def rows(array: np.ndarray) -> HostArray:
+    """An (n, dim) array as rows of four numbers of a device."""
+    padded = np.zeros((len(array), 4), array.dtype)
+    padded[:, : array.shape[1]] = array
+    return HostArray(padded[:, : array.shape[1]])
+
+
+class Case:
+    """A state on the CPU, and the same particles in the same order on the device.
+
+    Attributes:
+        run: the simulation on the CPU, with boxes of the present positions.
+        tree: the boxes of the device.
+    """
+
+    def __init__(self, folder, state: md.State, precision: str = "float64"):
+        self.run = simulated(state, WideBvh(), "cpu", precision, allow_overlap=True)
+        self.expected = self.run.forces()
+        self.device, self._search, p = Device(folder), self.run.search, self.run.system.particles
+        self.pos, self.vel, self.radius = rows(p.pos), rows(p.vel), Rows(p.radius)
+        self.tree = WideBoxes(p.n, self._search.grid, self.device)
+        self.tree.fit(self.pos, self.radius, float(self._search._boxes_of()[1]["scale"][0]))
+
+    def forces(self, bytes_pass: bool = False) -> np.ndarray:
+        """In the order of the ids."""
+        p, (_, reach), units = self.run.system.particles, self._search._boxes_of(), self.tree.units.copy()
+        if bytes_pass:
+            units["most"] = ALL
+        law = scaled_to_radii(self.run.law, self.radius if len(p.radius) else p.radius)
+        numbers, out = kernel_law(law, p.pos.dtype), rows(np.zeros_like(p.pos))
+        structure = self.tree.boxes, self.tree.bytes, self.tree.levels, units, self.radius, reach, 1
+        kernels = self.device.kernels("md.search.bvh.wide_bvh", law)
+        kernels.force(p.n, self.pos, self.vel, *structure, self._search.grid.record, numbers, out)
+        return out.host[np.argsort(p.id)]
+
+
+def assert_boxes_hold_their_particles(boxes: np.ndarray, case: Case) -> None:
+    """And leaves are as small as they can be, up to rounding, where no image is in doubt."""
+    pos, box = np.asarray(case.run.system.particles.pos, float), case.run.system.particles.box
+    n, dim = pos.shape
+    lengths, size = np.array(box.lengths), LEAF
+    levels = levels_of(n)[0]
+    for level in range(levels["count"]):
+        for node in range(levels["number"][level]):
+            row = boxes[levels["first"][level] + node].astype(float)
+            apart = pos[node * size : (node + 1) * size] - row[:dim]
+            apart -= np.array(box.periodic) * lengths * np.round(apart / lengths)
+            assert (np.abs(apart) <= row[4 : 4 + dim]).all()
+            if level == 0 and (row[4 : 4 + dim] < lengths / 4).all():
+                assert np.allclose(np.abs(apart).max(axis=0), row[4 : 4 + dim], rtol=0, atol=1e-3)
+        size *= LEAVES if level == 0 else NODES
+
+
+def cloud(dim: int, n: int, spread: bool = False) -> md.State:
+    """Particles in a box with a wall, or some of them in a dense cluster in a wide one."""
+    if not spread:
+        return dense_cloud(dim, n=n)
+    generator = np.random.default_rng(3)
+    box = md.Box((60.0, 50.0, 40.0)[:dim], (True, False, True)[:dim])
+    pos = generator.random((n, dim)) * box.lengths
+    pos[: n // 2] = 0.3 * pos[: n // 2] / np.array(box.lengths) * 6
+    return md.State(pos, generator.normal(size=(n, dim)), box)
+
+
+@pytest.mark.parametrize(
+    ("dim", "precision", "n", "spread"),
+    tiers.by_default(
+        [(dim, real, n, s) for dim in (3, 2) for real in ("float32", "float64") for n in (150, 1100) for s in (0, 1)],
+        lambda dim, precision, n, spread: (dim == 3) == (precision == "float32") and (n == 1100) == spread,
+    ),
+)
+def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread, tmp_path):
+    state = cloud(dim, n, spread)
+    case = Case(tmp_path, state, precision)
+    assert np.abs(case.expected).max() > 100
+    limit = largest_difference(state, precision)
+    found = case.forces()
+    assert np.abs(found - case.expected).max() <= limit
+    assert np.array_equal(case.forces(bytes_pass=True), found)
+    for boxes in (case.run.search._tree.boxes, case.tree.boxes.host):
+        assert_boxes_hold_their_particles(boxes, case)
