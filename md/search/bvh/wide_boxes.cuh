@@ -4,6 +4,7 @@
 #define LEAVES 16
 #define NODES 32
 #define BLOCK (LEAF * LEAVES)  // particles of a node of level 1, and threads of a block that works on one
+#define FAR_AWAY (sizeof(real) == 4 ? (real)1e30 : (real)1e300)
 
 #if defined(HAS_GRID)
 struct Box {
@@ -56,5 +57,35 @@ __device__ __forceinline__ real gap2(const Grid& grid, const Box& a, const Box& 
         total += gap * gap;
     }
     return total;
+}
+
+__device__ __forceinline__ Vec shuffled(const Vec& v, int lane) {
+    Vec other;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) other.x[axis] = __shfl_sync(~0u, v.x[axis], lane);
+    return other;
+}
+
+// Widens a box to the boxes of the lanes whose numbers differ in some of the bits from `from` to `to`.
+__device__ __forceinline__ void widen(Vec& low, Vec& high, int from, int to) {
+    for (int apart = from; apart <= to; apart *= 2) {
+#pragma unroll
+        for (int axis = 0; axis < DIM; ++axis) {
+            low.x[axis] = min(low.x[axis], __shfl_xor_sync(~0u, low.x[axis], apart));
+            high.x[axis] = max(high.x[axis], __shfl_xor_sync(~0u, high.x[axis], apart));
+        }
+    }
+}
+
+// Corners of a box, at the image that is nearest to `origin`; far away and inside out if there is none.
+__device__ __forceinline__ void corners(const Grid& grid, const Vec& origin, const Vec& centre, const Vec& half,
+                                        bool is_there, Vec& low, Vec& high) {
+    Vec apart = nearest_image(grid, sub(centre, origin));
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        real at = origin.x[axis] + apart.x[axis];
+        low.x[axis] = is_there ? at - half.x[axis] : FAR_AWAY;
+        high.x[axis] = is_there ? at + half.x[axis] : -FAR_AWAY;
+    }
 }
 #endif

@@ -6,6 +6,32 @@
 #define KEPT 12   // partners of a thread in shared memory that may be near by their bytes
 #define AT_ONCE 4  // leaves whose bytes are compared before those that are near are kept
 
+// Computes the separation of two particles, and returns whether they are within reach of each other.
+__device__ __forceinline__ bool is_near(int n, int i, int j, const real* pos, const real* radius, const Reach& reach,
+                                        const Grid& grid, const Vec& ri, Vec& dr, real& r2) {
+    dr = displacement(grid, ri, load(pos, n, j));
+    r2 = dot(dr, dr);
+    real both = radius ? reach.scale * (radius[i] + radius[j]) + reach.reach : (real)0;
+    return r2 < max(both * both, reach.pair2);
+}
+
+// The law folded over the particles of the leaves within reach of the leaf of a particle, by a thread alone.
+template <class Acc>
+__device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const real* vel, const real* boxes, const Levels& levels,
+                                       const real* radius, const Reach& reach, const Grid& grid, const Law& law, Acc acc) {
+    Vec ri = load(pos, n, i), vi = load(vel, n, i);
+    descend_alone(i / LEAF, boxes, levels, reach.reach2, grid, [&](int other) {
+        for (int j = other * LEAF; j < min((other + 1) * LEAF, n); ++j) {
+            Vec dr;
+            real r2;
+            if (j != i && is_near(n, i, j, pos, radius, reach, grid, ri, dr, r2)) {
+                acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
+            }
+        }
+    });
+    return acc;
+}
+
 extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const real* vel, const real* boxes, const int* bytes,
                                                  Levels levels, Units units, const real* radius, Reach reach, int parts,
                                                  Grid grid, Law law, Out out) {
@@ -18,22 +44,20 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const r
     if (own >= n) return;
     Vec ri = load(pos, n, i), vi = load(vel, n, i);
     auto acc = initial(law, ri);
-    real wide = radius ? reach.scale * radius[i] + reach.reach : (real)0;
     auto meet = [&](int j) {
-        Vec dr = displacement(grid, ri, load(pos, n, j));
-        real r2 = dot(dr, dr), both = radius ? wide + reach.scale * radius[j] : (real)0;
-        if (r2 < max(both * both, reach.pair2)) acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
-    };
-    auto meet_leaf = [&](int other) {
-        int first = other * LEAF, last = min(first + LEAF, n);
-        for (int j = first; j < last; ++j) {
-            if (j != i) meet(j);
-        }
+        Vec dr;
+        real r2;
+        if (is_near(n, i, j, pos, radius, reach, grid, ri, dr, r2)) acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     };
     if (count > MOST_NODES || near > MOST_NEAR) {
-        descend_alone(leaf, boxes, levels, reach.reach2, grid, meet_leaf);
+        acc = fold_alone(n, i, pos, vel, boxes, levels, radius, reach, grid, law, acc);
     } else if (radius) {
-        for (int k = 0; k < near; ++k) meet_leaf(descent.near[threadIdx.x / LEAF][k]);
+        for (int k = 0; k < near; ++k) {
+            int first = descent.near[threadIdx.x / LEAF][k] * LEAF, last = min(first + LEAF, n);
+            for (int j = first; j < last; ++j) {
+                if (j != i) meet(j);
+            }
+        }
     } else {
         const int* others = descent.near[threadIdx.x / LEAF];
         int filled = 0, mine = bytes[i];

@@ -85,8 +85,8 @@ __device__ __forceinline__ int select(Descent& descent, int leaf, const int* lea
 
 // Calls visit(leaf) for the leaves within reach of a leaf, ascending: one thread alone, whatever their number.
 template <class Visit>
-__device__ __noinline__ void descend_alone(int leaf, const real* boxes, const Levels& levels, real reach2, const Grid& grid,
-                                           Visit& visit) {
+__device__ __forceinline__ void descend_alone(int leaf, const real* boxes, const Levels& levels, real reach2,
+                                              const Grid& grid, Visit visit) {
     Box own = load_box(boxes, leaf);
     int top = levels.count - 1, level = top, node = 0;
     while (node < levels.number[top] || level < top) {

@@ -1,5 +1,6 @@
 // Coordinates of one byte for each axis; see listing.py. The launcher makes `struct Units` from the record of the units.
 
+#if defined(HAS_UNITS)
 // Coordinates of a position, one byte for each axis: whole units, modulo 256.
 __device__ __forceinline__ int bytes_of(const Units& units, const Vec& r) {
     int bytes = 0;
@@ -16,3 +17,4 @@ __device__ __forceinline__ int beyond_reach(const Units& units, int a, int b) {
     int apart = a - b;
     return __dp4a(apart, apart, ~units.most);  // the sum of squares - most - 1
 }
+#endif

@@ -33,6 +33,7 @@ from md.particles.cell_grid import CellGrid, record_dtype
 from md.scenes.shared import RECORD as GAS
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
+from md.search.bvh.wide_boxes import LEVELS
 from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
@@ -148,11 +149,13 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Flight"] = struct_of_dtype(flight_record(dim, real))
     if "Reach" in required:
         names = "reach", "reach2", "leaf2", *(["scale"] if stem == "md.search.bvh.lbvh" else [])
+        names = ("reach", "reach2", "scale", "pair2") if stem == "md.search.bvh.wide_bvh" else names
         structs["Reach"] = Struct(tuple((c, name, 0) for name in names))
     records = boundary_records(dim, real) | {
         "Windows": windows_record(dim),
         "Gas": GAS,
         "Units": units_record(dim),
+        "Levels": LEVELS,
     }
     structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
     if "Law" in required:
