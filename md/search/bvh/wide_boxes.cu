@@ -3,44 +3,37 @@
 #include "md/search/bvh/wide_boxes.cuh"
 #include "md/search/lists/byte_coordinates.cuh"
 
-// A thread for each particle. All lanes of a leaf have its box, and the warps of a node of level 1 theirs in shared memory.
-extern "C" __global__ void fit_leaves(int n, const real* pos, const real* radius, real scale, real eps, Units units,
+// A thread for each leaf; as many lanes as a node of level 1 has leaves have its box.
+extern "C" __global__ void fit_leaves(int threads, int n, const real* pos, const real* radius, real scale, real eps, Units units,
                                       Grid grid, Levels levels, real* boxes, int* bytes) {
-    __shared__ Vec centres[8], halves[8];
-    int i = work_item(), lane = threadIdx.x % 32, warp = threadIdx.x / 32, leaf = i / LEAF, leaves = levels.number[0];
-    Vec r = load(pos, n, min(i, n - 1)), half = zero(), low, high;
-    if (radius) {
+    int leaf = work_item(), lane = threadIdx.x % 32;
+    bool is_there = leaf < levels.number[0];
+    int first = (is_there ? leaf : 0) * LEAF;
+    Vec origin = load(pos, n, first), low = origin, high = origin;
+    int own[LEAF];
 #pragma unroll
-        for (int axis = 0; axis < DIM; ++axis) half.x[axis] = scale * radius[min(i, n - 1)];
-    }
-    if (i < n) bytes[i] = bytes_of(units, r);
-    corners(grid, shuffled(r, lane & ~(LEAF - 1)), r, half, i < n, low, high);
-    widen(low, high, 1, LEAF / 2);
-    Box box;
-    if (leaf < leaves) box = store_box(boxes, leaf, low, high, eps);
-    corners(grid, shuffled(box.centre, 0), box.centre, box.half, leaf < leaves, low, high);
-    widen(low, high, LEAF, 16);
-    if (lane == 0) {
+    for (int k = 0; k < LEAF; ++k) {
+        int i = min(first + k, n - 1);
+        Vec r = load(pos, n, i);
+        own[k] = bytes_of(units, r);
+        Vec apart = displacement(grid, r, origin);
+        real half = radius ? scale * radius[i] : (real)0;
 #pragma unroll
         for (int axis = 0; axis < DIM; ++axis) {
-            centres[warp].x[axis] = (low.x[axis] + high.x[axis]) / 2;
-            halves[warp].x[axis] = (high.x[axis] - low.x[axis]) / 2 * (1 + 4 * eps);
+            real at = origin.x[axis] + apart.x[axis];
+            low.x[axis] = min(low.x[axis], at - half);
+            high.x[axis] = max(high.x[axis], at + half);
         }
     }
-    __syncthreads();
-    int block = i / BLOCK;
-    if (threadIdx.x % BLOCK == 0 && block < levels.number[1]) {
-        Vec lowest, highest;
-        for (int w = warp; w < warp + BLOCK / 32 && i + 32 * (w - warp) < n; ++w) {
-            corners(grid, centres[warp], centres[w], halves[w], true, low, high);
-#pragma unroll
-            for (int axis = 0; axis < DIM; ++axis) {
-                lowest.x[axis] = w == warp ? low.x[axis] : min(lowest.x[axis], low.x[axis]);
-                highest.x[axis] = w == warp ? high.x[axis] : max(highest.x[axis], high.x[axis]);
-            }
-        }
-        store_box(boxes, levels.first[1] + block, lowest, highest, eps);
+    Box box;
+    if (is_there) {
+        ((int4*)bytes)[2 * leaf] = make_int4(own[0], own[1], own[2], own[3]);
+        ((int4*)bytes)[2 * leaf + 1] = make_int4(own[4], own[5], own[6], own[7]);
+        box = store_box(boxes, leaf, low, high, eps);
     }
+    corners(grid, shuffled(box.centre, lane & ~(LEAVES - 1)), box.centre, box.half, is_there, low, high);
+    widen(low, high, LEAVES);
+    if (is_there && leaf % LEAVES == 0) store_box(boxes, levels.first[1] + leaf / LEAVES, low, high, eps);
 }
 
 // A warp for each node of a level above 1.
@@ -52,6 +45,6 @@ extern "C" __global__ void fit_nodes(int threads, const real* pos, int level, re
     Box box = load_box(boxes, levels.first[level - 1] + (is_there ? child : node * NODES));
     Vec low, high;
     corners(grid, shuffled(box.centre, 0), box.centre, box.half, is_there, low, high);
-    widen(low, high, 1, NODES / 2);
-    if (threadIdx.x % NODES == 0) store_box(boxes, levels.first[level] + node, low, high, eps);
+    widen(low, high, NODES);
+    if (child % NODES == 0) store_box(boxes, levels.first[level] + node, low, high, eps);
 }

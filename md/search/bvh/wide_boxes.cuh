@@ -59,6 +59,7 @@ __device__ __forceinline__ real gap2(const Grid& grid, const Box& a, const Box& 
     return total;
 }
 
+// The vector of another lane.
 __device__ __forceinline__ Vec shuffled(const Vec& v, int lane) {
     Vec other;
 #pragma unroll
@@ -66,9 +67,9 @@ __device__ __forceinline__ Vec shuffled(const Vec& v, int lane) {
     return other;
 }
 
-// Widens a box to the boxes of the lanes whose numbers differ in some of the bits from `from` to `to`.
-__device__ __forceinline__ void widen(Vec& low, Vec& high, int from, int to) {
-    for (int apart = from; apart <= to; apart *= 2) {
+// Widens a box to the boxes of so many lanes, a power of two, of which the first is a multiple of it.
+__device__ __forceinline__ void widen(Vec& low, Vec& high, int lanes) {
+    for (int apart = 1; apart < lanes; apart *= 2) {
 #pragma unroll
         for (int axis = 0; axis < DIM; ++axis) {
             low.x[axis] = min(low.x[axis], __shfl_xor_sync(~0u, low.x[axis], apart));

@@ -23,12 +23,13 @@ from sfc.compile import callee, inlined, kernel
 
 LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
 MOST_LEVELS = 6  # for 2^31 particles
-WIDEST = 512  # nodes of the uppermost level
+WIDEST = 128  # nodes of the uppermost level
 ROW = 8  # numbers of a box: centre, then half its lengths from number 4 on
 LEVELS = np.dtype(
     [("count", np.int32), ("first", np.int32, (MOST_LEVELS,)), ("number", np.int32, (MOST_LEVELS,))],
     align=True,
 )
+UNITS = 32  # of the cutoff: leaves that are compared are up to 8 cutoffs wide
 ALL = 2**20  # a sum of squares of bytes that is larger than any
 
 
@@ -69,7 +70,7 @@ class WideBoxes:
 
     def __init__(self, n: int, grid: CellGrid, backend: Backend):
         self._n, self._grid, self._backend = n, grid, backend
-        self.levels, self.units = levels_of(n), units_of(grid, grid.cutoff)
+        self.levels, self.units = levels_of(n), units_of(grid, grid.cutoff, UNITS)
         last = int(self.levels["count"][0]) - 1
         rows = int(self.levels["first"][0, last] + self.levels["number"][0, last])
         self.boxes = backend.zeros((rows, ROW), grid.precision)
@@ -86,7 +87,8 @@ class WideBoxes:
         """
         n, kernels, real = self._n, self._backend.kernels(__name__), self._grid.precision.type
         eps, record, boxes = real(np.finfo(real).eps), self._grid.record, (self.levels, self.boxes)
-        kernels.fit_leaves(n, pos, radius, real(scale), eps, self.units, record, *boxes, self.bytes)
+        leaves = int(self.levels["number"][0, 0])
+        kernels.fit_leaves(leaves, n, pos, radius, real(scale), eps, self.units, record, *boxes, self.bytes)
         for level in range(2, int(self.levels["count"][0])):
             threads = NODES * int(self.levels["number"][0, level])
             kernels.fit_nodes(threads, pos, level, eps, record, *boxes)
@@ -121,8 +123,8 @@ def merge(dim, row, first, last, boxes, grid, eps):
 
 
 @kernel(parallel=True)
-def fit_leaves(n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
-    """Compute the boxes of the leaves and of level 1; on a device also the bytes of the particles."""
+def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
+    """Compute the boxes of the leaves and of level 1; a device takes a thread a leaf, and stores the bytes."""
     for item in numba.prange(levels[0].number[1]):
         g, block, dim = grid[0], np.int64(item), pos.shape[1]
         leaves = levels[0].number[0]

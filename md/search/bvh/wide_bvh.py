@@ -55,7 +55,7 @@ class WideBvh(TreeConfig):
     """
 
     name = "wide_bvh"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "hilbert"
     rebuild_every: int = REBUILD_EVERY
 

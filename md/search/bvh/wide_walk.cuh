@@ -2,19 +2,21 @@
 // thread on each of its particles. All threads of the block reach each barrier.
 
 #include "md/search/bvh/wide_boxes.cuh"
+#include "md/search/lists/byte_coordinates.cuh"
 
 #define MOST_NODES 256  // nodes within reach of a block on a level, or leaves
-#define MOST_NEAR 64    // leaves within reach of a leaf
+#define MOST_NEAR 64    // leaves within reach of a group
+#define GROUP 8         // lanes that compare their particles with the same leaves; of one leaf or several
 #define WARPS (BLOCK / 32)
 
 struct Descent {
-    int nodes[2][MOST_NODES];     // within reach of the block: on one level, and on the level below
-    int near[LEAVES][MOST_NEAR];  // leaves within reach of each leaf of the block
-    int found[2][WARPS];          // nodes that each warp has found in this round, and in the last one
+    int nodes[2][MOST_NODES];            // within reach of the block: on one level, and on the level below
+    int near[BLOCK / GROUP][MOST_NEAR];  // leaves within reach of each group
+    int found[2][WARPS];                 // nodes that each warp has found in this round, and in the last one
 };
 
 // Appends the values of the threads that have one to a list of `count`, in the order of the threads; returns the new count,
-// which may be larger than the room.
+// which may be larger than the room. `round` is 0 or 1, alternately.
 __device__ __forceinline__ int append(Descent& descent, int& round, bool has, int value, int* list, int count) {
     unsigned votes = __ballot_sync(~0u, has);
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, *found = descent.found[round ^= 1];
@@ -30,28 +32,27 @@ __device__ __forceinline__ int append(Descent& descent, int& round, bool has, in
     return count;
 }
 
-// Lists the leaves within reach of the node `block` of level 1, ascending. Returns their number, and the list; or a number above
-// MOST_NODES if there are more than that on some level.
+// Lists the leaves within reach of a node of level 1, ascending. Returns their number, and the list; or a number above
+// MOST_NODES if there are more nodes than that on some level.
 __device__ __forceinline__ int descend(Descent& descent, int block, const real* boxes, const Levels& levels, real reach2,
                                        const Grid& grid, const int*& leaves) {
     int level = levels.count - 1, count = 0, round = 0;
     int *here = descent.nodes[0], *below = descent.nodes[1];
     Box own = load_box(boxes, levels.first[1] + block);
-    const real* of_level = boxes + (size_t)levels.first[level] * 8;
     for (int k = 0; k < levels.number[level]; k += BLOCK) {
         int node = k + threadIdx.x;
-        bool is_near = node < levels.number[level] && gap2(grid, own, load_box(of_level, node)) < reach2;
+        bool is_there = node < levels.number[level];
+        bool is_near = is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2;
         count = append(descent, round, is_near, node, here, count);
     }
     __syncthreads();
     while (level > 0 && count <= MOST_NODES) {
         --level;
         int children = level == 0 ? LEAVES : NODES, all = count * children, found = 0;
-        of_level = boxes + (size_t)levels.first[level] * 8;
         for (int k = 0; k < all; k += BLOCK) {
             int item = k + threadIdx.x, node = item < all ? here[item / children] * children + item % children : 0;
             bool is_there = item < all && node < levels.number[level];
-            bool is_near = is_there && gap2(grid, own, load_box(of_level, node)) < reach2;
+            bool is_near = is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2;
             found = append(descent, round, is_near, node, below, found);
         }
         __syncthreads();
@@ -64,17 +65,33 @@ __device__ __forceinline__ int descend(Descent& descent, int block, const real* 
     return count;
 }
 
-// Lists the leaves within reach of the thread's own leaf, among `count` of the block. Returns their number, which may be larger
-// than the room.
+// The box of the leaves of a group of lanes, for the box of each lane's own leaf. All lanes of the warp take part.
+__device__ __forceinline__ Box box_of_group(const Grid& grid, const Box& own) {
+    if (GROUP <= LEAF) return own;
+    Vec low, high;
+    corners(grid, shuffled(own.centre, threadIdx.x % 32 & ~(GROUP - 1)), own.centre, own.half, true, low, high);
+    widen(low, high, GROUP);
+    Box box;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        box.centre.x[axis] = (low.x[axis] + high.x[axis]) / 2;
+        box.half.x[axis] = max(high.x[axis] - box.centre.x[axis], box.centre.x[axis] - low.x[axis]);
+    }
+    return box;
+}
+
+// Lists the leaves within reach of the thread's group, among `count` of the block. Returns their number, which may be larger
+// than the room. All lanes of the warp take part.
 __device__ __forceinline__ int select(Descent& descent, int leaf, const int* leaves, int count, const real* boxes, real reach2,
                                       const Grid& grid) {
-    int lane = threadIdx.x % 32, first = lane & ~(LEAF - 1), kept = 0;
-    int* near = descent.near[threadIdx.x / LEAF];
-    Box own = load_box(boxes, leaf);
-    for (int k = 0; k < count; k += LEAF) {
+    int lane = threadIdx.x % 32, first = lane & ~(GROUP - 1), kept = 0;
+    int* near = descent.near[threadIdx.x / GROUP];
+    Box own = box_of_group(grid, load_box(boxes, leaf));
+    for (int k = 0; k < count; k += GROUP) {
         int place = k + lane - first, other = place < count ? leaves[place] : 0;
         bool is_near = place < count && gap2(grid, own, load_box(boxes, other)) < reach2;
-        unsigned votes = __ballot_sync(~0u, is_near) >> first & ((1u << LEAF) - 1);
+        unsigned votes = __ballot_sync(~0u, is_near) >> first;
+        if (GROUP < 32) votes &= (1u << GROUP % 32) - 1;
         int at = kept + __popc(votes & ((1u << (lane - first)) - 1));
         if (is_near && at < MOST_NEAR) near[at] = other;
         kept += __popc(votes);
@@ -83,13 +100,64 @@ __device__ __forceinline__ int select(Descent& descent, int leaf, const int* lea
     return kept;
 }
 
+// The largest number of the lanes of a warp.
+__device__ __forceinline__ int largest_of_warp(int own) {
+#pragma unroll
+    for (int apart = 16; apart; apart /= 2) own = max(own, __shfl_xor_sync(~0u, own, apart));
+    return own;
+}
+
+#define KEPT 12         // particles of a thread in shared memory that may be near by their bytes
+#define LEAVES_AT_ONCE 4  // of which the bytes are compared before those that pass are kept
+
+// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i. All lanes of the
+// warp take part, and visit their particles at the same time.
+template <class Visit>
+__device__ __forceinline__ void visit_near(const int* leaves, int near, int n, int i, const int* bytes, const Units& units,
+                                           int (*kept)[BLOCK], Visit visit) {
+    int filled = 0, own = bytes[i], most = largest_of_warp(near);
+    auto visit_kept = [&]() {
+        for (int k = 0; k < filled; ++k) visit(kept[k][threadIdx.x]);
+        filled = 0;
+    };
+    for (int k = 0; k < most; k += LEAVES_AT_ONCE) {
+        unsigned passing = 0;  // a bit for each particle, the highest for the first
+        if (k < near) {
+#pragma unroll
+            for (int b = 0; b < LEAVES_AT_ONCE; ++b) {
+                const int4* four = (const int4*)(bytes + leaves[min(k + b, near - 1)] * LEAF);
+#pragma unroll
+                for (int half = 0; half < LEAF / 4; ++half) {
+                    passing = __funnelshift_l(beyond_reach(units, own, four[half].x), passing, 1);
+                    passing = __funnelshift_l(beyond_reach(units, own, four[half].y), passing, 1);
+                    passing = __funnelshift_l(beyond_reach(units, own, four[half].z), passing, 1);
+                    passing = __funnelshift_l(beyond_reach(units, own, four[half].w), passing, 1);
+                }
+            }
+            int beyond = LEAVES_AT_ONCE - (near - k);
+            if (beyond > 0) passing &= ~0u << LEAF * beyond;
+        }
+        for (;;) {
+            while (passing && filled < KEPT) {
+                int bit = 31 - __clz(passing), place = 31 - bit, j = leaves[k + place / LEAF] * LEAF + place % LEAF;
+                passing ^= 1u << bit;
+                kept[filled][threadIdx.x] = j;
+                filled += j != i && j < n;
+            }
+            if (!__any_sync(~0u, passing)) break;
+            visit_kept();
+        }
+    }
+    visit_kept();
+}
+
 // Calls visit(leaf) for the leaves within reach of a leaf, ascending: one thread alone, whatever their number.
 template <class Visit>
 __device__ __forceinline__ void descend_alone(int leaf, const real* boxes, const Levels& levels, real reach2,
                                               const Grid& grid, Visit visit) {
     Box own = load_box(boxes, leaf);
     int top = levels.count - 1, level = top, node = 0;
-    while (node < levels.number[top] || level < top) {
+    while (level < top || node < levels.number[top]) {
         bool is_there = node < levels.number[level];
         if (is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2) {
             if (level > 0) {

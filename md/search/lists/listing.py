@@ -41,12 +41,14 @@ UNITS = 80  # of the reach: an offset of two cells, up to 1.08 reaches wide, is 
 EXCESS = 1.15  # largest ratio, to the reach, of distances that are listed without a test of the positions
 
 
-def units_of(grid: CellGrid, reach: float) -> np.ndarray:
+def units_of(grid: CellGrid, reach: float, units: int = UNITS) -> np.ndarray:
     """Make the record of the units of byte coordinates.
 
     Args:
         grid: cells of the box.
         reach: distance in d up to which partners are listed, at most half a periodic axis.
+        units: of the reach, about. More tell distances apart more finely; with fewer less of those are equal
+            modulo 256.
 
     Returns:
         (1,) record with `per_unit`, units per d along each axis, and `most`, the largest sum of squares of
@@ -55,8 +57,8 @@ def units_of(grid: CellGrid, reach: float) -> np.ndarray:
     box = grid.box
     per_unit = []
     for length, periodic in zip(box.lengths, box.periodic, strict=True):
-        rounds = max(1, math.floor(length * UNITS / (256 * reach)))  # of 256 units along a periodic axis
-        per_unit.append(256 * rounds / length if periodic else UNITS / reach)
+        rounds = max(1, math.floor(length * units / (256 * reach)))  # of 256 units along a periodic axis
+        per_unit.append(256 * rounds / length if periodic else units / reach)
     longest = reach * max(per_unit) * (1 + 1e-5)  # in units, with the rounding of the test by positions
     wrong = _wrong(box.dim)
     most = (longest + wrong) ** 2 + (4 - box.dim)  # bytes of no axis are 0 or -1
