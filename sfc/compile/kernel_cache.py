@@ -6,6 +6,11 @@ the compiler's options, the versions of Python, Numba, llvmlite and numpy, and t
 sources is not in the hash, so a second checkout finds the kernels of the first. An entry is written to a
 temporary file in its folder and renamed, so two processes that compile the same kernel leave one complete
 entry. It holds a hash of its content, so a damaged entry is compiled again.
+
+The machine code of a kernel contains its callees, under names made from the types of their arguments. Numba
+numbers the types of records in the order in which a process makes them. Then kernels of two processes may
+hold different callees of one name, and a third process that loads both would run one of them in place of the
+other. So here the name of a record type is made from a hash of its fields.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from platformdirs import user_cache_path
 
 from sfc.compile.fingerprint import UnhashableCodeError, described_options
 
-MAGIC = b"spatial-locality kernel 1\n"
+MAGIC = b"spatial-locality kernel 2\n"
 DIGEST = 32  # bytes of a hash
 MOST_BYTES = 2**31  # of all entries; the least recently used are removed
 ABANDONED = 3600.0  # seconds after which a file that was never renamed is removed
@@ -43,6 +48,15 @@ SUFFIX = ".kernel"
 CONFIGURED = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError,
           pickle.UnpicklingError, RuntimeError)  # fmt: skip
+
+
+def _mangled(record: types.Record) -> tuple[str, tuple[int]]:
+    """Return the parts of the name of a record type in machine code, the same in every process."""
+    digest = hashlib.sha256(record.name.encode()).digest()
+    return type(record).__name__, (int.from_bytes(digest[:7], "big"),)
+
+
+types.Record.mangling_args = property(_mangled)  # type: ignore[assignment,misc]
 
 
 class Counts:

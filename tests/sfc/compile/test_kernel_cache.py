@@ -290,3 +290,45 @@ def test_a_kernel_divides_by_zero_as_numpy_does(tmp_path, monkeypatch):
     assert kernel(reciprocal)(0.0) == float("inf")
     assert kernel(parallel=False)(reciprocal)(4.0) == 0.25
     assert list(tmp_path.rglob("*reciprocal*/*.kernel"))
+
+
+RECORDS = """
+import sys
+import numpy as np
+from sfc.compile import callee, kernel
+
+@callee
+def last_of(record):
+    total = 0.0
+    for k in range(200):  # too long to be inlined
+        total += record.last * (1 + k % 3) - record.last * (k % 3)
+    return total / 200
+
+@kernel
+def read(records):
+    return last_of(records[0])
+
+for width in map(int, sys.argv[1:]):
+    record = np.zeros(1, [("first", np.float64, (width,)), ("last", np.float64)])
+    record["first"], record["last"] = -1, width
+    print(read(record))
+"""
+
+
+def test_kernels_of_two_processes_keep_their_own_records(tmp_path):
+    """Their callees have names of their own, although both processes number their records alike."""
+    (tmp_path / "records.py").write_text(RECORDS)
+
+    def printed(*widths: int) -> list[float]:
+        out = subprocess.run(
+            [sys.executable, tmp_path / "records.py", *map(str, widths)],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [float(line) for line in out.stdout.split()]
+
+    assert [printed(2), printed(3)] == [[2], [3]]
+    assert printed(2, 3) == [2, 3]
+    assert printed(3, 2) == [3, 2]
