@@ -48,7 +48,15 @@ SPEED, STREAM = (
 )  # root mean square of a velocity along an axis, and the stream's, in d per time unit
 CLOSEST = 0.96  # distance in d to which a scene without overlaps is compressed
 
-TREES = ("lbvh", "lbvh_each", "reflexive", "reflexive_twice", "reflexive_listed", "reflexive_shadow")
+TREES = (
+    "lbvh",
+    "lbvh_each",
+    "wide_bvh",
+    "reflexive",
+    "reflexive_twice",
+    "reflexive_listed",
+    "reflexive_shadow",
+)
 SORTING = ("coherent", "tiles", "verlet", "verlet_thin", *TREES)
 SORTED = (*SORTING, "tensor")  # the last with flocks alone
 FACTORS: dict[str, tuple[str, ...]] = {
@@ -93,9 +101,13 @@ RULES: tuple[tuple[str, dict[str, set[str]]], ...] = (  # a part of the message,
     ("a wing among particles of given radius", {"around": WINGED, "radii": {"unequal"}}),
     ("an inflow along axis 0", {"around": STREAMING, "sides": {"walled"}}),
 )  # fmt: skip
-ON_DEVICE = "naive", "scattered", "coherent", "tiles", "verlet", "verlet_thin", "lbvh", "reflexive_twice"
+ON_DEVICE = (
+    "naive", "scattered", "coherent", "tiles", "verlet", "verlet_thin", "lbvh", "wide_bvh", "reflexive_twice",
+)  # fmt: skip
 KEPT = "pos", "vel", "force", "memory", "rest"  # not "builds": looks make some, and each load begins at 0
-FORGETTING = "verlet", "verlet_thin", "lbvh", "reflexive_listed", "reflexive_shadow"  # what outlives a step
+FORGETTING = (  # what outlives a step
+    "verlet", "verlet_thin", "lbvh", "wide_bvh", "reflexive_listed", "reflexive_shadow",
+)  # fmt: skip
 
 
 CHOICES: dict[str, dict[str, Any]] = {  # of searches that are not as by name
@@ -269,7 +281,8 @@ def search_of(case: Case) -> Any:
     search, choices = case["search"], CHOICES.get(case["search"], {})
     if search in SORTED or (search == "scattered" and case["trigger"] == "none"):
         choices = choices | {"cell_order": case["order"]}
-    return getattr(md.search, search.partition("_")[0].title())(**choices) if choices else search
+    known = search if search in md.search.SEARCHES else search.partition("_")[0]
+    return md.search.SEARCHES[known](**choices) if choices else known
 
 
 def reorder_of(case: Case) -> md.Reorder | None:

@@ -56,7 +56,7 @@ def _mangled(record: types.Record) -> tuple[str, tuple[int]]:
     return type(record).__name__, (int.from_bytes(digest[:7], "big"),)
 
 
-types.Record.mangling_args = property(_mangled)  # type: ignore[assignment,misc]
+types.Record.mangling_args = property(_mangled)  # type: ignore[method-assign,assignment]
 
 
 class Counts:

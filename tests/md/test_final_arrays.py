@@ -133,8 +133,10 @@ def test_each_pair_that_is_left_out_is_refused_by_the_package_or_has_no_effect()
 
 def test_flocks_have_each_kind_of_search_fused_and_unfused_steps_and_every_course():
     flocks = [case for case in final_arrays.every_case().values() if case["law"] == "boids"]
-    kinds = {case["search"].partition("_")[0] for case in flocks}
-    assert kinds == set(md.search.SEARCHES)
+    known = set(md.search.SEARCHES)
+    assert {
+        name if name in known else name.partition("_")[0] for name in (f["search"] for f in flocks)
+    } == known
     for factor in ("fused", "precision", "dim", "course", "mode", "gravity"):
         assert {case[factor] for case in flocks} == set(final_arrays.FACTORS[factor])
     assert not any(map(final_arrays.broken_rules, flocks))
@@ -143,7 +145,7 @@ def test_flocks_have_each_kind_of_search_fused_and_unfused_steps_and_every_cours
 def test_the_cases_of_a_device_have_each_search_that_repeats_there_and_fused_steps():
     cases, _ = final_arrays.covering()
     chosen = final_arrays.on_device(cases)
-    assert 12 <= len(chosen) <= 16
+    assert 12 <= len(chosen) <= 20
     assert {case["search"] for case in chosen.values()} == set(final_arrays.ON_DEVICE)
     assert {case["fused"] for case in chosen.values()} == {"fused", "unfused"}
 

@@ -96,7 +96,7 @@ class WideBoxes:
 
 @inlined
 def store_side(boxes, row, axis, low, high, eps):
-    """Store a box along an axis, somewhat wider than from `low` to `high`, so that no rounding loses a pair."""
+    """Store a box along an axis: from `low` to `high`, and wider by what rounding could lose."""
     centre = (low + high) / 2
     half = max(high - centre, centre - low)
     boxes[row, axis] = centre
@@ -124,7 +124,7 @@ def merge(dim, row, first, last, boxes, grid, eps):
 
 @kernel(parallel=True)
 def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
-    """Compute the boxes of the leaves and of level 1; a device takes a thread a leaf, and stores the bytes."""
+    """Compute the boxes of the leaves and of level 1; a device takes a thread a leaf and stores the bytes."""
     for item in numba.prange(levels[0].number[1]):
         g, block, dim = grid[0], np.int64(item), pos.shape[1]
         leaves = levels[0].number[0]

@@ -43,7 +43,7 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    auto meet = [&](int j) {
+    auto take = [&](int j) {
         Vec dr;
         real r2;
         if (is_near(n, i, j, pos, radius, reach, grid, ri, dr, r2)) acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
@@ -52,11 +52,11 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
         for (int k = 0; k < (is_alone ? 0 : near); ++k) {
             int first = others[k] * LEAF, last = min(first + LEAF, n);
             for (int j = first; j < last; ++j) {
-                if (j != i) meet(j);
+                if (j != i) take(j);
             }
         }
     } else {
-        visit_near(others, is_alone ? 0 : near, n, i, bytes, units, kept, meet);
+        visit_near(others, is_alone ? 0 : near, n, i, bytes, units, kept, take);
     }
     if (is_alone) acc = fold_alone(n, i, pos, vel, boxes, levels, radius, reach, grid, law, acc);
     if (own < n) finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

@@ -83,7 +83,7 @@ class WideBvhSearch(Search):
         self._keys = CurveKeys(n, grid, self.backend, config.cell_order)
         self._tree = WideBoxes(n, grid, self.backend)
         real, cutoff = grid.precision.type, grid.cutoff
-        # A distance of boxes is rounded by their sizes, which the boxes allow for, and by lengths of the system.
+        # Distances of boxes are rounded by their sizes, for which boxes are wider, and by lengths of the box.
         slack = 16 * np.finfo(real).eps * (max(grid.box.lengths) + 2 * cutoff)
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "scale", "pair2")], align=True)
         reach = cutoff + slack
@@ -106,7 +106,7 @@ class WideBvhSearch(Search):
             self._by_centres = False
 
     def structure(self) -> tuple[Any, ...]:
-        """Return boxes, bytes, levels, units, radii if boxes enclose spheres, search radii, parts on the CPU."""
+        """Return boxes, bytes, levels, units, radii (if boxes enclose spheres), search radii, parts."""
         tree, (radius, reach) = self._tree, self._boxes_of()
         return tree.boxes, tree.bytes, tree.levels, tree.units, radius, reach, 4 * self.backend.workers
 
@@ -134,7 +134,10 @@ class WideBvhSearch(Search):
 
 @kernel(parallel=True)
 def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, law, out):
-    """Compute out[i], the law folded over the particles of the leaves within reach of the leaf of particle i."""
+    """Compute out[i], the law folded over the leaves within reach of the leaf of particle i.
+
+    `units` and `bytes` are those of a device; `parts` is the number of ranges of blocks on the CPU.
+    """
     for p in numba.prange(parts):
         g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
         leaves, blocks = lv.number[0], lv.number[1]

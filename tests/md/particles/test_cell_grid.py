@@ -71,7 +71,8 @@ def test_a_long_box_that_is_narrow_is_taken(length):
 
 
 @pytest.mark.parametrize(
-    "search", [name for name in sorted(md.search.SEARCHES) if name not in ("lbvh", "naive", "reflexive")]
+    "search",
+    [name for name in sorted(md.search.SEARCHES) if name not in ("lbvh", "naive", "reflexive", "wide_bvh")],
 )
 def test_more_cells_than_there_is_memory_for_are_refused_before_the_allocation(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
@@ -125,7 +126,7 @@ def test_a_cutoff_out_of_range_is_refused(cutoff):
         CellGrid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
 
 
-@pytest.mark.parametrize("search", ["lbvh", "reflexive"])
+@pytest.mark.parametrize("search", ["lbvh", "reflexive", "wide_bvh"])
 def test_a_start_that_overlaps_is_found_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
     box = md.Box((300.0,) * 3, (True, True, False))

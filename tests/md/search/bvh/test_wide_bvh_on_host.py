@@ -98,7 +98,13 @@ def cloud(dim: int, n: int, spread: bool = False) -> md.State:
 @pytest.mark.parametrize(
     ("dim", "precision", "n", "spread"),
     tiers.by_default(
-        [(dim, real, n, s) for dim in (3, 2) for real in ("float32", "float64") for n in (150, 1100) for s in (0, 1)],
+        [
+            (dim, real, n, s)
+            for dim in (3, 2)
+            for real in ("float32", "float64")
+            for n in (150, 1100)
+            for s in (0, 1)
+        ],
         lambda dim, precision, n, spread: (dim == 3) == (precision == "float32") and (n == 1100) == spread,
     ),
 )
