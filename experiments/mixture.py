@@ -29,7 +29,7 @@ from experiments.measurement.step_times import whole_steps
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
-TREES = ("lbvh", "reflexive")
+TREES = ("lbvh", "reflexive", "wide_bvh")
 _CASE = ["widest", "search"]
 
 
@@ -47,7 +47,7 @@ class Config(TimedSettings):
     """Diameter of the spheres that grow, in d."""
     share: float = 0.002
     """Share of the spheres that grow."""
-    search: tuple[str, ...] = ("coherent", "tiles", "lbvh")
+    search: tuple[str, ...] = ("coherent", "tiles", "lbvh", "wide_bvh")
     """Any search of `md.search`. The first one on a grid is the baseline of the gains."""
     precision: str = "float32"
     """float32, float64."""
