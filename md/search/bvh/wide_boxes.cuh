@@ -1,8 +1,10 @@
 // Boxes of a wide bounding volume hierarchy as kernels read them; see wide_boxes.py, where numbers and names are the same.
 
 #define LEAF 8
-#define LEAVES 16
-#define NODES 32
+#define LEAVES (1 << LEAVES_BITS)
+#define NODES (1 << NODES_BITS)
+#define LEAVES_BITS 4
+#define NODES_BITS 5
 #define BLOCK (LEAF * LEAVES)  // particles of a node of level 1, and threads of a block that works on one
 #define FAR_AWAY (sizeof(real) == 4 ? (real)1e30 : (real)1e300)
 

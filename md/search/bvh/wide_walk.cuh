@@ -48,9 +48,10 @@ __device__ __forceinline__ int descend(Descent& descent, int block, const real* 
     __syncthreads();
     while (level > 0 && count <= MOST_NODES) {
         --level;
-        int children = level == 0 ? LEAVES : NODES, all = count * children, found = 0;
+        int bits = level == 0 ? LEAVES_BITS : NODES_BITS, all = count << bits, found = 0;
         for (int k = 0; k < all; k += BLOCK) {
-            int item = k + threadIdx.x, node = item < all ? here[item / children] * children + item % children : 0;
+            int item = k + threadIdx.x, within = item & ((1 << bits) - 1);
+            int node = item < all ? here[item >> bits] << bits | within : 0;
             bool is_there = item < all && node < levels.number[level];
             bool is_near = is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2;
             found = append(descent, round, is_near, node, below, found);
