@@ -36,7 +36,7 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
     __shared__ Descent descent;
     __shared__ int kept[KEPT][BLOCK];
     int block = block_of(out), own = block * BLOCK + threadIdx.x, i = min(own, n - 1), leaf = i / LEAF, near = 0;
-    const int *leaves, *others = descent.near[threadIdx.x / GROUP];
+    const int *leaves, *others = descent.near[threadIdx.x / LEAF];
     int count = descend(descent, block, boxes, levels, reach.reach2, grid, leaves);
     if (count <= MOST_NODES) near = select(descent, leaf, leaves, count, boxes, reach.reach2, grid);
     bool is_alone = count > MOST_NODES || near > MOST_NEAR;

@@ -5,14 +5,13 @@
 #include "md/search/lists/byte_coordinates.cuh"
 
 #define MOST_NODES 256  // nodes within reach of a block on a level, or leaves
-#define MOST_NEAR 64    // leaves within reach of a group
-#define GROUP 8         // lanes that compare their particles with the same leaves; of one leaf or several
+#define MOST_NEAR 64    // leaves within reach of a leaf
 #define WARPS (BLOCK / 32)
 
 struct Descent {
-    int nodes[2][MOST_NODES];            // within reach of the block: on one level, and on the level below
-    int near[BLOCK / GROUP][MOST_NEAR];  // leaves within reach of each group
-    int found[2][WARPS];                 // nodes that each warp has found in this round, and in the last one
+    int nodes[2][MOST_NODES];     // within reach of the block: on one level, and on the level below
+    int near[LEAVES][MOST_NEAR];  // leaves within reach of each leaf of the block
+    int found[2][WARPS];          // nodes that each warp has found in this round, and in the last one
 };
 
 // Appends the values of the threads that have one to a list of `count`, in the order of the threads; returns the new count,
@@ -66,33 +65,17 @@ __device__ __forceinline__ int descend(Descent& descent, int block, const real* 
     return count;
 }
 
-// The box of the leaves of a group of lanes, for the box of each lane's own leaf. All lanes of the warp take part.
-__device__ __forceinline__ Box box_of_group(const Grid& grid, const Box& own) {
-    if (GROUP <= LEAF) return own;
-    Vec low, high;
-    corners(grid, shuffled(own.centre, threadIdx.x % 32 & ~(GROUP - 1)), own.centre, own.half, true, low, high);
-    widen(low, high, GROUP);
-    Box box;
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        box.centre.x[axis] = (low.x[axis] + high.x[axis]) / 2;
-        box.half.x[axis] = max(high.x[axis] - box.centre.x[axis], box.centre.x[axis] - low.x[axis]);
-    }
-    return box;
-}
-
-// Lists the leaves within reach of the thread's group, among `count` of the block. Returns their number, which may be larger
+// Lists the leaves within reach of the thread's own leaf, among `count` of the block. Returns their number, which may be larger
 // than the room. All lanes of the warp take part.
 __device__ __forceinline__ int select(Descent& descent, int leaf, const int* leaves, int count, const real* boxes, real reach2,
                                       const Grid& grid) {
-    int lane = threadIdx.x % 32, first = lane & ~(GROUP - 1), kept = 0;
-    int* near = descent.near[threadIdx.x / GROUP];
-    Box own = box_of_group(grid, load_box(boxes, leaf));
-    for (int k = 0; k < count; k += GROUP) {
+    int lane = threadIdx.x % 32, first = lane & ~(LEAF - 1), kept = 0;
+    int* near = descent.near[threadIdx.x / LEAF];
+    Box own = load_box(boxes, leaf);
+    for (int k = 0; k < count; k += LEAF) {
         int place = k + lane - first, other = place < count ? leaves[place] : 0;
         bool is_near = place < count && gap2(grid, own, load_box(boxes, other)) < reach2;
-        unsigned votes = __ballot_sync(~0u, is_near) >> first;
-        if (GROUP < 32) votes &= (1u << GROUP % 32) - 1;
+        unsigned votes = __ballot_sync(~0u, is_near) >> first & ((1u << LEAF) - 1);
         int at = kept + __popc(votes & ((1u << (lane - first)) - 1));
         if (is_near && at < MOST_NEAR) near[at] = other;
         kept += __popc(votes);
