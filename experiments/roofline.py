@@ -17,11 +17,11 @@ of a copy of them. A device without Nsight Compute gets the same.
 
 Before a time is taken, the forces on a gas in which spheres touch are compared with those of another search,
 and so are the states ten steps later. Times of steps and phases are sampled in rounds. Kernels are counted
-after all rounds, in the gas as it then is, and belong to no round. The sum of the kernels of a step is below
-its time by the launches, by memory that is filled without a kernel, and by what the host does. With few
-particles it is above: the time of a kernel that is counted includes its start, some two microseconds, while
-in the steps that are timed a kernel starts as the one before it ends. The gas cools from round to round, so
-that lists are built less often: take few steps in a sample.
+after all rounds, in the gas as it then is, and belong to no round; in a run that was interrupted after its
+last round, soon after the warm-up. The sum of the kernels of a step is not its time: launches, memory that
+is filled without a kernel, and what the host does are missing, and with few particles the time of a kernel
+that is counted includes its start. The gas cools from round to round, so that lists are built less often:
+take few steps in a sample.
 """
 
 import math
@@ -138,7 +138,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     common["listed_per_particle"] = sizes.listed / 4 / case.n
     entry = _entry(case, sim, moved, bandwidth, common)
     yield from take_rounds([entry], case.rounds, place, seed=case.seed, begin=begin)
-    last = sim.state
+    last, moved = sim.state, traffic(case.search, sizes_of(sim), place.runs_ahead)
     del sim, entry  # frees the device for the profiler
     yield from _counted(case, job, last, place, moved, common)
 

@@ -79,9 +79,10 @@ class Backend(ABC):
         return checks.host_memory()
 
     def release(self) -> None:
-        """Return the memory of freed arrays to the device, before large arrays are allocated.
+        """Return the memory of freed arrays to the device, before large arrays are allocated; waits for it.
 
-        A device keeps it for later arrays; but if these are larger than each piece of it, they take more.
+        The process keeps that memory in a pool. Arrays larger than each free piece of the pool take more. On
+        the CPU there is no pool, and nothing is done.
         """
         return
 

@@ -1,7 +1,7 @@
-"""Sort keys of particles along a curve, measured from the lower corner of the box.
+"""Sort keys of particles along a curve, measured from the lower corner of the extent of the particles.
 
-If a side is open, particles may be outside the box: then the keys are measured from the lower corner of the
-extent of the particles. One farther out than seven box lengths has the key of a particle at that distance.
+Particles may be outside the box at open sides. One farther out than seven box lengths has the key of a
+particle at that distance.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ class CurveKeys:
         key_bits: bits of a key.
         keys: (n,) indices along the curve, sorted: uint32, or uint64 if a key is longer than 32 bits.
         order: (n,) int32 slot of the particle of each key.
-        extent: (2 dim,) least and greatest coordinate along each axis, in d: of the box; or if a side is open
-            of the particles, at most `FAR` box lengths out.
+        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` box lengths out.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
@@ -86,9 +85,7 @@ class CurveKeys:
         self.key_bits = self.bits * dim
         self.keys = backend.empty(n, np.uint32 if self.key_bits <= 32 else np.uint64)
         self.order = backend.empty(n, np.int32)
-        self._is_open = any(grid.box.open)
-        self._parts = backend.empty(2 * dim * PARTS if self._is_open else 0, real)
-        self.extent = backend.upload(np.array(grid.box.ends, real).ravel())
+        self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         self._scratch = backend.radix_scratch(self.keys)
         self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
         slot_of = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
@@ -101,9 +98,8 @@ class CurveKeys:
             pos: (n, dim) positions in d, n above 0; not changed.
         """
         n, kernels = self._n, self._backend.kernels(__name__)
-        if self._is_open:
-            kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
-            kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
+        kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
+        kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
         kernels.curve_keys(n, pos, self.extent, self.bits, self._start, *self._tables, self.keys)
         self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
 

@@ -3,7 +3,7 @@
 #include "md/search/bvh/wide_boxes.cuh"
 #include "md/search/lists/byte_coordinates.cuh"
 
-// A thread for each leaf; as many lanes as a node of level 1 has leaves have its box.
+// A thread for each leaf; 16 lanes compute the box of a node of level 1.
 extern "C" __global__ void fit_leaves(int threads, int n, const real* pos, const real* radius, real scale, real eps, Units units,
                                       Grid grid, Levels levels, real* boxes, int* bytes) {
     int leaf = work_item(), lane = threadIdx.x % 32;

@@ -1,10 +1,10 @@
 // Boxes of a wide bounding volume hierarchy as kernels read them; see wide_boxes.py, where numbers and names are the same.
 
 #define LEAF 8
-#define LEAVES (1 << LEAVES_BITS)
-#define NODES (1 << NODES_BITS)
 #define LEAVES_BITS 4
 #define NODES_BITS 5
+#define LEAVES (1 << LEAVES_BITS)
+#define NODES (1 << NODES_BITS)
 #define BLOCK (LEAF * LEAVES)  // particles of a node of level 1, and threads of a block that works on one
 #define FAR_AWAY (sizeof(real) == 4 ? (real)1e30 : (real)1e300)
 
@@ -69,7 +69,7 @@ __device__ __forceinline__ Vec shuffled(const Vec& v, int lane) {
     return other;
 }
 
-// Widens a box to the boxes of so many lanes, a power of two, of which the first is a multiple of it.
+// Merges the boxes of each aligned group of `lanes` lanes, a power of two; all of them get the result.
 __device__ __forceinline__ void widen(Vec& low, Vec& high, int lanes) {
     for (int apart = 1; apart < lanes; apart *= 2) {
 #pragma unroll

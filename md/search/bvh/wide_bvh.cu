@@ -1,6 +1,6 @@
-// Forces by a descent of blocks of threads in a wide bounding volume hierarchy; see wide_bvh.py and wide_walk.cuh.
+// Forces by a descent of blocks of threads in a wide bounding volume hierarchy; see wide_bvh.py and wide_traversal.cuh.
 
-#include "md/search/bvh/wide_walk.cuh"
+#include "md/search/bvh/wide_traversal.cuh"
 
 // Computes the separation of two particles, and returns whether they are within reach of each other.
 __device__ __forceinline__ bool is_near(int n, int i, int j, const real* pos, const real* radius, const Reach& reach,
@@ -39,7 +39,8 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
     const int *leaves, *others = descent.near[threadIdx.x / LEAF];
     int count = descend(descent, block, boxes, levels, reach.reach2, grid, leaves);
     if (count <= MOST_NODES) near = select(descent, leaf, leaves, count, boxes, reach.reach2, grid);
-    bool is_alone = count > MOST_NODES || near > MOST_NEAR;
+    bool is_alone = own < n && (count > MOST_NODES || near > MOST_NEAR);
+    if (own >= n || is_alone) near = 0;  // threads beyond the last particle only take part in votes
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
@@ -49,14 +50,14 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
         if (is_near(n, i, j, pos, radius, reach, grid, ri, dr, r2)) acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     };
     if (radius) {
-        for (int k = 0; k < (is_alone ? 0 : near); ++k) {
+        for (int k = 0; k < near; ++k) {
             int first = others[k] * LEAF, last = min(first + LEAF, n);
             for (int j = first; j < last; ++j) {
                 if (j != i) take(j);
             }
         }
     } else {
-        visit_near(others, is_alone ? 0 : near, n, i, bytes, units, kept, take);
+        visit_near(others, near, n, i, bytes, units, kept, take);
     }
     if (is_alone) acc = fold_alone(n, i, pos, vel, boxes, levels, radius, reach, grid, law, acc);
     if (own < n) finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

@@ -69,7 +69,8 @@ class WideBvh(TreeConfig):
         """Make the search for a system.
 
         Raises:
-            ValueError: a curve of another base or dimension, or a tree that does not fit in memory.
+            ValueError: a curve of another base or dimension.
+            MemoryError: not enough memory.
         """
         return WideBvhSearch(self, system)
 
@@ -87,7 +88,7 @@ class WideBvhSearch(Search):
         slack = 16 * np.finfo(real).eps * (max(grid.box.lengths) + 2 * cutoff)
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "scale", "pair2")], align=True)
         reach = cutoff + slack
-        self._centres = np.array([(reach, reach**2, 1, cutoff**2)], kind)
+        self._centres = np.array([(reach, reach**2, 1, reach**2)], kind)  # the law tests the cutoff itself
         self._spheres = np.array([(slack, slack**2, cutoff / self.particles.widest, 0)], kind)
         self._by_centres = False
 

@@ -47,8 +47,8 @@ def units_of(grid: CellGrid, reach: float, units: int = UNITS) -> np.ndarray:
     Args:
         grid: cells of the box.
         reach: distance in d up to which partners are listed, at most half a periodic axis.
-        units: of the reach, about. More tell distances apart more finely; with fewer less of those are equal
-            modulo 256.
+        units: of the reach, about. More of them resolve distances better; with fewer, distant particles
+            rarely have equal bytes.
 
     Returns:
         (1,) record with `per_unit`, units per d along each axis, and `most`, the largest sum of squares of

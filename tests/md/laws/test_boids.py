@@ -390,3 +390,20 @@ class TestObservables:
         run.run(4, reporters=[observer])
         assert observer.table()["step"].tolist() == [0, 2, 4]
         assert np.isfinite(observer.table()["kinetic_energy_per_particle"]).all()
+
+
+@pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"tensor"}))
+def test_a_boid_just_within_a_radius_of_float32_is_met_in_every_search(search, backend):
+    """At a distance of which the square is an ulp below that of the radius, as the law computes it."""
+    radius = np.float32(1.35)
+    generator, limit = np.random.default_rng(0), radius * radius
+    while True:
+        x = radius * np.float32(generator.uniform(0.1, 0.9))
+        y = np.float32(np.sqrt(float(radius) ** 2 - float(x) ** 2))
+        if np.nextafter(limit, np.float32(0)) == x * x + y * y:
+            break
+    pos, vel = np.array([[0, 0], [x, y]]), np.array([[1.0, 0], [0, 1]])
+    law = md.laws.Boids(cohesion_radius=1.35, separation_radius=0.6, alignment_radius=0.6)
+    options = {"dt": 0.01, "precision": "float32", "integrator": "flight", "backend": backend}
+    run = md.Simulation(md.State(pos, vel, md.Box((20.0, 20.0), False)), law, search=search, **options)
+    assert np.abs(run.forces()).min() > 1e-3

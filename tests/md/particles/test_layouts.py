@@ -130,3 +130,26 @@ def test_a_reorder_through_the_host_is_the_same_permutation(backend, precision):
 def test_an_unknown_route_lists_those_known():
     with pytest.raises(ValueError, match="unknown via of Reorder 'moon'; allowed: one of device, host"):
         md.Reorder("row", md.Never(), via="moon")
+
+
+def test_freed_memory_is_returned_before_rows_are_packed(monkeypatch):
+    class Device(md.backend.Cpu):
+        """Notes when memory is returned and when rows are allocated."""
+
+        def release(self):
+            done.append("release")
+
+        def empty(self, shape, dtype):
+            done.append("empty")
+            return super().empty(shape, dtype)
+
+    done, device = [], Device("aos4")
+    state = md.State(np.ones((5, 3)), np.zeros((5, 3)), md.Box((4, 4, 4)))
+    particles = md.particles.arrays.ParticleArrays(state, np.dtype(np.float32), device)
+    done.clear()
+    particles.pack()
+    assert done == ["release", "empty", "empty"]
+    particles.vel  # noqa: B018  # unpacks
+    done.clear()
+    particles.pack()
+    assert "release" not in done

@@ -8,6 +8,7 @@ import pytest
 import md
 from md.laws.pair import kernel_law
 from md.laws.polydisperse import scaled_to_radii
+from md.observe.virial import Virial
 from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, NODES, WideBoxes, levels_of
 from md.search.bvh.wide_bvh import WideBvh
 from tests import tiers
@@ -54,12 +55,12 @@ class Case:
         self.tree = WideBoxes(p.n, self._search.grid, self.device)
         self.tree.fit(self.pos, self.radius, float(self._search._boxes_of()[1]["scale"][0]))
 
-    def forces(self, bytes_pass: bool = False) -> np.ndarray:
-        """In the order of the ids."""
+    def fold(self, law: Any, bytes_pass: bool = False) -> np.ndarray:
+        """The sums of a law by the device, in the order of the ids."""
         p, (_, reach), units = self.run.system.particles, self._search._boxes_of(), self.tree.units.copy()
         if bytes_pass:
             units["most"] = ALL
-        law = scaled_to_radii(self.run.law, self.radius if len(p.radius) else p.radius)
+        law = scaled_to_radii(law, self.radius if len(p.radius) else p.radius)
         numbers, out = kernel_law(law, p.pos.dtype), rows(np.zeros_like(p.pos))
         structure = self.tree.boxes, self.tree.bytes, self.tree.levels, units, self.radius, reach, 1
         kernels = self.device.kernels("md.search.bvh.wide_bvh", law)
@@ -70,22 +71,27 @@ class Case:
 def assert_boxes_hold_their_particles(boxes: np.ndarray, case: Case) -> None:
     """And leaves are as small as they can be, up to rounding, where no image is in doubt."""
     pos, box = np.asarray(case.run.system.particles.pos, float), case.run.system.particles.box
+    radius = np.asarray(case.run.system.particles.radius, float)
+    scale = float(case.run.search._boxes_of()[1]["scale"][0])
     n, dim = pos.shape
+    spread = scale * radius[:, None] if len(radius) else np.zeros((n, 1))
     lengths, size = np.array(box.lengths), LEAF
     levels = levels_of(n)[0]
     for level in range(levels["count"]):
         for node in range(levels["number"][level]):
             row = boxes[levels["first"][level] + node].astype(float)
-            apart = pos[node * size : (node + 1) * size] - row[:dim]
+            own = slice(node * size, (node + 1) * size)
+            apart = pos[own] - row[:dim]
             apart -= np.array(box.periodic) * lengths * np.round(apart / lengths)
-            assert (np.abs(apart) <= row[4 : 4 + dim]).all()
+            reach = np.abs(apart) + spread[own]
+            assert (reach <= row[4 : 4 + dim] * (1 + 1e-12)).all()
             if level == 0 and (row[4 : 4 + dim] < lengths / 4).all():
-                assert np.allclose(np.abs(apart).max(axis=0), row[4 : 4 + dim], rtol=0, atol=1e-3)
+                assert np.allclose(reach.max(axis=0), row[4 : 4 + dim], rtol=0, atol=1e-3)
         size *= LEAVES if level == 0 else NODES
 
 
 def cloud(dim: int, n: int, spread: bool = False) -> md.State:
-    """Particles in a box with a wall, or some of them in a dense cluster in a wide one."""
+    """Particles in a box with a wall, or half of them in a dense cluster in a wide one."""
     if not spread:
         return dense_cloud(dim, n=n)
     generator = np.random.default_rng(3)
@@ -113,8 +119,39 @@ def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread, tmp_pa
     case = Case(tmp_path, state, precision)
     assert np.abs(case.expected).max() > 100
     limit = largest_difference(state, precision)
-    found = case.forces()
+    found = case.fold(case.run.law)
     assert np.abs(found - case.expected).max() <= limit
-    assert np.array_equal(case.forces(bytes_pass=True), found)
+    assert np.array_equal(case.fold(case.run.law, bytes_pass=True), found)
     for boxes in (case.run.search._tree.boxes, case.tree.boxes.host):
         assert_boxes_hold_their_particles(boxes, case)
+
+
+def test_a_tree_of_three_levels_and_radii_that_differ(tmp_path):
+    generator, n, side = np.random.default_rng(4), 17_000, 35.0
+    pos, radius = generator.random((n, 3)) * side, generator.uniform(0.1, 0.5, n)
+    radius[::500] = 2.0
+    state = md.State(pos, generator.normal(size=(n, 3)), md.Box((side,) * 3), radius=radius)
+    case = Case(tmp_path, state)
+    assert case.tree.levels["count"] == 3
+    assert np.abs(case.expected).max() > 100
+    assert np.abs(case.fold(case.run.law) - case.expected).max() <= 1e-7
+    assert_boxes_hold_their_particles(case.tree.boxes.host, case)
+
+
+def test_a_block_near_more_leaves_than_it_has_room_for(tmp_path):
+    generator, n = np.random.default_rng(5), 2400
+    pos = generator.random((n, 3)) * 2 + 4
+    state = md.State(pos, np.zeros((n, 3)), md.Box((10.0,) * 3))
+    case = Case(tmp_path, state)
+    assert n / LEAF > 256  # MOST_NODES of wide_traversal.cuh
+    assert np.abs(case.fold(case.run.law) - case.expected).max() <= largest_difference(state, "float64")
+
+
+@pytest.mark.parametrize("n", [100, 128, 150])
+def test_threads_beyond_the_last_particle_add_nothing(n, tmp_path):
+    case = Case(tmp_path, dense_cloud(3, n=n))
+    on_cpu, on_device = (Virial(case.run.law, n, place) for place in (case.run.system.backend, case.device))
+    case.run.search.force(on_cpu, np.zeros_like(case.run.system.particles.pos))
+    case.fold(on_device)
+    assert np.abs(on_cpu.virial).max() > 10
+    assert np.allclose(on_device.virial.host, on_cpu.virial, rtol=1e-9, atol=1e-9)
