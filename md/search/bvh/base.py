@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from md import checks
 from md.backend.base import Array
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
@@ -15,6 +16,8 @@ from md.search.bvh.tree import Tree
 from md.search.rebuild import EverySteps
 from sfc import Curve
 from sfc.cache import AccessStream
+
+REBUILD_EVERY = 16  # steps
 
 
 class TreeConfig(SearchConfig):
@@ -26,10 +29,21 @@ class TreeConfig(SearchConfig):
     Attributes:
         cell_order: the curve of the leaves.
         rebuild_every: steps from one sort to the next; 1 sorts at every step.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve, or a number of steps that is no integer.
+        ValueError: a number of steps below 1.
     """
 
     cell_order: str | Curve
     rebuild_every: int
+
+    def __post_init__(self):
+        name = type(self).__name__
+        order = checks.order_of_cells(f"cell_order of {name}", self.cell_order)
+        object.__setattr__(self, "cell_order", order)
+        every = checks.integer(f"rebuild_every of {name}", self.rebuild_every, unit="steps")
+        object.__setattr__(self, "rebuild_every", every)
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:

@@ -11,18 +11,15 @@ from typing import Any
 import numba
 import numpy as np
 
-from md import checks
 from md.backend.base import Array
 from md.backend.prelude import finish, load
 from md.laws.pair import result
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
-from md.search.bvh.base import TreeConfig, TreeSearch
+from md.search.bvh.base import REBUILD_EVERY, TreeConfig, TreeSearch
 from md.search.bvh.traversal import traverse_images
 from sfc import Curve
 from sfc.compile import inlined, kernel
-
-REBUILD_EVERY = 16  # steps
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,6 @@ class Lbvh(TreeConfig):
     capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
     cell_order: str | Curve = "morton"
     rebuild_every: int = REBUILD_EVERY
-
-    def __post_init__(self):
-        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Lbvh", self.cell_order))
-        every = checks.integer("rebuild_every of Lbvh", self.rebuild_every, unit="steps")
-        object.__setattr__(self, "rebuild_every", every)
 
     def build(self, system: System) -> LbvhSearch:
         """Make the search for a system.

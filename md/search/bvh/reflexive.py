@@ -106,10 +106,7 @@ class Reflexive(TreeConfig):
                 f"Reflexive(contacts='listed', met={self.met!r}, atomics={self.atomics!r}, "
                 f"data={self.data!r}); allowed: met='once', atomics='plain', data='sorted' or 'shadow'"
             )
-        order = checks.order_of_cells("cell_order of Reflexive", self.cell_order)
-        object.__setattr__(self, "cell_order", order)
-        every = checks.integer("rebuild_every of Reflexive", self.rebuild_every, unit="steps")
-        object.__setattr__(self, "rebuild_every", every)
+        super().__post_init__()
         room = checks.integer("room of Reflexive", self.room, 1, MOST_ROOM, unit="partners")
         object.__setattr__(self, "room", room)
         can = Capabilities(  # if pairs are visited twice, one thread has the whole force on a particle

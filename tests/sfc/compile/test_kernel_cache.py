@@ -316,7 +316,7 @@ for width in map(int, sys.argv[1:]):
 
 
 def test_kernels_of_two_processes_keep_their_own_records(tmp_path):
-    """Their callees have names of their own, although both processes number their records alike."""
+    """Their callees have names of their own, although both processes give their records the same number."""
     (tmp_path / "records.py").write_text(RECORDS)
 
     def printed(*widths: int) -> list[float]:
