@@ -25,7 +25,7 @@ from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
-RADIX_TILE = 2048  # keys of a block in radix.cu
+RADIX_TILE = 4096  # keys of a block in radix.cu
 _takes_packed: dict[type, bool] = {}  # law -> whether its functions read packed rows
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
@@ -263,21 +263,20 @@ class Cuda(Backend):
     def radix_sort(self, keys: Array, bits: int, order: Array, scratch: tuple) -> None:
         """Sort keys in place with a stable radix sort: for each digit count in tiles, scan, place."""
         n, (more, (counts, start), status) = len(keys), scratch
-        radixes, kernels = (
-            self.kernels("md.backend.sorting.radix"),
-            self.kernels("md.backend.sorting.counting"),
-        )
-        wide, passes, own = keys.dtype.itemsize == 8, radix.passes_of(bits), (keys, order)
+        kernels = self.kernels("md.backend.sorting.counting")
+        constants = {"WIDE_KEYS": 1} if keys.dtype.itemsize == 8 else {}
+        radixes = self.kernels("md.backend.sorting.radix", constants=constants)
+        passes, own = radix.passes_of(bits), (keys, order)
         targets = [more[0], own] * (passes // 2)  # what each pass writes to: the last to the keys themselves
         if passes % 2:
             targets = [more[0], more[1], own, *targets[2:]]
         source = keys, self.empty(0, np.int32)
         for digit, target in enumerate(targets):
             shift = radix.DIGIT * digit
-            radixes.count_digits(len(counts), n, source[0], wide, shift, counts)
+            radixes.count_digits(len(counts), n, source[0], shift, counts)
             self.fill(status, 0)
             kernels.scan(THREADS * (len(status) - 1), len(counts), counts, start, status)
-            radixes.place_digits(len(counts), n, source[0], wide, source[1], shift, start, *target)
+            radixes.place_digits(len(counts), n, source[0], source[1], shift, start, *target)
             source = target
 
     def record(self, work: Callable[[], None]) -> Callable[[], None]:

@@ -1,47 +1,70 @@
 // One pass of the stable radix sort in three kernels: count the digits of each tile, scan (counting.cu), place; radix.py does
 // the same on the CPU. A tile is the range of keys of a block. Each warp has a part of it and reads 32 keys at a time, in
-// order. A tile is sorted in shared memory first, so that keys with the same digit are written to adjacent addresses.
+// order. A tile is sorted in shared memory first, so that keys with the same digit are written to adjacent addresses. All keys
+// of a thread are loaded before the first is used.
+
+// Adds 1 for the digit of each lane, none for a negative one. Few different digits in a warp, as of keys that are nearly
+// sorted, are counted by a vote each: atomics to the same address would be done one after the other.
+__device__ __forceinline__ void count_of_warp(int* counts, int digit) {
+    unsigned left = __ballot_sync(~0u, digit >= 0);
+#pragma unroll
+    for (int turn = 0; turn < 2 && left; ++turn) {
+        int leader = __ffs(left) - 1;
+        unsigned same = __ballot_sync(~0u, digit == __shfl_sync(~0u, digit, leader));
+        if ((int)threadIdx.x % 32 == leader) atomicAdd(&counts[digit], __popc(same));
+        left &= ~same;
+    }
+    if (left >> threadIdx.x % 32 & 1) atomicAdd(&counts[digit], 1);
+}
 
 // counts[value * tiles + tile] = keys of the tile with this digit
-extern "C" __global__ void count_digits(int threads, int n, const unsigned* keys, int wide, int shift, int* counts) {
+extern "C" __global__ void BLOCKS(8) count_digits(int threads, int n, const sort_key* keys, int shift, int* counts) {
     __shared__ int own[VALUES];
-    int tiles = threads / VALUES, first = blockIdx.x * TILE;
+    int tiles = threads / VALUES, first = blockIdx.x * TILE + threadIdx.x;
+    sort_key key[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) key[k] = keys[min(first + VALUES * k, n - 1)];
     own[threadIdx.x] = 0;
     __syncthreads();
-    for (int k = threadIdx.x; k < TILE; k += VALUES) {
-        if (first + k < n) atomicAdd(&own[(key_at(keys, wide, first + k) >> shift) & (VALUES - 1)], 1);
-    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) count_of_warp(own, first + VALUES * k < n ? digit_of(key[k], shift) : -1);
     __syncthreads();
     counts[threadIdx.x * tiles + blockIdx.x] = own[threadIdx.x];
 }
 
 // A null `order` is the order 0, 1, 2 ..
-extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys, int wide, const int* order, int shift,
-                                        const int* start, unsigned* new_keys, int* new_order) {
+extern "C" __global__ void BLOCKS(4) place_digits(int threads, int n, const sort_key* keys, const int* order, int shift,
+                                                  const int* start, sort_key* new_keys, int* new_order) {
     __shared__ int upto[VALUES / 32][VALUES];  // keys of each digit before, in the part of each warp
-    __shared__ int sums[VALUES / 32], shift_of[VALUES], from[TILE];
-    __shared__ unsigned long long sorted[TILE];
+    __shared__ int sums[VALUES / 32], shift_of[VALUES];
+    __shared__ unsigned short from[TILE];
+    __shared__ sort_key sorted[TILE];
     int tiles = threads / VALUES, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int first = blockIdx.x * TILE + warp * 32 * ROUNDS;
-    for (int w = 0; w < VALUES / 32; ++w) upto[w][threadIdx.x] = 0;
-    __syncthreads();
-    unsigned long long key[ROUNDS];
-    int rank[ROUNDS];
+    int tile = blockIdx.x * TILE, first = tile + warp * 32 * EACH + lane;
+    sort_key key[EACH];
+    unsigned place[EACH / 2];  // in the sorted tile, two numbers each
 #pragma unroll
-    for (int k = 0; k < ROUNDS; ++k) {
-        int i = first + 32 * k + lane;
-        key[k] = i < n ? key_at(keys, wide, i) : 0;
-        int value = i < n ? (int)(key[k] >> shift) & (VALUES - 1) : VALUES;
+    for (int k = 0; k < EACH; ++k) key[k] = first + 32 * k < n ? keys[first + 32 * k] : 0;
+#pragma unroll
+    for (int w = 0; w < VALUES / 32; ++w) upto[w][threadIdx.x] = 0;
+    int first_of_digit = start[threadIdx.x * tiles + blockIdx.x];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        bool is_there = first + 32 * k < n;
+        int value = is_there ? digit_of(key[k], shift) : VALUES;
         unsigned same = __match_any_sync(~0u, value);
         int before = __popc(same & ((1u << lane) - 1));
-        rank[k] = i < n ? upto[warp][value] + before : 0;
+        unsigned own = is_there ? upto[warp][value] + before : 0;
+        place[k / 2] = k % 2 ? place[k / 2] | own << 16 : own;
         __syncwarp();
-        if (i < n && before == 0) upto[warp][value] += __popc(same);
+        if (is_there && before == 0) upto[warp][value] += __popc(same);
         __syncwarp();
     }
     __syncthreads();
     // First position of each digit in the sorted tile, by a sum over the digits before.
     int total = 0;
+#pragma unroll
     for (int w = 0; w < VALUES / 32; ++w) total += upto[w][threadIdx.x];
     int upto_here = total;
 #pragma unroll
@@ -53,7 +76,8 @@ extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys
     __syncthreads();
     int begin = upto_here - total;
     for (int w = 0; w < warp; ++w) begin += sums[w];
-    shift_of[threadIdx.x] = start[threadIdx.x * tiles + blockIdx.x] - begin;
+    shift_of[threadIdx.x] = first_of_digit - begin;
+#pragma unroll
     for (int w = 0; w < VALUES / 32; ++w) {
         int own = upto[w][threadIdx.x];
         upto[w][threadIdx.x] = begin;
@@ -61,18 +85,19 @@ extern "C" __global__ void place_digits(int threads, int n, const unsigned* keys
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < ROUNDS; ++k) {
-        int i = first + 32 * k + lane;
-        if (i >= n) continue;
-        int at = upto[warp][(int)(key[k] >> shift) & (VALUES - 1)] + rank[k];
+    for (int k = 0; k < EACH; ++k) {
+        if (first + 32 * k >= n) continue;
+        int at = upto[warp][digit_of(key[k], shift)] + (place[k / 2] >> 16 * (k % 2) & 0xffff);
         sorted[at] = key[k];
-        from[at] = order ? order[i] : i;
+        from[at] = (unsigned short)(first + 32 * k - tile);
     }
     __syncthreads();
-    for (int at = threadIdx.x; at < min(TILE, n - (int)blockIdx.x * TILE); at += VALUES) {
-        unsigned long long own = sorted[at];
-        int to = shift_of[(int)(own >> shift) & (VALUES - 1)] + at;
-        put_key(new_keys, wide, to, own);
-        new_order[to] = from[at];
+    int here = min(TILE, n - tile);
+#pragma unroll 8
+    for (int at = threadIdx.x; at < here; at += VALUES) {
+        sort_key own = sorted[at];
+        int to = shift_of[digit_of(own, shift)] + at;
+        new_keys[to] = own;
+        new_order[to] = order ? order[tile + from[at]] : tile + from[at];
     }
 }

@@ -58,6 +58,21 @@ def bits_for(n: int, grid: CellGrid) -> int:
     return choices[-1]
 
 
+def steps_of(curve: Curve) -> np.ndarray:
+    """Make the table of a curve with the rank and the next state of a quadrant or octant in one number.
+
+    Returns:
+        (states * 2**dim,) int32: rank << 16 | next at place state << dim | digit.
+
+    Raises:
+        ValueError: more than 65536 states.
+    """
+    states = len(curve.rank)
+    if states > 2**16:
+        raise ValueError(f"a curve of {states} states; allowed: up to {2**16}; take another curve")
+    return (curve.rank.astype(np.int32) << 16 | curve.next).ravel()
+
+
 class CurveKeys:
     """Sort keys of particles along a curve, with the buffers to compute and sort them.
 
@@ -87,7 +102,7 @@ class CurveKeys:
         self.order = backend.empty(n, np.int32)
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         self._scratch = backend.radix_scratch(self.keys)
-        self._tables = backend.upload(self._curve.rank), backend.upload(self._curve.next)
+        self._steps = backend.upload(steps_of(self._curve))
         slot_of = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
         self._start = -1 if slot_of else self._curve.start
 
@@ -100,7 +115,7 @@ class CurveKeys:
         n, kernels = self._n, self._backend.kernels(__name__)
         kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
         kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
-        kernels.curve_keys(n, pos, self.extent, self.bits, self._start, *self._tables, self.keys)
+        kernels.curve_keys(n, pos, self.extent, self.bits, self._start, self._steps, self.keys)
         self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
 
 
@@ -129,10 +144,11 @@ def extent_of_all(threads, pos, extents, grid, extent):
 
 
 @kernel(parallel=True)
-def curve_keys(n, pos, extent, bits, start, rank, next, keys):
+def curve_keys(n, pos, extent, bits, start, steps, keys):
     """Compute keys[i], the index along the curve of the cell of particle i in a grid of 2**bits cubes a side.
 
-    A negative `start` stands for the Morton curve, for which a device needs no tables.
+    `steps` is that of `steps_of`. A negative `start` stands for the Morton curve, for which a device needs no
+    table.
     """
     dim, real = pos.shape[1], extent.dtype.type
     widest = extent[1] - extent[0]
@@ -147,6 +163,7 @@ def curve_keys(n, pos, extent, bits, start, rank, next, keys):
                 cell = np.int64((pos[i, axis] - extent[2 * axis]) * scale)
                 cell = max(0, min(cell, 2**bits - 1))
                 digit |= ((cell >> level) & 1) << axis
-            key = key << np.uint64(dim) | np.uint64(rank[state, digit])
-            state = np.int64(next[state, digit])
+            step = steps[state << dim | digit]
+            key = key << np.uint64(dim) | np.uint64(step >> 16)
+            state = np.int64(step & 0xFFFF)
         keys[i] = key

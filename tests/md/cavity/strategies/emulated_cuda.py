@@ -67,6 +67,9 @@ class HostArray(NDArrayOperatorsMixin):
         self.host, self.data = host, SimpleNamespace(ptr=host.ctypes.data)
         self.dtype, self.ndim, self.shape, self.size = host.dtype, host.ndim, host.shape, host.size
 
+    def __len__(self) -> int:
+        return len(self.host)
+
     def __getitem__(self, key: Any) -> "HostArray":
         return HostArray(self.host[key.host if isinstance(key, HostArray) else key])
 
