@@ -83,17 +83,11 @@ inline unsigned lane_ballot(bool own) {
     for (bool one : of_all_lanes(own)) votes |= (unsigned)one << lane++;
     return votes;
 }
-template <class T> unsigned lane_match(T own) {
-    unsigned same = 0, lane = 0;
-    for (T one : of_all_lanes(own)) same |= (unsigned)(one == own) << lane++;
-    return same;
-}
 template <class T> T lane_of_number(T own, int lane) { return of_all_lanes(own)[lane % 32]; }
 template <class T> T lane_xor(T own, int mask) {
     int lane = threadIdx.x % 32;
     return of_all_lanes(own)[lane ^ mask];
 }
-#define __match_any_sync(lanes, own) lane_match(own)
 #define __shfl_sync(lanes, own, lane) lane_of_number(own, lane)
 #define __shfl_xor_sync(lanes, own, mask) lane_xor(own, mask)
 #define __ballot_sync(lanes, yes) lane_ballot(yes)

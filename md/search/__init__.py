@@ -15,6 +15,7 @@ from md.search.scattered import Scattered
 from md.search.tensor import Tensor
 from md.search.tiles import Tiles
 from md.search.verlet import Verlet
+from md.search.verlet_tree import VerletTree
 
 __all__ = [
     "SEARCHES",
@@ -35,6 +36,7 @@ __all__ = [
     "Tensor",
     "Tiles",
     "Verlet",
+    "VerletTree",
     "WideBvh",
     "register",
     "search",
@@ -52,6 +54,7 @@ SEARCHES: Registry[SearchConfig] = Registry(
         "tiles": Tiles,
         "tensor": Tensor,
         "verlet": Verlet,
+        "verlet_tree": VerletTree,
         "lbvh": Lbvh,
         "reflexive": Reflexive,
         "wide_bvh": WideBvh,

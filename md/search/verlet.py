@@ -3,7 +3,7 @@
 A list is complete as long as no particle has moved by more than half the skin since the build. Then the
 particles are sorted by cell, so that partners are close in memory, and the lists are built again (`listing`).
 Fused steps of a device sort them in memory at few builds only: there lists need no order in memory. Verlet,
-Phys. Rev. 159 (1967) 98.
+Phys. Rev. 159 (1967) 98. Instead of cells a tree can find the partners (`md.search.verlet_tree`).
 
 Fused steps read shorter lists, of the partners within cutoff + inner skin. Before any particle may have moved
 by more than half the inner skin, a step reads the others and takes the next ones from them (pruning): so
@@ -37,13 +37,12 @@ from md.laws.pair import initial, interact, kernel_law, result
 from md.laws.polydisperse import scaled_to_radii
 from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
-from md.particles.cell_sort import CellSort
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.lists import listing
 from md.search.lists.blocks import BlockLists, Bound, force_of_blocks, steps_of_blocks
-from md.search.lists.listing import ListBuilder, NeededRoom
+from md.search.lists.lister import Lister, Lists
+from md.search.lists.listing import CellLister
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
@@ -107,6 +106,11 @@ class Verlet(SearchConfig):
         """
         return VerletSearch(self, system)
 
+    def lister(self, system: System) -> Lister:
+        """Make the lister of a system, which finds the partners."""
+        order = self.cell_order or ("tiled" if system.backend.runs_ahead else "row")
+        return CellLister(order, system.grid.cutoff, system.particles, system.backend)
+
 
 def most_room(rows: int, n: int) -> int:
     """Return the largest pool of lists of n particles with rows, in fours, by the numbers in its kernels."""
@@ -124,12 +128,13 @@ class VerletSearch(Search):
     policy: DisplacementBound
 
     def __init__(self, config: Verlet, system: System):
-        self._cutoff = system.grid.cutoff
+        self._cutoff, self._lister = system.grid.cutoff, config.lister(system)
         self.skin = Skin(config.skin, system.grid, system.particles.n, config.inner_skin)
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._pruned = PrunedLists(self.particles.n, self.backend)
+        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
         self._is_fused: bool | None = None  # before `prepare`
 
     def prepare(self, fused: bool) -> None:
@@ -148,7 +153,11 @@ class VerletSearch(Search):
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
-        self.skin.choose(stride, prunes=self.policy.is_guarded or self.policy.is_bounded)
+        # Pruned lists are for one distance: they would keep most partners of small particles.
+        can_prune = (self.policy.is_guarded or self.policy.is_bounded) and not self._lister.is_by_radius
+        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
+        self.skin.describe(self._density, self._usual_cutoff)
+        self.skin.choose(stride, prunes=can_prune)
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
@@ -172,10 +181,8 @@ class VerletSearch(Search):
         backend, n, grid = self.backend, self.particles.n, self._cells(self.grid)
         self._free_lists()
         self._pruned.free()
-        self.__dict__.pop("_sort", None)  # its memory too is free before more is allocated
         self.grid = grid
-        order = self.config.cell_order or ("tiled" if backend.runs_ahead else "row")
-        self._sort = CellSort(order, n, grid, backend)
+        self._lister.allocate(grid)
         self._reference_pos = backend.empty((0, grid.box.dim), grid.precision)
         self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
@@ -200,8 +207,8 @@ class VerletSearch(Search):
 
     def _usual_length(self, reach: float) -> float:
         """Return the mean number of partners within a distance."""
-        n, box = self.particles.n, self.grid.box
-        return min(DENSER * n * sphere_volume(box.dim) * (2 * reach) ** box.dim / box.volume, n)
+        dim, reach = self.grid.box.dim, reach - self._cutoff + self._usual_cutoff
+        return min(DENSER * self._density * sphere_volume(dim) * (2 * reach) ** dim, self.particles.n)
 
     def _column(self, reach: float) -> int:
         """Return the entries kept in shared memory while a list of the partners within reach is made.
@@ -287,7 +294,7 @@ class VerletSearch(Search):
         if self._is_fused is None:
             self.prepare(fused=False)
         # Captured steps of guarded runs hold the addresses of the arrays, which then stay what they are.
-        self._sort.apply(self.particles, keep_roles=self.policy.is_guarded)
+        self._lister.sort(keep_roles=self.policy.is_guarded)
         self._list_partners()
 
     def update(self, force: bool = False) -> None:
@@ -338,11 +345,8 @@ class VerletSearch(Search):
             return False
         room, most = needed + needed // 4, self._most_room()
         if room > most:
-            crowd = int(np.diff(self.backend.download(self._sort.start)).argmax())
-            slot = int(self.backend.download(self._sort.start)[crowd])
-            if self.backend.runs_ahead:
-                slot = int(self.backend.download(self._sort.order)[slot])
-            particle, each = int(self.backend.download(self.particles.id)[slot]), self._partners_each()
+            slot, each = self._lister.crowded_slot(), self._partners_each()
+            particle = int(self.backend.download(self.particles.id)[slot])
             raise ListOverflow(particle, each * room, each * most)
         self._allocate_lists(room)
         return True
@@ -365,23 +369,17 @@ class VerletSearch(Search):
             self._allocate_lists(self._usual_room())
         if backend.runs_ahead and self.policy.prunes and not self._pruned.rows:
             self._pruned.allocate(self._usual_length(self._inner_reach))
-        reach = g.precision.type(g.cutoff + self.skin.rounding)
         backend.fill(self._needed, 0)
         backend.fill(self.policy.travelled, -1)
         if not (self.policy.is_guarded or len(self._reference_pos)):
             self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
-        if backend.runs_ahead:
-            lists = self._partners, self._rows, self._room
-            room = NeededRoom(self._needed, self.policy.travelled)
-            # Pruning tests the positions: a few partners too many cost less than a test at each build.
-            builder = ListBuilder(g, reach, self._column, not self.policy.prunes, backend)
-            builder.build(p.pos, self._sort, self._reference_pos, lists, room)
-            return
-        backend.kernels(listing.__name__).build_lists(
-            p.n, p.pos, self._sort.start, self._sort.rank, g.record, reach**2, self._reference_pos,
-            self._first, self._count, self._partners, self._owners, self._room, self._needed,
-            4 * backend.workers,
+        lists = Lists(
+            self._first, self._count, self._partners, self._owners, self._rows, self._room, self._needed,
+            self.policy.travelled,
         )  # fmt: skip
+        # Pruning tests the positions: a few partners too many cost less than a test at each build.
+        is_exact = not self.policy.prunes
+        self._lister.list(self.skin.rounding, self._reference_pos, lists, self._column, is_exact)
 
     def _largest_displacement(self) -> float:
         """Return the largest displacement of a particle since the build, in d; waits for the device."""

@@ -32,6 +32,17 @@ extern "C" __global__ void BLOCKS(8) count_digits(int threads, int n, const sort
     counts[threadIdx.x * tiles + blockIdx.x] = own[threadIdx.x];
 }
 
+// The lanes with the same digit as this one, of those that have one: a vote for each bit takes less time than a match of all.
+__device__ __forceinline__ unsigned lanes_with(int digit, bool is_there) {
+    unsigned same = __ballot_sync(~0u, is_there);
+#pragma unroll
+    for (int bit = 1; bit < VALUES; bit *= 2) {
+        unsigned votes = __ballot_sync(~0u, digit & bit);
+        same &= digit & bit ? votes : ~votes;
+    }
+    return same;
+}
+
 // A null `order` is the order 0, 1, 2 ..
 extern "C" __global__ void BLOCKS(4) place_digits(int threads, int n, const sort_key* keys, const int* order, int shift,
                                                   const int* start, sort_key* new_keys, int* new_order) {
@@ -52,8 +63,8 @@ extern "C" __global__ void BLOCKS(4) place_digits(int threads, int n, const sort
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         bool is_there = first + 32 * k < n;
-        int value = is_there ? digit_of(key[k], shift) : VALUES;
-        unsigned same = __match_any_sync(~0u, value);
+        int value = digit_of(key[k], shift);
+        unsigned same = lanes_with(value, is_there);
         int before = __popc(same & ((1u << lane) - 1));
         unsigned own = is_there ? upto[warp][value] + before : 0;
         place[k / 2] = k % 2 ? place[k / 2] | own << 16 : own;

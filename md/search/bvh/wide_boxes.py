@@ -53,24 +53,47 @@ def levels_of(n: int) -> np.ndarray:
     return levels
 
 
+def reaches_of(grid: CellGrid, cutoff: float, widest: float, skin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Make the records of the search radii of boxes of centres, and of boxes of spheres.
+
+    Args:
+        grid: box and precision.
+        cutoff: of the law in d.
+        widest: largest diameter in d.
+        skin: in d, by which the search radii are larger.
+
+    Returns:
+        Two (1,) records: `reach` of two boxes in d and its square `reach2`, `scale` of the radii, and `pair2`,
+        the square of the reach of two centres, or 0 for scale * (sum of the radii) + reach.
+    """
+    real = grid.precision.type
+    # Distances of boxes are rounded by their sizes, for which boxes are wider, and by lengths of the box.
+    slack = 16 * np.finfo(real).eps * (max(grid.box.lengths) + 2 * (cutoff + skin))
+    kind = np.dtype([(name, real) for name in ("reach", "reach2", "scale", "pair2")], align=True)
+    reach, apart = cutoff + skin + slack, skin + slack
+    spheres = np.array([(apart, apart**2, cutoff / widest, 0)], kind)
+    return np.array([(reach, reach**2, 1, reach**2)], kind), spheres
+
+
 class WideBoxes:
     """Boxes of all nodes, computed again at each step.
 
     Args:
         n: number of particles.
-        grid: box, precision and cutoff.
+        grid: box and precision.
+        reach: largest distance of partners in d.
         backend: where the arrays are stored.
 
     Attributes:
         levels: record of `levels_of`.
         boxes: (nodes, 8) centre and half lengths of each node, in d.
-        units: record of `md.search.lists.listing.units_of` for the cutoff.
+        units: record of `md.search.lists.listing.units_of` for the reach.
         bytes: int32 of a device: the coordinates of each particle, one byte an axis; (0,) on the CPU.
     """
 
-    def __init__(self, n: int, grid: CellGrid, backend: Backend):
+    def __init__(self, n: int, grid: CellGrid, reach: float, backend: Backend):
         self._n, self._grid, self._backend = n, grid, backend
-        self.levels, self.units = levels_of(n), units_of(grid, grid.cutoff, UNITS)
+        self.levels, self.units = levels_of(n), units_of(grid, reach, UNITS)
         last = int(self.levels["count"][0]) - 1
         rows = int(self.levels["first"][0, last] + self.levels["number"][0, last])
         self.boxes = backend.zeros((rows, ROW), grid.precision)

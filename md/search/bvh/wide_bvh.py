@@ -25,7 +25,7 @@ from md.particles.system import System
 from md.search.base import Search
 from md.search.bvh.base import REBUILD_EVERY, TreeConfig
 from md.search.bvh.curve_keys import CurveKeys
-from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, WideBoxes, gap2, near_leaves
+from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, WideBoxes, gap2, near_leaves, reaches_of
 from md.search.rebuild import EverySteps
 from sfc import Curve
 from sfc.cache import AccessStream
@@ -74,14 +74,9 @@ class WideBvhSearch(Search):
         super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
         grid, n = self.grid, self.particles.n
         self._keys = CurveKeys(n, grid, self.backend, config.cell_order)
-        self._tree = WideBoxes(n, grid, self.backend)
-        real, cutoff = grid.precision.type, grid.cutoff
-        # Distances of boxes are rounded by their sizes, for which boxes are wider, and by lengths of the box.
-        slack = 16 * np.finfo(real).eps * (max(grid.box.lengths) + 2 * cutoff)
-        kind = np.dtype([(name, real) for name in ("reach", "reach2", "scale", "pair2")], align=True)
-        reach = cutoff + slack
-        self._centres = np.array([(reach, reach**2, 1, reach**2)], kind)  # the law tests the cutoff itself
-        self._spheres = np.array([(slack, slack**2, cutoff / self.particles.widest, 0)], kind)
+        self._tree = WideBoxes(n, grid, grid.cutoff, self.backend)
+        # The law tests the cutoff itself.
+        self._centres, self._spheres = reaches_of(grid, grid.cutoff, self.particles.widest)
         self._by_centres = False
 
     def build(self) -> None:

@@ -84,6 +84,46 @@ __device__ __forceinline__ int select(Descent& descent, int leaf, const int* lea
     return kept;
 }
 
+#define LEAVES_AT_ONCE 4  // of which the bytes are compared at once
+
+// Compares bytes with those of the particles of the next leaves of `near`, from leaf k on. Returns a bit for each particle
+// that may be within reach, the highest for the first. The bytes of absent particles are any.
+__device__ __forceinline__ unsigned passing_of(const int* leaves, int near, int k, const int* bytes, int own,
+                                               const Units& units) {
+    unsigned passing = 0;
+#pragma unroll
+    for (int b = 0; b < LEAVES_AT_ONCE; ++b) {
+        const int4* four = (const int4*)(bytes + leaves[min(k + b, near - 1)] * LEAF);
+#pragma unroll
+        for (int half = 0; half < LEAF / 4; ++half) {
+            passing = __funnelshift_l(beyond_reach(units, own, four[half].x), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, four[half].y), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, four[half].z), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, four[half].w), passing, 1);
+        }
+    }
+    int beyond = LEAVES_AT_ONCE - (near - k);
+    return beyond > 0 ? passing & ~0u << LEAF * beyond : passing;
+}
+
+// Removes the highest bit of those of `passing_of`, and returns the number of its particle.
+__device__ __forceinline__ int next_passing(unsigned& passing, const int* leaves, int k) {
+    int bit = 31 - __clz(passing), place = 31 - bit;
+    passing ^= 1u << bit;
+    return leaves[k + place / LEAF] * LEAF + place % LEAF;
+}
+
+// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, the particle itself and absent ones
+// included.
+template <class Visit>
+__device__ __forceinline__ void for_each_passing(const int* leaves, int near, const int* bytes, int own, const Units& units,
+                                                 Visit visit) {
+    for (int k = 0; k < near; k += LEAVES_AT_ONCE) {
+        unsigned passing = passing_of(leaves, near, k, bytes, own, units);
+        while (passing) visit(next_passing(passing, leaves, k));
+    }
+}
+
 // The largest number of the lanes of a warp.
 __device__ __forceinline__ int largest_of_warp(int own) {
 #pragma unroll
@@ -91,8 +131,7 @@ __device__ __forceinline__ int largest_of_warp(int own) {
     return own;
 }
 
-#define KEPT 12         // particles of a thread in shared memory that may be near by their bytes
-#define LEAVES_AT_ONCE 4  // of which the bytes are compared before those that pass are kept
+#define KEPT 12  // particles of a thread in shared memory that may be near by their bytes
 
 // Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i. All lanes of the
 // warp take part, and visit their particles at the same time.
@@ -105,26 +144,10 @@ __device__ __forceinline__ void visit_near(const int* leaves, int near, int n, i
         filled = 0;
     };
     for (int k = 0; k < most; k += LEAVES_AT_ONCE) {
-        unsigned passing = 0;  // a bit for each particle, the highest for the first
-        if (k < near) {
-#pragma unroll
-            for (int b = 0; b < LEAVES_AT_ONCE; ++b) {
-                const int4* four = (const int4*)(bytes + leaves[min(k + b, near - 1)] * LEAF);
-#pragma unroll
-                for (int half = 0; half < LEAF / 4; ++half) {
-                    passing = __funnelshift_l(beyond_reach(units, own, four[half].x), passing, 1);
-                    passing = __funnelshift_l(beyond_reach(units, own, four[half].y), passing, 1);
-                    passing = __funnelshift_l(beyond_reach(units, own, four[half].z), passing, 1);
-                    passing = __funnelshift_l(beyond_reach(units, own, four[half].w), passing, 1);
-                }
-            }
-            int beyond = LEAVES_AT_ONCE - (near - k);
-            if (beyond > 0) passing &= ~0u << LEAF * beyond;
-        }
+        unsigned passing = k < near ? passing_of(leaves, near, k, bytes, own, units) : 0;
         for (;;) {
             while (passing && filled < KEPT) {
-                int bit = 31 - __clz(passing), place = 31 - bit, j = leaves[k + place / LEAF] * LEAF + place % LEAF;
-                passing ^= 1u << bit;
+                int j = next_passing(passing, leaves, k);
                 kept[filled][threadIdx.x] = j;
                 filled += j != i && j < n;
             }

@@ -30,9 +30,12 @@ from md.backend.prelude import (
     store,
     sub,
 )
+from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.search.lists.blocks import BLOCK
+from md.search.lists.lister import Lister, Lists
+from sfc import Curve
 from sfc.compile import kernel
 
 WIDTH = 8  # numbers written at once
@@ -80,6 +83,62 @@ def farthest(grid: CellGrid, units: np.ndarray) -> float:
     passing, per_unit = math.sqrt(units["most"][0]) + _wrong(grid.box.dim), units["per_unit"][0]
     widest = 2 * per_unit / grid.record["per_side"][0]  # offsets of two cells, in units
     return passing / per_unit.min() if (widest < 256 - passing).all() else math.inf
+
+
+class CellLister(Lister):
+    """Lists made from the particles in the cells around each.
+
+    Args:
+        order: of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
+        cutoff: of the law, in d.
+        particles: the particles.
+        backend: where they are stored.
+    """
+
+    def __init__(self, order: str | Curve, cutoff: float, particles: ParticleArrays, backend: Backend):
+        super().__init__(cutoff, particles, backend)
+        self._order = order
+
+    def allocate(self, grid: CellGrid) -> None:
+        """Allocate the sort by the cells of a grid.
+
+        Raises:
+            ValueError: not enough memory, or more cells than can be numbered.
+        """
+        self.__dict__.pop("_sort", None)  # its memory is free before more is allocated
+        self._grid = grid
+        self._sort = CellSort(self._order, self._particles.n, grid, self._backend)
+
+    def sort(self, keep_roles: bool) -> None:
+        """Sort the particles in memory by the rank of their cell."""
+        self._sort.apply(self._particles, keep_roles)
+
+    def list(
+        self,
+        rounding: float,
+        reference_pos: Array,
+        lists: Lists,
+        column_of: Callable[[float], int],
+        is_exact: bool,
+    ) -> None:
+        """List the partners of each particle; on the CPU the particles are sorted in memory."""
+        backend, pos, sort, grid = self._backend, self._particles.pos, self._sort, self._grid
+        reach = grid.precision.type(grid.cutoff + rounding)
+        if backend.runs_ahead:
+            room = NeededRoom(lists.needed, lists.travelled)
+            builder = ListBuilder(grid, reach, column_of, is_exact, backend)
+            builder.build(pos, sort, reference_pos, (lists.partners, lists.rows, lists.room), room)
+            return
+        backend.kernels(__name__).build_lists(
+            len(pos), pos, sort.start, sort.rank, grid.record, reach**2, reference_pos, lists.first,
+            lists.count, lists.partners, lists.owners, lists.room, lists.needed, 4 * backend.workers,
+        )  # fmt: skip
+
+    def crowded_slot(self) -> int:
+        """Return the slot of the first particle in the cell with most; waits for the device."""
+        start = self._backend.download(self._sort.start)
+        place = int(start[np.diff(start).argmax()])
+        return int(self._backend.download(self._sort.order)[place]) if self._backend.runs_ahead else place
 
 
 class NeededRoom(NamedTuple):

@@ -159,12 +159,21 @@ class Skin:
                 f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
             )
         self._choice, self._inner = choice, inner
-        self._costs = None
-        if grid.backend.runs_ahead and n:
-            self._costs = StepCosts(n, n / math.prod(box.lengths), grid.cutoff, box.dim)
-        self._dim = box.dim
+        self._costs, self._dim = None, box.dim
+        self._n = n if grid.backend.runs_ahead else 0
+        self.describe(n / math.prod(box.lengths), grid.cutoff)
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
         self.choose(0.0, prunes=False)
+
+    def describe(self, density: float, cutoff: float) -> None:
+        """Describe the particles to the model of the costs.
+
+        Args:
+            density: particles in a unit of volume, in 1 / d^dim.
+            cutoff: in d.
+        """
+        if self._n:
+            self._costs = StepCosts(self._n, density, cutoff, self._dim)
 
     def choose(self, stride: float, prunes: bool) -> None:
         """Choose the widths that were not given.

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from md.backend.cuda import RADIX_TILE, Cuda
-from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+from md.backend.cuda import RADIX_TILE
+from tests.md.cavity.strategies.emulated_cuda import HostArray
+from tests.md.search.bvh.test_wide_bvh_on_host import Device
 
 RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+    return Device(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.mark.parametrize("n", [1, 300, RADIX_TILE, 2 * RADIX_TILE + 77])
@@ -23,8 +24,8 @@ def test_sort_is_stable_for_keys_in_any_order(device, n, dtype, bits):
     nearly_sorted[::7] = random[::7]
     for keys in random, few, nearly_sorted:
         sorted_keys, order = HostArray(keys.copy()), device.empty(n, np.int32)
-        scratch = Cuda.radix_scratch(device, sorted_keys)
-        Cuda.radix_sort(device, sorted_keys, bits, order, scratch)
+        scratch = device.radix_scratch(sorted_keys)
+        device.radix_sort(sorted_keys, bits, order, scratch)
         expected = np.argsort(keys, kind="stable")
         np.testing.assert_array_equal(order.host, expected)
         np.testing.assert_array_equal(sorted_keys.host, keys[expected])

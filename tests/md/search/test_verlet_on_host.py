@@ -99,18 +99,23 @@ class Lists:
 
     def of(self, i: int) -> list[int]:
         """Partners of a particle, in the order in which the force kernel reads them."""
-        fours, partners, at = self.partners.host.reshape(-1, 4), [], i
-        for row in range(1, self.n + 1):
-            *some, last = fours[at].tolist()
-            if last < 0 and row >= self.fours:
-                at = self.fours * self.n + ~last
-            else:
-                some.append(~last if last < 0 else last)
-                at += self.n
-            partners += [j for j in some if j != i]
-            if last >= 0:
-                return partners
-        raise AssertionError(f"the list of particle {i} has no end")
+        return listed(self.partners.host, self.n, self.fours, i)
+
+
+def listed(partners: np.ndarray, n: int, rows: int, i: int) -> list[int]:
+    """Partners of particle i in lists of n particles with rows of fours, in the order in which they are read."""
+    fours, found, at = partners.reshape(-1, 4), [], i
+    for row in range(1, n + 1):
+        *some, last = fours[at].tolist()
+        if last < 0 and row >= rows:
+            at = rows * n + ~last
+        else:
+            some.append(~last if last < 0 else last)
+            at += n
+        found += [j for j in some if j != i]
+        if last >= 0:
+            return found
+    raise AssertionError(f"the list of particle {i} has no end")
 
 
 def rows_of(array: np.ndarray) -> HostArray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import md
+from md.backend.cuda import Cuda
 from md.laws.pair import kernel_law
 from md.laws.polydisperse import scaled_to_radii
 from md.observe.virial import Virial
@@ -20,16 +21,10 @@ class Device(EmulatedCuda):
     """A device that is emulated, for kernels that make the structure too."""
 
     runs_ahead = True
+    radix_scratch, radix_sort = Cuda.radix_scratch, Cuda.radix_sort
 
     def zeros(self, shape: Any, dtype: Any) -> HostArray:
         return HostArray(np.zeros(shape, dtype))
-
-
-class Rows(HostArray):
-    """An array of a device that has a length."""
-
-    def __len__(self) -> int:
-        return len(self.host)
 
 
 def rows(array: np.ndarray) -> HostArray:
@@ -51,8 +46,8 @@ class Case:
         self.run = simulated(state, WideBvh(), "cpu", precision, allow_overlap=True)
         self.expected = self.run.forces()
         self.device, self._search, p = Device(folder), self.run.search, self.run.system.particles
-        self.pos, self.vel, self.radius = rows(p.pos), rows(p.vel), Rows(p.radius)
-        self.tree = WideBoxes(p.n, self._search.grid, self.device)
+        self.pos, self.vel, self.radius = rows(p.pos), rows(p.vel), HostArray(p.radius)
+        self.tree = WideBoxes(p.n, self._search.grid, self._search.grid.cutoff, self.device)
         self.tree.fit(self.pos, self.radius, float(self._search._boxes_of()[1]["scale"][0]))
 
     def fold(self, law: Any, bytes_pass: bool = False) -> np.ndarray:

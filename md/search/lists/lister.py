@@ -1,0 +1,114 @@
+"""Interface of listers, which find the partners of neighbour lists: in cells (`listing`) or in a tree."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+
+
+class Lists(NamedTuple):
+    """Arrays of neighbour lists, filled by a lister.
+
+    Attributes:
+        first: (n,) on the CPU: place in `partners` of the first partner of each particle.
+        count: (n,) int32 on the CPU: number of its partners.
+        partners: int32 slots of the partners; on a device fours of them, see fours.cuh.
+        owners: uint8 on the CPU; see `md.search.lists.blocks`.
+        rows: rows of fours on a device.
+        room: entries of all lists on the CPU, fours of the pool on a device.
+        needed: (1,) int64 room that is needed. If there is less, some lists are cut.
+        travelled: (2,) float32 of a device that become infinite if there is too little room.
+    """
+
+    first: Array
+    count: Array
+    partners: Array
+    owners: Array
+    rows: int
+    room: int
+    needed: Array
+    travelled: Array
+
+
+class Lister(ABC):
+    """Sorts the particles in memory, and lists the partners within reach of each.
+
+    Args:
+        cutoff: of the law, in d.
+        particles: the particles.
+        backend: where they are stored.
+    """
+
+    def __init__(self, cutoff: float, particles: ParticleArrays, backend: Backend):
+        self._cutoff, self._particles, self._backend = cutoff, particles, backend
+
+    @property
+    def is_by_radius(self) -> bool:
+        """Whether the lists hold the partners within the skin of the contact of two particles of unequal radii."""
+        return False
+
+    @property
+    def usual_cutoff(self) -> float:
+        """Cutoff in d of equal particles with lists as long as the usual one of these."""
+        return self._cutoff
+
+    def density(self) -> float:
+        """Return the usual number of particles in a unit of volume around a particle, in 1 / d^dim."""
+        box = self._particles.box
+        return self._particles.n / math.prod(box.lengths)
+
+    @abstractmethod
+    def allocate(self, grid: CellGrid) -> None:
+        """Allocate the sort for lists of the partners within the cutoff of a grid; the earlier one is freed.
+
+        Raises:
+            ValueError: not enough memory, or more cells than can be numbered.
+        """
+
+    @abstractmethod
+    def sort(self, keep_roles: bool) -> None:
+        """Sort the particles in memory.
+
+        Args:
+            keep_roles: as in `ParticleArrays.permute`.
+        """
+
+    @abstractmethod
+    def list(
+        self,
+        rounding: float,
+        reference_pos: Array,
+        lists: Lists,
+        column_of: Callable[[float], int],
+        is_exact: bool,
+    ) -> None:
+        """List the partners of each particle, as far as there is room.
+
+        Args:
+            rounding: of distances, in d, by which the reach is larger than the cutoff of the grid.
+            reference_pos: (n, dim), filled with the positions; or (0, dim).
+            lists: filled.
+            column_of: returns the entries of a list that a thread of a device keeps in shared memory, enough
+                for nearly all lists of the partners within a distance in d.
+            is_exact: list only the partners within reach; else a device may list others that are not much
+                farther away.
+        """
+
+    @abstractmethod
+    def crowded_slot(self) -> int:
+        """Return the slot of a particle among the most crowded ones; waits for the device."""
+
+
+def mean_power(radius: np.ndarray, dim: int) -> float:
+    """Return the mean of (a + b)**dim over pairs of radii."""
+    moments = [np.mean(radius.astype(np.float64) ** k) for k in range(dim + 1)]
+    return float(sum(math.comb(dim, k) * moments[k] * moments[dim - k] for k in range(dim + 1)))

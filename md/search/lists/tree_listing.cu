@@ -1,0 +1,76 @@
+// Neighbour lists of a device, made by a descent of blocks of threads in a wide bounding volume hierarchy; see tree_listing.py.
+
+#define COLUMN_THREADS 128
+
+#include "md/search/bvh/wide_traversal.cuh"
+#include "md/search/lists/fours.cuh"
+
+// Square of the distance up to which two particles are partners.
+__device__ __forceinline__ real bound2_of(const Reach& reach, const real* radius, int i, int j) {
+    real both = radius ? reach.scale * (radius[i] + radius[j]) + reach.reach : (real)0;
+    return max(both * both, reach.pair2);
+}
+
+// Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
+__device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, const Levels& levels,
+                                         const real* radius, const Reach& reach, const Grid& grid, int* partners, int rows,
+                                         long long room, long long* needed) {
+    ListWriter writer(n, i, rows, partners);
+    Vec ri = load(pos, n, i);
+    descend_alone(i / LEAF, boxes, levels, reach.reach2, grid, [&](int leaf) {
+        for (int j = leaf * LEAF; j < min((leaf + 1) * LEAF, n); ++j) {
+            Vec dr = displacement(grid, ri, load(pos, n, j));
+            if (j != i && dot(dr, dr) < bound2_of(reach, radius, i, j)) writer.add(j, room, needed);
+        }
+    });
+    return writer.end();
+}
+
+#define LOADED_AT_ONCE 2  // partners of which the positions are loaded at the same time
+#define INFINITELY_FAR __int_as_float(0x7f800000)
+
+// Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
+// replaced by those that are. With radii each particle of the leaves within reach is tested by its position.
+extern "C" __global__ void HALF_BLOCKS(8) list_partners(int n, const real* pos, const real* boxes, const int* bytes,
+                                                        Levels levels, Units units, const real* radius, Reach reach, Grid grid,
+                                                        real* reference_pos, int* partners, int rows, long long room,
+                                                        long long* needed, float* travelled) {
+    __shared__ Descent descent;
+    __shared__ int kept[COLUMN][BLOCK];
+    int own = work_item(), i = min(own, n - 1), leaf = i / LEAF, near = 0;
+    const int *leaves, *others = descent.near[threadIdx.x / LEAF];
+    int count = descend(descent, blockIdx.x, boxes, levels, reach.reach2, grid, leaves);
+    if (count <= MOST_NODES) near = select(descent, leaf, leaves, count, boxes, reach.reach2, grid);
+    if (own >= n) return;  // no barrier follows
+    Vec ri = load(pos, n, i);
+    if (reference_pos) store(reference_pos, n, i, ri);
+    ListColumn list(kept);
+    if (count > MOST_NODES || near > MOST_NEAR) {
+        list.overflow();
+    } else if (radius) {
+        for (int k = 0; k < near; ++k) {
+            for (int j = others[k] * LEAF; j < min((others[k] + 1) * LEAF, n); ++j) {
+                Vec dr = displacement(grid, ri, load(pos, n, j));
+                list.add(j, j != i && dot(dr, dr) < bound2_of(reach, radius, i, j));
+            }
+        }
+    } else {
+        for_each_passing(others, near, bytes, bytes[i], units, [&](int j) { list.add(j, j != i && j < n); });
+        int found = list.is_whole() ? list.count() : 0;
+        if (found) list.clear();
+        for (int c = 0; c < found; c += LOADED_AT_ONCE) {
+            int j[LOADED_AT_ONCE];
+            Vec dr[LOADED_AT_ONCE];
+            real r2[LOADED_AT_ONCE];
+#pragma unroll
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) j[b] = c + b < found ? kept[c + b][threadIdx.x] : i;
+            separate<LOADED_AT_ONCE>(grid, n, pos, ri, j, dr, r2);
+#pragma unroll
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i && r2[b] < reach.pair2);
+        }
+    }
+    bool is_short = list.is_whole()
+                        ? list.write(n, i, rows, partners, room, needed)
+                        : write_alone(n, i, pos, boxes, levels, radius, reach, grid, partners, rows, room, needed);
+    if (is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
+}

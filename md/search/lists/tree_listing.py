@@ -1,0 +1,193 @@
+"""Lists of the partners of each particle, made from a wide bounding volume hierarchy.
+
+A block of particles descends in the tree as for forces (`md.search.bvh.wide_bvh`), with search radii that are
+larger by the skin. The particles are sorted along a curve in memory, so that a tree needs no links: its boxes
+are computed at each build, whether the particles were sorted for it or not. No cells are needed: densities may
+differ from place to place, and radii from particle to particle. Lists then hold the partners within the skin
+of contact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from md.backend import Backend
+from md.backend.base import Array
+from md.backend.prelude import displacement, dot, load, store
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.search.bvh.curve_keys import CurveKeys
+from md.search.bvh.wide_boxes import LEAF, LEAVES, WideBoxes, gap2, near_leaves, reaches_of
+from md.search.lists.blocks import BLOCK
+from md.search.lists.lister import Lister, Lists, mean_power
+from sfc import Curve
+from sfc.compile import kernel
+
+at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
+SAMPLE = LEAF * LEAVES  # consecutive particles along the curve of which the density is measured
+
+
+class TreeLister(Lister):
+    """Lists made from a wide bounding volume hierarchy.
+
+    Args:
+        order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
+        grid: box and precision.
+        cutoff: of the law, in d.
+        particles: the particles.
+        backend: where they are stored.
+
+    Raises:
+        ValueError: a curve of another base or dimension.
+    """
+
+    def __init__(
+        self, order: str | Curve, grid: CellGrid, cutoff: float, particles: ParticleArrays, backend: Backend
+    ):
+        super().__init__(cutoff, particles, backend)
+        self._scale = cutoff / particles.widest
+        self._keys = CurveKeys(particles.n, grid, backend, order)
+
+    @property
+    def is_by_radius(self) -> bool:
+        """Whether particles have radii."""
+        return len(self._particles.radius) > 0
+
+    @property
+    def usual_cutoff(self) -> float:
+        """Cutoff in d of equal particles with as many partners in contact, on average; waits for the device."""
+        if not self.is_by_radius:
+            return self._cutoff
+        dim, radius = self._particles.box.dim, self._backend.download(self._particles.radius)
+        return self._scale * mean_power(radius, dim) ** (1 / dim)
+
+    def density(self) -> float:
+        """Return the mean density along the curve, in 1 / d^dim: that of clusters if most particles are in some.
+
+        It is that of blocks of consecutive particles in the volume from the first one to the next block; waits
+        for the device.
+        """
+        everywhere = super().density()
+        if self._particles.n <= SAMPLE:
+            return everywhere
+        self._keys.sort(self._particles.pos)
+        keys = self._backend.download(self._keys.keys[::SAMPLE].copy())
+        extent = self._backend.download(self._keys.extent).astype(np.float64)
+        side = max(extent[1::2] - extent[::2]) / 2**self._keys.bits
+        cells = np.diff(keys).astype(np.float64) + 1
+        dim = self._particles.box.dim
+        return max(everywhere, float(np.mean(SAMPLE / (cells * side**dim)))) if side > 0 else everywhere
+
+    def allocate(self, grid: CellGrid) -> None:
+        """Allocate the boxes, and choose the search radii."""
+        n, skin = self._particles.n, grid.cutoff - self._cutoff
+        self._grid, self._skin = grid, skin
+        self._tree = WideBoxes(n, grid, grid.cutoff, self._backend)
+
+    def sort(self, keep_roles: bool) -> None:
+        """Sort the particles in memory along the curve."""
+        if self._particles.n:
+            self._keys.sort(self._particles.pos)
+            self._particles.permute(self._keys.order, keep_roles)
+
+    def list(
+        self,
+        rounding: float,
+        reference_pos: Array,
+        lists: Lists,
+        column_of: Callable[[float], int],
+        is_exact: bool,
+    ) -> None:
+        """List the partners within reach of each particle, and none that is farther away."""
+        backend, p, tree, grid = self._backend, self._particles, self._tree, self._grid
+        centres, spheres = reaches_of(grid, self._cutoff, p.widest, self._skin + rounding)
+        reach = spheres if self.is_by_radius else centres
+        tree.fit(p.pos, p.radius, float(reach["scale"][0]))
+        if backend.runs_ahead:
+            units = tree.units
+            usual = math.sqrt(units["most"][0]) / units["per_unit"].min()  # most that pass by bytes are nearer
+            if self.is_by_radius:
+                usual = grid.cutoff
+            kernels = backend.kernels(__name__, constants={"COLUMN": column_of(usual)})
+            kernels.list_partners(
+                p.n, p.pos, tree.boxes, tree.bytes, tree.levels, units, p.radius, reach, grid.record,
+                reference_pos, lists.partners, lists.rows, lists.room, lists.needed, lists.travelled,
+            )  # fmt: skip
+            return
+        backend.kernels(__name__).build_lists(
+            p.n, p.pos, tree.boxes, tree.levels, p.radius, reach, grid.record, reference_pos, lists.first,
+            lists.count, lists.partners, lists.owners, lists.room, lists.needed, 4 * backend.workers,
+        )  # fmt: skip
+
+    def crowded_slot(self) -> int:
+        """Return the slot of the first particle in the smallest leaf; waits for the device."""
+        leaves = self._particles.n // LEAF  # that are full
+        half = self._backend.download(self._tree.boxes)[:leaves, 4 : 4 + self._particles.box.dim]
+        return LEAF * int(half.prod(axis=1).argmin()) if leaves else 0
+
+
+@kernel(parallel=True)
+def build_lists(
+    n, pos, boxes, levels, radius, reach, grid, reference_pos, first, count, partners, owners, room, needed,
+    parts,
+):  # fmt: skip
+    """List the partners of each particle within reach, and store its position in reference_pos.
+
+    Args:
+        n: number of particles.
+        pos: (n, dim) positions.
+        boxes: of the nodes.
+        levels: record of the levels.
+        radius: (n,) in d, if the reach is measured from contact; or (0,).
+        reach: record of `reaches_of`.
+        grid: record of the cells.
+        reference_pos: (n, dim), filled with `pos`.
+        first: (n,), filled: place in `partners` of the first partner of each particle.
+        count: (n,) int32, filled: number of its partners.
+        partners: (room,) int32, filled: slots of the partners.
+        owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
+            partner belongs.
+        room: entries of `partners`. If it is too small some lists are cut.
+        needed: (1,) int64, filled: the room that is needed.
+        parts: ranges of nodes of level 1, each of which fills an equal share of `partners`.
+    """
+    lengths = np.zeros(parts, np.int64)
+    for p in numba.prange(parts):
+        g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
+        leaves, blocks = lv.number[0], lv.number[1]
+        found, spare = np.empty(leaves, np.int32), np.empty(leaves, np.int32)
+        own = np.empty(leaves, np.int32)
+        begin, last = p * room // parts, (p + 1) * room // parts - 1
+        here = begin
+        for block in range(p * blocks // parts, (p + 1) * blocks // parts):
+            number = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
+            for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
+                kept = 0
+                for k in range(number):
+                    if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
+                        own[kept] = found[k]
+                        kept += 1
+                for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
+                    ri = load(pos, i, g)
+                    store(reference_pos, i, ri)
+                    first[i] = here
+                    for k in range(kept):
+                        begin_of_leaf = own[k] * LEAF
+                        # No branch: an entry beyond the distance is overwritten by the next.
+                        for j in range(begin_of_leaf, min(begin_of_leaf + LEAF, n)):
+                            dr = displacement(g, ri, load(pos, at(j), g))
+                            bound2 = rc.pair2
+                            if len(radius):
+                                both = rc.scale * (radius[i] + radius[j]) + rc.reach
+                                bound2 = max(bound2, both * both)
+                            partners[at(min(here, last))] = j
+                            here += (dot(dr, dr) < bound2) & (j != i)
+                    count[i] = here - first[i]
+                    for a in range(first[i], min(here, last + 1)):
+                        owners[at(a)] = i % BLOCK
+        lengths[p] = here - begin
+    needed[0] = parts * (lengths.max() + 1)
