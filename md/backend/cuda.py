@@ -25,7 +25,7 @@ from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
-RADIX_TILE = 4096  # keys of a block in radix.cu
+RADIX_TILE = 2**14  # bytes of the keys of a block in radix.cu
 _takes_packed: dict[type, bool] = {}  # law -> whether its functions read packed rows
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
@@ -254,7 +254,7 @@ class Cuda(Backend):
     def radix_scratch(self, keys: Array) -> tuple:
         """Allocate two more arrays of keys and of orders, counts of each tile, and the status of the scan."""
         n = len(keys)
-        counts = radix.VALUES * -(-n // RADIX_TILE)
+        counts = radix.VALUES * -(-n * keys.dtype.itemsize // RADIX_TILE)
         words = 1 + counts // SCAN_TILE + 1
         more = [(self.empty(n, keys.dtype), self.empty(n, np.int32)) for _ in range(2)]
         counted = self.empty(counts, np.int32), self.empty(counts + 1, np.int32)

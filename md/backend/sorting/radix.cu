@@ -23,11 +23,11 @@ extern "C" __global__ void BLOCKS(8) count_digits(int threads, int n, const sort
     int tiles = threads / VALUES, first = blockIdx.x * TILE + threadIdx.x;
     sort_key key[EACH];
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) key[k] = keys[min(first + VALUES * k, n - 1)];
+    for (int k = 0; k < (int)EACH; ++k) key[k] = keys[min(first + VALUES * k, n - 1)];
     own[threadIdx.x] = 0;
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) count_of_warp(own, first + VALUES * k < n ? digit_of(key[k], shift) : -1);
+    for (int k = 0; k < (int)EACH; ++k) count_of_warp(own, first + VALUES * k < n ? digit_of(key[k], shift) : -1);
     __syncthreads();
     counts[threadIdx.x * tiles + blockIdx.x] = own[threadIdx.x];
 }
@@ -55,13 +55,13 @@ extern "C" __global__ void BLOCKS(4) place_digits(int threads, int n, const sort
     sort_key key[EACH];
     unsigned place[EACH / 2];  // in the sorted tile, two numbers each
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) key[k] = first + 32 * k < n ? keys[first + 32 * k] : 0;
+    for (int k = 0; k < (int)EACH; ++k) key[k] = first + 32 * k < n ? keys[first + 32 * k] : 0;
 #pragma unroll
     for (int w = 0; w < VALUES / 32; ++w) upto[w][threadIdx.x] = 0;
     int first_of_digit = start[threadIdx.x * tiles + blockIdx.x];
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
+    for (int k = 0; k < (int)EACH; ++k) {
         bool is_there = first + 32 * k < n;
         int value = digit_of(key[k], shift);
         unsigned same = lanes_with(value, is_there);
@@ -96,7 +96,7 @@ extern "C" __global__ void BLOCKS(4) place_digits(int threads, int n, const sort
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
+    for (int k = 0; k < (int)EACH; ++k) {
         if (first + 32 * k >= n) continue;
         int at = upto[warp][digit_of(key[k], shift)] + (place[k / 2] >> 16 * (k % 2) & 0xffff);
         sorted[at] = key[k];

@@ -5,8 +5,11 @@ import pytest
 
 from md.backend.cuda import RADIX_TILE
 from tests.md.cavity.strategies.emulated_cuda import HostArray
+from tests.md.backend.kernels.test_source import source_of
 from tests.md.search.bvh.test_wide_bvh_on_host import Device
+from tests.nvrtc import compile_cubin
 
+TILE = RADIX_TILE // 4  # keys of 32 bits
 RANDOM = np.random.default_rng(5)
 
 
@@ -15,7 +18,7 @@ def device(tmp_path_factory):
     return Device(tmp_path_factory.mktemp("kernels"))
 
 
-@pytest.mark.parametrize("n", [1, 300, RADIX_TILE, 2 * RADIX_TILE + 77])
+@pytest.mark.parametrize("n", [1, 300, TILE, 2 * TILE + 77])
 @pytest.mark.parametrize(("dtype", "bits"), [(np.uint32, 10), (np.uint32, 24), (np.uint64, 33)])
 def test_sort_is_stable_for_keys_in_any_order(device, n, dtype, bits):
     random = RANDOM.integers(0, 2**bits, n).astype(dtype)
@@ -29,3 +32,10 @@ def test_sort_is_stable_for_keys_in_any_order(device, n, dtype, bits):
         expected = np.argsort(keys, kind="stable")
         np.testing.assert_array_equal(order.host, expected)
         np.testing.assert_array_equal(sorted_keys.host, keys[expected])
+
+
+@pytest.mark.parametrize("kernel", ["count_digits", "place_digits"])
+def test_kernels_of_long_keys_fit_a_multiprocessor(kernel):
+    source = source_of("md.backend.sorting.radix", kernel, 3, np.float32, "aos4", "spring_dashpot", "store")
+    for definition in "", "#define WIDE_KEYS 1\n":
+        assert compile_cubin(definition + source).startswith(b"\x7fELF")
