@@ -74,9 +74,11 @@ extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const v
                 for (int step = 0; step < 3; ++step) {
                     int cell = around.first_of(step, cells_before), cells[3];
                     if (cell < 0) continue;
-                    cells[0] = rank[cell];
-                    cells[1] = around.width > 1 ? rank[cell + 1] : ABSENT;
-                    cells[2] = around.width > 2 ? rank[cell + 2] : around.beyond ? rank[cell + around.beyond] : ABSENT;
+#pragma unroll
+                    for (int k = 0; k < 3; ++k) {
+                        int apart = k < around.width ? k : around.beyond;
+                        cells[k] = k == 0 || apart ? rank[cell + apart] : ABSENT;
+                    }
                     ranges.add_three(start, cells, 1);
                 }
             } else {
