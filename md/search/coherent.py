@@ -105,7 +105,10 @@ class CoherentSearch(Search):
 
 @kernel(parallel=True)
 def force(n, pos, vel, start, rank, grid, law, out):
-    """Compute out[i], the law folded over the particles of the home cell and of the cells around it."""
+    """Compute out[i], the law folded over the particles of the home cell and of the cells around it.
+
+    `rank` is the rank of each cell by its number; (0,) if it is that number.
+    """
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)
