@@ -140,7 +140,7 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
         if not is_guarded:
             each_step["farthest"] = 2 * sizes.pos
     elif search == "coherent":
-        each_step["force"] = sizes.rows + starts + INDEX * sizes.cells + sizes.out
+        each_step["force"] = sizes.rows + starts + sizes.ranked + sizes.out
     elif search == "linked":
         heads = INDEX * min(sizes.n, sizes.cells)  # of empty cells nothing is exchanged
         build = {"link": sizes.pos + ends + 2 * heads}

@@ -53,7 +53,7 @@ class Coherent(SearchConfig):
     """
 
     name = "coherent"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     division: int | None = None
 
@@ -86,25 +86,29 @@ class CoherentSearch(Search):
         self._sort.apply(self.particles)
 
     def structure(self) -> tuple[Array, Array]:
-        """Return the first slot of each cell, by rank, and the rank of each cell."""
-        return self._sort.start, self._sort.rank
+        """Return the first slot of each cell, by rank, and the ranks of the cells (`CellSort.table`)."""
+        return self._sort.start, self._sort.table
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         if self.config.division is None:
             super()._fold(law, parameters, out)
             return
         p, s, g = self.particles, self._sort, self.grid
+        vel, constants = self._velocities(law)
         reach = reach_of(g)
         keep2 = type(reach)(np.inf) if isinstance(law, CollectPartners) else reach * reach
-        self.backend.kernels(__name__, law).force_rows(
-            p.n, p.pos, p.vel, s.start, s.table, self.config.division, reach, keep2,
+        self.backend.kernels(__name__, law, constants).force_rows(
+            p.n, p.pos, vel, s.start, s.table, self.config.division, reach, keep2,
             4 * self.backend.workers, g.record, parameters, out,
         )  # fmt: skip
 
 
 @kernel(parallel=True)
 def force(n, pos, vel, start, rank, grid, law, out):
-    """Compute out[i], the law folded over the particles of the home cell and of the cells around it."""
+    """Compute out[i], the law folded over the particles of the home cell and of the cells around it.
+
+    `rank` is the rank of each cell by its number; (0,) if it is that number.
+    """
     for i in numba.prange(n):
         g = grid[0]
         ri = load(pos, i, g)
@@ -117,7 +121,7 @@ def force(n, pos, vel, start, rank, grid, law, out):
             for x in axis_neighbours(g, 0, home[0]):
                 if x < 0:
                     continue
-                cell = rank[row + x]
+                cell = rank[row + x] if len(rank) else row + x
                 for j in range(start[cell], start[cell + 1]):
                     if j != i:
                         dr = displacement(g, ri, load(pos, j, g))

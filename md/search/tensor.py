@@ -98,7 +98,7 @@ class TensorSearch(Search):
         self._finer = grid.with_finer_rows(self._parts)
         self._sort = CellSort(config.cell_order, p.n, self._finer, self.backend)
         self._start = self.backend.empty(grid.size + 1, np.int32)
-        self._numbers = self.backend.arange(grid.size)
+        self._unranked = self.backend.empty(0, np.int32)
         self._records: dict[tuple[float, ...], np.ndarray] = {}
 
     def _suitable_capacity(self, block: tuple[int, ...]) -> int:
@@ -126,11 +126,11 @@ class TensorSearch(Search):
         self._sort.apply(self.particles)
 
     def structure(self) -> tuple[Array, Array]:
-        """Return the first slot of each cell of the system's grid, and the number of each cell."""
+        """Return the first slot of each cell of the system's grid, by number, and no ranks of cells: (0,)."""
         if self._parts == 1:
-            return self._sort.start, self._numbers
+            return self._sort.start, self._unranked
         self._sort.store_starts(self._parts, self._start)
-        return self._start, self._numbers
+        return self._start, self._unranked
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p, windows = self.particles, getattr(law, "windows", ())

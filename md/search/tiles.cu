@@ -97,7 +97,7 @@ __device__ __forceinline__ int stage_more(Stage& stage, Progress& at, int lane, 
 }
 
 template <bool INTERIOR, class Acc>
-__device__ __forceinline__ Acc fold(const Stage& stage, int low, int high, int n, int i, const real* vel,
+__device__ __forceinline__ Acc fold(const Stage& stage, int low, int high, int n, int i, const velocity* vel,
                                     const Grid& grid, const Law& law, const Vec& ri, const Vec& vi,
                                     Acc acc) {
     for (int k = low; k < high; ++k) {
@@ -109,7 +109,7 @@ __device__ __forceinline__ Acc fold(const Stage& stage, int low, int high, int n
     return acc;
 }
 
-extern "C" __global__ void force(int threads, int n, const real* pos, const real* vel, const int* start,
+extern "C" __global__ void force(int threads, int n, const real* pos, const velocity* vel, const int* start,
                                  const int* rank, int width, int tiles, int parts, Grid grid, Law law,
                                  Out out) {
     __shared__ Stage stages[WARPS];
@@ -130,7 +130,8 @@ extern "C" __global__ void force(int threads, int n, const real* pos, const real
             __syncwarp();
             bool busy = first + lane < total;
             int i = stage.own[busy ? lane : 0], cell = stage.cell[busy ? lane : 0];
-            Vec ri = load(pos, n, i), vi = load(vel, n, i);
+            Vec ri, vi;
+            load_row(pos, vel, n, i, ri, vi);
             auto acc = initial(law, ri);
             Progress progress;
             for (int before = 0;;) {

@@ -66,7 +66,7 @@ class Tiles(SearchConfig):
     """
 
     name = "tiles"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     width: int | None = None
 
@@ -112,8 +112,9 @@ class TilesSearch(Search):
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         p = self.particles
         threads = LANES * min(self._tiles, MOST_TILES) if p.n else 0
-        kernels = self.backend.kernels(__name__, law)
-        kernels.force(threads, p.n, p.pos, p.vel, *self.structure(), self.grid.record, parameters, out)
+        vel, constants = self._velocities(law)
+        kernels = self.backend.kernels(__name__, law, constants)
+        kernels.force(threads, p.n, p.pos, vel, *self.structure(), self.grid.record, parameters, out)
 
 
 @inlined

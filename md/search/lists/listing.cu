@@ -1,5 +1,6 @@
 // Neighbour lists of a device, made from the particles in the cells around each; see listing.py.
 
+#include "md/particles/cells_around.cuh"
 #include "md/search/lists/byte_coordinates.cuh"
 #include "md/search/lists/fours.cuh"
 
@@ -9,32 +10,21 @@ extern "C" __global__ void store_bytes(int n, const real* pos, const int* order,
     if (k < n) bytes[k] = bytes_of(units, load(pos, n, order[k]));
 }
 
-#define ABSENT (int)0x80000000  // instead of the number of a cell; stays negative if another is added
-
 // Calls visit(from, to) for the ranges of particles, by their place in the order of the cells, in the cells around a cell.
 template <typename Visit>
 __device__ __forceinline__ void for_each_around(const int* start, const Grid& grid, const int3& home, Visit visit) {
-    int count = grid.cells[0], before = max(home.x - 1, 0), width = min(home.x + 2, count) - before;
-    int beyond = 0;  // from the first cell of a row to the cell beyond a periodic side, if there is one
-    if (grid.periodic[0] && count >= 3) beyond = home.x == 0 ? count - 1 : home.x == count - 1 ? -before : 0;
-    int rows[3];
-#pragma unroll
-    for (int step = 0; step < 3; ++step) {
-        int y = axis_neighbour(grid, 1, home.y, step);
-        rows[step] = y < 0 ? ABSENT : before + count * y;
-    }
+    CellsAround around(grid, home);
 #pragma unroll 1
-    for (int layer = 0; layer < (DIM == 3 ? 3 : 1); ++layer) {
-        int z = DIM == 3 ? axis_neighbour(grid, 2, home.z, layer) : 0;
-        if (z < 0) continue;
-        int cells_before = count * grid.cells[1] * z;
+    for (int layer = 0; layer < LAYERS; ++layer) {
+        int cells_before = cells_before_layer(grid, home, layer);
+        if (cells_before < 0) continue;
 #pragma unroll 1
         for (int step = 0; step < 3; ++step) {
-            int cell = cells_before + (step == 0 ? rows[0] : step == 1 ? rows[1] : rows[2]);
+            int cell = around.first_of(step, cells_before);
             if (cell < 0) continue;
             const int* range = start + cell;
-            visit(range[0], range[width]);
-            if (beyond) visit(range[beyond], range[beyond + 1]);
+            visit(range[0], range[around.width]);
+            if (around.beyond) visit(range[around.beyond], range[around.beyond + 1]);
         }
     }
 }
