@@ -1,9 +1,9 @@
 """Neighbour lists that are made from a tree instead of cells.
 
-Partners are found by a descent in a wide bounding volume hierarchy (`md.search.lists.tree_listing`); the lists
-are used and rebuilt as those of `md.search.verlet`. A tree needs no cells: it serves clusters of any density,
-and particles of very unequal radii, of which the small ones then have short lists. Lists from trees: Howard
-and others, Comput. Phys. Commun. 203 (2016) 45; Howard and others, Comput. Mater. Sci. 164 (2019) 139.
+Partners are found by a descent in a wide bounding volume hierarchy (`md.search.lists.tree_listing`); the
+lists are used and rebuilt as those of `md.search.verlet`. A tree needs no cells: it serves clusters of any
+density, and particles of very unequal radii, of which the small ones then have short lists. Lists from trees:
+Howard and others, Comput. Phys. Commun. 203 (2016) 45; Comput. Mater. Sci. 164 (2019) 139.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from md.search.verlet import Verlet
 class VerletTree(Verlet):
     """Configuration of neighbour lists with a skin, made from a tree.
 
-    The parameters are those of `Verlet`, except for the order. If particles differ in radius, a list holds the
-    partners whose surfaces are closer than the skin allows, and no lists are pruned.
+    The parameters are those of `Verlet`, except for the order. If particles differ in radius, a list holds
+    the partners that are within the skin of contact, and no lists are pruned.
 
     Args:
         cell_order: the curve along which the particles are sorted: a name of `sfc.curves(dim)` or a curve, of
-            base 2. None for "hilbert". Fused steps of a device sort the particles in memory at one of 8 builds,
-            and if they are fewer than 2^18 at one of 32.
+            base 2. None for "hilbert". Fused steps of a device sort the particles in memory at one of 8
+            builds, and if they are fewer than 2^18 at one of 32.
         skin: in d, 0 or more; see `Verlet`. The model of the costs gets the density along the curve, so that
             clusters get the width that suits them.
         inner_skin: in d, up to `skin`, of the pruned lists of fused steps; see `Verlet`.

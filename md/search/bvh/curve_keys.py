@@ -19,6 +19,7 @@ from sfc.compile import kernel
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
 AROUND = 3  # extent along an open axis, in box lengths, for which cells are as narrow as required
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
+BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
 
 
@@ -58,6 +59,27 @@ def bits_for(n: int, grid: CellGrid) -> int:
     return choices[-1]
 
 
+def bits_to_count(n: int, grid: CellGrid, narrowest: float) -> int:
+    """Return the bits of a key along an axis for a counting sort by cells; 0 for none.
+
+    There is a cell a particle or more, and none is wider than two diameters, so that few particles that do
+    not overlap are in one: a counting sort takes long where many have the same key.
+
+    Args:
+        n: number of particles.
+        grid: box and precision.
+        narrowest: least diameter in d.
+    """
+    sides = zip(grid.box.lengths, grid.box.open, strict=True)
+    widest, dim = max(AROUND * side if is_open else side for side, is_open in sides), grid.box.dim
+    bits = 1
+    while 2 ** (dim * bits) < n or widest / 2**bits > 2 * narrowest:
+        bits += 1
+        if 2 ** (dim * bits) > max(BINS_EACH * n, 2**10):
+            return 0
+    return bits if dim * bits < 31 else 0
+
+
 def steps_of(curve: Curve) -> np.ndarray:
     """Make the table of a curve with the rank and the next state of a quadrant or octant in one number.
 
@@ -81,27 +103,37 @@ class CurveKeys:
         grid: box, precision and cutoff.
         backend: where the arrays are stored.
         curve: a name of `sfc.curves(dim)` or a curve, of base 2.
+        narrowest: least diameter in d of particles that do not overlap, which may then be sorted by counting
+            (`bits_to_count`); None for a radix sort, which sorts the keys too.
 
     Attributes:
         bits: bits of a key along an axis.
         key_bits: bits of a key.
-        keys: (n,) indices along the curve, sorted: uint32, or uint64 if a key is longer than 32 bits.
-        order: (n,) int32 slot of the particle of each key.
+        counts: whether the sort is by counting.
+        keys: (n,) indices along the curve: uint32, or uint64 if a key is longer than 32 bits, sorted; of a
+            counting sort int32, by the slot of the particle.
+        order: (n,) int32 slot of the particle of each sorted key.
         extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` box lengths out.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base.
     """
 
-    def __init__(self, n: int, grid: CellGrid, backend: Backend, curve: str | Curve):
+    def __init__(
+        self, n: int, grid: CellGrid, backend: Backend, curve: str | Curve, narrowest: float | None = None
+    ):
         dim, real = grid.box.dim, grid.precision
         self._n, self._grid, self._backend, self._curve = n, grid, backend, curve_of(curve, dim)
-        self.bits = bits_for(n, grid)
+        bits = 0 if narrowest is None else bits_to_count(n, grid, narrowest)
+        self.counts, self.bits = bits > 0, bits or bits_for(n, grid)
         self.key_bits = self.bits * dim
-        self.keys = backend.empty(n, np.uint32 if self.key_bits <= 32 else np.uint64)
+        kind = np.int32 if self.counts else np.uint32 if self.key_bits <= 32 else np.uint64
+        self.keys = backend.empty(n, kind)
         self.order = backend.empty(n, np.int32)
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
-        self._scratch = backend.radix_scratch(self.keys)
+        bins = 2**self.key_bits if self.counts else 0
+        self._starts = backend.empty(bins + 1, np.int32)
+        self._scratch = backend.sort_scratch(n, bins) if self.counts else backend.radix_scratch(self.keys)
         self._steps = backend.upload(steps_of(self._curve))
         slot_of = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
         self._start = -1 if slot_of else self._curve.start
@@ -116,7 +148,16 @@ class CurveKeys:
         kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
         kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
         kernels.curve_keys(n, pos, self.extent, self.bits, self._start, self._steps, self.keys)
-        self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
+        if self.counts:
+            self._backend.sort(self.keys, self._starts, self.order, self._scratch)
+        else:
+            self._backend.radix_sort(self.keys, self.key_bits, self.order, self._scratch)
+
+    def sample(self, every: int) -> np.ndarray:
+        """Copy every so-manyth sorted key to the host, from the first on, as float64."""
+        backend = self._backend
+        keys = self.keys[self.order[::every]] if self.counts else self.keys[::every].copy()
+        return backend.download(keys).astype(np.float64)
 
 
 @kernel(parallel=True)

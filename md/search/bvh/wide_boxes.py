@@ -53,7 +53,9 @@ def levels_of(n: int) -> np.ndarray:
     return levels
 
 
-def reaches_of(grid: CellGrid, cutoff: float, widest: float, skin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def reaches_of(
+    grid: CellGrid, cutoff: float, widest: float, skin: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Make the records of the search radii of boxes of centres, and of boxes of spheres.
 
     Args:
@@ -63,8 +65,8 @@ def reaches_of(grid: CellGrid, cutoff: float, widest: float, skin: float = 0.0) 
         skin: in d, by which the search radii are larger.
 
     Returns:
-        Two (1,) records: `reach` of two boxes in d and its square `reach2`, `scale` of the radii, and `pair2`,
-        the square of the reach of two centres, or 0 for scale * (sum of the radii) + reach.
+        Two (1,) records: `reach` of two boxes in d and its square `reach2`, `scale` of the radii, and
+        `pair2`, the square of the reach of two centres, or 0 for scale * (sum of the radii) + reach.
     """
     real = grid.precision.type
     # Distances of boxes are rounded by their sizes, for which boxes are wider, and by lengths of the box.

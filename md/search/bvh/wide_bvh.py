@@ -73,7 +73,7 @@ class WideBvhSearch(Search):
     def __init__(self, config: WideBvh, system: System):
         super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
         grid, n = self.grid, self.particles.n
-        self._keys = CurveKeys(n, grid, self.backend, config.cell_order)
+        self._keys = CurveKeys(n, grid, self.backend, config.cell_order, self.particles.narrowest)
         self._tree = WideBoxes(n, grid, grid.cutoff, self.backend)
         # The law tests the cutoff itself.
         self._centres, self._spheres = reaches_of(grid, grid.cutoff, self.particles.widest)

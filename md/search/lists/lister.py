@@ -53,7 +53,7 @@ class Lister(ABC):
 
     @property
     def is_by_radius(self) -> bool:
-        """Whether the lists hold the partners within the skin of the contact of two particles of unequal radii."""
+        """Whether the reach of the lists is measured from the contact of two particles of unequal radii."""
         return False
 
     @property

@@ -159,7 +159,8 @@ class Skin:
                 f"periodic axis less the cutoff {grid.cutoff}; enlarge the box or take skin=None"
             )
         self._choice, self._inner = choice, inner
-        self._costs, self._dim = None, box.dim
+        self._costs: StepCosts | None = None
+        self._dim = box.dim
         self._n = n if grid.backend.runs_ahead else 0
         self.describe(n / math.prod(box.lengths), grid.cutoff)
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)

@@ -1,10 +1,10 @@
 """Lists of the partners of each particle, made from a wide bounding volume hierarchy.
 
-A block of particles descends in the tree as for forces (`md.search.bvh.wide_bvh`), with search radii that are
-larger by the skin. The particles are sorted along a curve in memory, so that a tree needs no links: its boxes
-are computed at each build, whether the particles were sorted for it or not. No cells are needed: densities may
-differ from place to place, and radii from particle to particle. Lists then hold the partners within the skin
-of contact.
+A block of particles descends in the tree as for forces (`md.search.bvh.wide_bvh`), with search radii that
+are larger by the skin. The particles are sorted along a curve in memory, so that a tree needs no links: its
+boxes are computed at each build, whether the particles were sorted for it or not. No cells are needed:
+densities may differ from place to place, and radii from particle to particle. Lists then hold the partners
+within the skin of contact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TreeLister(Lister):
     ):
         super().__init__(cutoff, particles, backend)
         self._scale = cutoff / particles.widest
-        self._keys = CurveKeys(particles.n, grid, backend, order)
+        self._keys = CurveKeys(particles.n, grid, backend, order, particles.narrowest)
 
     @property
     def is_by_radius(self) -> bool:
@@ -59,26 +59,26 @@ class TreeLister(Lister):
 
     @property
     def usual_cutoff(self) -> float:
-        """Cutoff in d of equal particles with as many partners in contact, on average; waits for the device."""
+        """Cutoff in d of equal particles that have as many partners on average; waits for the device."""
         if not self.is_by_radius:
             return self._cutoff
         dim, radius = self._particles.box.dim, self._backend.download(self._particles.radius)
         return self._scale * mean_power(radius, dim) ** (1 / dim)
 
     def density(self) -> float:
-        """Return the mean density along the curve, in 1 / d^dim: that of clusters if most particles are in some.
+        """Return the mean density along the curve, in 1 / d^dim: if most particles are in clusters, of these.
 
-        It is that of blocks of consecutive particles in the volume from the first one to the next block; waits
-        for the device.
+        A block of consecutive particles is in the volume of the curve from its first one to the next block;
+        waits for the device.
         """
         everywhere = super().density()
         if self._particles.n <= SAMPLE:
             return everywhere
         self._keys.sort(self._particles.pos)
-        keys = self._backend.download(self._keys.keys[::SAMPLE].copy())
+        keys = self._keys.sample(SAMPLE)
         extent = self._backend.download(self._keys.extent).astype(np.float64)
         side = max(extent[1::2] - extent[::2]) / 2**self._keys.bits
-        cells = np.diff(keys).astype(np.float64) + 1
+        cells = np.diff(keys) + 1
         dim = self._particles.box.dim
         return max(everywhere, float(np.mean(SAMPLE / (cells * side**dim)))) if side > 0 else everywhere
 
@@ -109,9 +109,9 @@ class TreeLister(Lister):
         tree.fit(p.pos, p.radius, float(reach["scale"][0]))
         if backend.runs_ahead:
             units = tree.units
-            usual = math.sqrt(units["most"][0]) / units["per_unit"].min()  # most that pass by bytes are nearer
-            if self.is_by_radius:
-                usual = grid.cutoff
+            # Most that pass the test of bytes are nearer.
+            passing = math.sqrt(units["most"][0]) / units["per_unit"].min()
+            usual = grid.cutoff if self.is_by_radius else passing
             kernels = backend.kernels(__name__, constants={"COLUMN": column_of(usual)})
             kernels.list_partners(
                 p.n, p.pos, tree.boxes, tree.bytes, tree.levels, units, p.radius, reach, grid.record,

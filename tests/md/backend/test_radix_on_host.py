@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from md.backend.cuda import RADIX_TILE
-from tests.md.cavity.strategies.emulated_cuda import HostArray
 from tests.md.backend.kernels.test_source import source_of
+from tests.md.cavity.strategies.emulated_cuda import HostArray
 from tests.md.search.bvh.test_wide_bvh_on_host import Device
 from tests.nvrtc import compile_cubin
 

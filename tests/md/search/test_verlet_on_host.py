@@ -103,7 +103,7 @@ class Lists:
 
 
 def listed(partners: np.ndarray, n: int, rows: int, i: int) -> list[int]:
-    """Partners of particle i in lists of n particles with rows of fours, in the order in which they are read."""
+    """Partners of particle i in lists of n particles with rows of fours, in the order of reading."""
     fours, found, at = partners.reshape(-1, 4), [], i
     for row in range(1, n + 1):
         *some, last = fours[at].tolist()

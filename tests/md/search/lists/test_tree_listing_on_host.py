@@ -9,8 +9,8 @@ import md
 from md.particles.cell_grid import CellGrid
 from md.search.lists.lister import Lists
 from md.search.lists.tree_listing import TreeLister
-from tests.md.search.bvh.test_wide_bvh_on_host import Device, rows
 from tests.md.cavity.strategies.emulated_cuda import HostArray
+from tests.md.search.bvh.test_wide_bvh_on_host import Device, rows
 from tests.md.search.test_verlet_on_host import listed, pooled
 
 CPU, SKIN, CUTOFF = md.backend.get("cpu"), 0.3, 1.0
@@ -42,15 +42,20 @@ class TreeLists:
         state = md.State(pos, np.zeros_like(pos), md.Box((side,) * dim, periodic), radius=radius)
         widest = 1.0 if radius is None else 2 * radius.max()
         run = md.Simulation(
-            state, md.laws.SpringDashpot(1000, 1), search="verlet_tree", dt=1e-4, precision=np.dtype(dtype).name,
-            backend="cpu", allow_overlap=True,
+            state, md.laws.SpringDashpot(1000, 1), search="verlet_tree", dt=1e-4,
+            precision=np.dtype(dtype).name, backend="cpu", allow_overlap=True,
         )  # fmt: skip
         run.search.update()
         sorted_ = run.system.particles
         self.pos, self.radius = np.array(sorted_.pos), sorted_.radius
         self.box, self.fours = state.box, fours
         particles = SimpleNamespace(
-            n=self.n, pos=rows(self.pos), radius=HostArray(self.radius), widest=widest, box=state.box
+            n=self.n,
+            pos=rows(self.pos),
+            radius=HostArray(self.radius),
+            widest=widest,
+            narrowest=widest,
+            box=state.box,
         )
         grid = CellGrid(state.box, CUTOFF * widest + SKIN, dtype, device)
         lister = TreeLister("hilbert", grid, CUTOFF * widest, particles, device)
