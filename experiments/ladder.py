@@ -30,7 +30,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
 from md.backend import Backend
-from md.search import Coherent, Lbvh, Reflexive, SearchConfig, WideBvh
+from md.search import Coherent, Lbvh, Reflexive, SearchConfig, VerletTree, WideBvh
 from md.simulation import PRECISIONS
 
 
@@ -72,6 +72,7 @@ RUNGS = {
     "twice, kept 64, Hilbert": Rung(lambda: Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
     "wide tree": Rung(lambda: WideBvh(rebuild_every=1), "each pair twice"),
     "wide tree, kept 16 steps": Rung(WideBvh, "twice, kept 16 steps"),
+    "lists from the wide tree": Rung(VerletTree, "wide tree, kept 16 steps"),
     "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
 }
 _OVER = {name: rung.over for name, rung in RUNGS.items()}

@@ -1,10 +1,11 @@
-"""Where spheres differ in size, what does a grid cost, and what a tree?
+"""Where spheres differ in size, or are in clusters far apart, what does a grid cost, and what a tree?
 
-The cells of a grid are as wide as the widest spheres, so that small spheres test more and more partners. A
-tree uses each sphere's own radius. In a gas of small spheres some have grown, and the spheres that would
-overlap with them are removed. The gas starts in shuffled memory; `coherent`, `tiles`, `verlet` and the trees
-sort it themselves. Before anything is timed, touching pairs are compared with those that another search
-finds.
+The cells of a grid are as wide as the widest spheres, so that small spheres test more and more partners, and
+they cover the space between clusters too. A tree uses each sphere's own radius, and has no cells. In a gas of
+small spheres some have grown, and the spheres that would overlap with them are removed. With `room` above 1
+the octants of the gas are moved apart. The gas starts in shuffled memory; `coherent`, `tiles`, `verlet`,
+`verlet_tree` and the trees sort it themselves. Before anything is timed, touching pairs are compared with
+those that another search finds.
 
 All searches of a case are sampled in turns, round by round, in random order: a step that is not timed, and
 `steps` timed steps. The baseline of the gains is the first search on a grid. It is measured twice: the
@@ -29,8 +30,9 @@ from experiments.measurement.step_times import whole_steps
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
-TREES = ("lbvh", "reflexive", "wide_bvh")
-_CASE = ["widest", "search"]
+TREES = ("lbvh", "reflexive", "wide_bvh", "verlet_tree")
+AXES = {"widest": "diameter of the large spheres (d)", "room": "volume of the box over that of the clusters"}
+_CASE = [*AXES, "search"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,11 @@ class Config(TimedSettings):
     """Volume of the spheres over that of the box before some grow, up to 0.5."""
     widest: Axis[float] = (1.0, 2.0, 4.0, 8.0)
     """Diameter of the spheres that grow, in d."""
+    room: Axis[float] = (1.0,)
+    """Volume of the box over that of the gas: above 1 the gas is in 8 clusters far apart."""
     share: float = 0.002
     """Share of the spheres that grow."""
-    search: tuple[str, ...] = ("coherent", "tiles", "lbvh", "wide_bvh")
+    search: tuple[str, ...] = ("coherent", "tiles", "verlet", "lbvh", "wide_bvh", "verlet_tree")
     """Any search of `md.search`. The first one on a grid is the baseline of the gains."""
     precision: str = "float32"
     """float32, float64."""
@@ -60,7 +64,7 @@ class Config(TimedSettings):
         super().__post_init__()
         self.check_known({"search": tuple(md.search.SEARCHES), "precision": PRECISIONS})
         self.check_above_zero({"filling_fraction": 0.5, "share": 1.0})
-        self.check_least({"n": 100, "widest": 1, "steps": 1, "warmup": 1})
+        self.check_least({"n": 100, "widest": 1, "room": 1, "steps": 1, "warmup": 1})
         self.check_particles(len(self.search) + 1)
         side = md.scenes.box_for(self.n, self.filling_fraction).lengths[0]
         self.check("widest", high=side / 2, unit="d, half the box", remedy="take more spheres with --n")
@@ -87,7 +91,10 @@ def _baseline(searches: Sequence[str]) -> str:
 def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
     state = md.scenes.in_memory_order(
-        _mixture(case.n, case.filling_fraction, case.widest, case.share, case.seed, case.backend),
+        md.scenes.in_clusters(
+            _mixture(case.n, case.filling_fraction, case.widest, case.share, case.seed, case.backend),
+            case.room,
+        ),
         "shuffled",
         case.seed,
     )
@@ -131,40 +138,60 @@ def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time, gain over a grid and partners read over the large diameter; write the summary."""
-    table = statistics.with_rounds(table, _CASE)
+    """Draw time, gain over a grid and partners read; write the summary.
+
+    The horizontal axis is the large diameter, or the room of the clusters if that alone has several values.
+    If both have, there is a figure for each room.
+    """
+    table = statistics.with_rounds(_with_room(table), _CASE)
+    save_table(summary(table), out, "summary")
+    axis = "room" if table["widest"].nunique() == 1 < table["room"].nunique() else "widest"
+    if axis == "room" or table["room"].nunique() == 1:
+        _draw(table, axis, out, "mixture")
+        return
+    for room, part in table.groupby("room"):
+        _draw(part, axis, out, f"mixture_room_{room:g}")
+
+
+def _with_room(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the column `room`, which those of older runs lack."""
+    return table if "room" in table else table.assign(room=1.0)
+
+
+def _draw(table: pd.DataFrame, axis: str, out: Path, name: str) -> None:
+    """Draw a figure over an axis of `AXES`."""
     found, gains, baseline = summary(table), _gains(table), _baseline(list(table["search"].unique()))
     look = style.lines_in_turn(list(found["search"].unique()), "search")
     count = 3 - gains.empty
     figure, panels = figures.panels_in_a_row([""] * count, 3.2, margin=1)
-    figures.lines(panels[0], found, "widest", "time_ms", look, scale=1e6 / found["spheres"], log=True)
+    figures.lines(panels[0], found, axis, "time_ms", look, scale=1e6 / found["spheres"], log=True)
     figures.whole_centres_on_log(panels[0], found, "time_ms", 1e6 / found["spheres"])
     panels[0].set(ylabel="time per sphere and step (ns)")
     if not gains.empty:
-        figures.lines(panels[1], gains, "widest", "gain", look, log=True)
+        figures.lines(panels[1], gains, axis, "gain", look, log=True)
         figures.noise_band(panels[1], gains)
         figures.gain_axis(panels[1], gains)
         panels[1].set(ylabel=f"gain of a step over {baseline}")
-    for name in look["hue_order"]:
-        part = found[found["search"] == name].sort_values("widest")
-        mark = {"color": look["palette"][name], "marker": look["markers"][name], "label": name}
-        panels[-1].plot(part["widest"], part["partners_read"], markersize=5, linewidth=1.1, **mark)
+    for search in look["hue_order"]:
+        part = found[found["search"] == search].sort_values(axis)
+        mark = {"color": look["palette"][search], "marker": look["markers"][search], "label": search}
+        panels[-1].plot(part[axis], part["partners_read"], markersize=5, linewidth=1.1, **mark)
     panels[-1].set(ylabel="partners read by a sphere", yscale="log")
     for panel in panels:
-        figures.size_axis(panel, "diameter of the large spheres (d)")
+        figures.size_axis(panel, AXES[axis])
     figures.legend_outside(panels[-1], "search")
     share = found["large"].max() / found["spheres"].max()
+    sizes = f"up to {share:.2%} of the spheres large" if share else "equal spheres in 8 clusters"
     noise = f"; grey: noise ({baseline} measured twice)" if gains["noise_floor"].notna().any() else ""
-    title = f"up to {share:.2%} of the spheres large\n{statistics.caption(found)}{noise}"
-    figures.titled(figure, title, out, "mixture")
-    save_table(found, out, "summary")
+    title = f"{sizes}\n{statistics.caption(found)}{noise}"
+    figures.titled(figure, title, out, name)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each search in each mixture: its time, and its gain over the baseline.
 
     Args:
-        table: with columns `run` and `round`.
+        table: with columns `run`, `round` and `room`.
     """
     found = statistics.over_runs(table, _CASE, "time_ms")
     medians = table.groupby(_CASE, sort=False)[["partners_read", "spheres", "large"]].median().reset_index()
@@ -178,7 +205,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gains(table: pd.DataFrame) -> pd.DataFrame:
-    return statistics.gains(table, ["widest"], "search", _baseline(list(table["search"].unique())))
+    return statistics.gains(table, list(AXES), "search", _baseline(list(table["search"].unique())))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Scenes: initial states of simulations. A new scene is its own file and one line here."""
 
+from md.scenes.clusters import in_clusters
 from md.scenes.cooling import cooling_gas
 from md.scenes.flock import SOURCE_DT, flock
 from md.scenes.granular import (
@@ -28,6 +29,7 @@ __all__ = [
     "cooling_gas",
     "flock",
     "granular_gas",
+    "in_clusters",
     "in_memory_order",
     "lattice_sites",
     "maxwell_velocities",

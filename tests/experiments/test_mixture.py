@@ -11,7 +11,7 @@ from experiments.processes.separate_run import all_rows
 
 def case(**options) -> mixture.Config:
     options = {"search": ("lbvh", "coherent"), "precision": "float64", "rounds": 2} | options
-    gas = {"n": 1000, "filling_fraction": 0.4, "share": 0.02, "widest": 2.0}
+    gas = {"n": 1000, "filling_fraction": 0.4, "share": 0.02, "widest": 2.0, "room": 8.0}
     return mixture.Config(backend="cpu", **gas, steps=2, warmup=80, **options)
 
 
@@ -46,7 +46,7 @@ def test_the_baseline_is_the_first_search_on_a_grid(searches, baseline):
 
 
 def rows(times: dict[str, list[float]]) -> pd.DataFrame:
-    common = {"widest": 2.0, "spheres": 400, "large": 8, "partners_read": 10.0, "round": 0}
+    common = {"widest": 2.0, "room": 1.0, "spheres": 400, "large": 8, "partners_read": 10.0, "round": 0}
     return pd.DataFrame(
         common | {"search": name, "run": run, "time_ms": ms}
         for name, runs in times.items()
@@ -75,7 +75,22 @@ def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
 
 
 def test_tables_of_before_are_drawn(tmp_path):
-    table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round"])
+    table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round", "room"])
     mixture.draw(table, tmp_path)
     found = pd.read_csv(tmp_path / "summary.csv").set_index("search")
     assert found.loc["lbvh", "gain_over_coherent_median_of_rounds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("widest", "room", "names"),
+    [
+        ((2.0,), (1.0, 8.0), {"mixture"}),
+        ((1.0, 2.0), (1.0, 8.0), {"mixture_room_1", "mixture_room_8"}),
+    ],
+)
+def test_there_is_a_figure_over_the_room_or_one_for_each_room(tmp_path, widest, room, names):
+    table = rows({"coherent": [2.0], "lbvh": [1.0]})
+    table = pd.concat(table.assign(widest=size, room=ratio) for size in widest for ratio in room)
+    mixture.draw(table, tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.png")} == names
+    assert len(pd.read_csv(tmp_path / "summary.csv")) == 2 * len(widest) * len(room)
