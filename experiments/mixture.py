@@ -111,7 +111,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         "spheres": len(sim),
         "large": 0 if state.radius is None else int((state.radius > 0.5).sum()),
         "touching_pairs": touching,
-        "partners_read": len(sim.accesses().reads) / len(sim),
+        "partners_read": sim.access_count() / len(sim),
         "temperature_start": md.observe.temperature(sim.state),
         **working_set(len(sim), 3, case.precision, place),
     }

@@ -148,7 +148,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     sim.run(case.warmup, phases=False)
     search = original(name)
     touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
-    partners, steps, builds = len(sim.accesses().reads) / case.n, sim.step, sim.builds
+    partners, steps, builds = sim.access_count() / case.n, sim.step, sim.builds
     columns = {
         "search": name,
         "cell_order": cell_order,

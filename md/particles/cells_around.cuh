@@ -26,7 +26,8 @@ struct CellsAround {
     __device__ __forceinline__ CellsAround(const Grid& grid, const int3& home) : beyond(0) {
         int count = grid.cells[0], before = max(home.x - 1, 0);
         width = min(home.x + 2, count) - before;
-        if (wraps_around(grid, 0)) beyond = home.x == 0 ? count - 1 : home.x == count - 1 ? -before : 0;
+        // Not by comparing home.x, a smaller of two numbers, with the larger one of them: ptxas 13.0 gets that wrong.
+        if (wraps_around(grid, 0) && width < 3) beyond = before == home.x ? count - 1 : -before;
 #pragma unroll
         for (int step = 0; step < 3; ++step) {
             int y = cell_beside(grid, 1, home.y, step);

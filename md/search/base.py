@@ -18,7 +18,8 @@ pairs; they differ in what they read and where it is in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -200,6 +201,14 @@ class Search(ABC):
         """Return the slots that `force` reads, particle by particle in the order of the kernel."""
         return self._collect(np.inf, self._no_radius())
 
+    def access_count(self) -> int:
+        """Return the number of slots in `accesses`, without storing them."""
+        radius = self._no_radius()
+        with self._all_read():
+            return int(
+                self._partner_counts(np.inf, radius, self.backend.zeros(self.particles.n, np.int64)).sum()
+            )
+
     def pairs(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs with centres closer than a cutoff.
 
@@ -263,11 +272,27 @@ class Search(ABC):
             all_readers: whether readers without partners are in the stream too, and all in work order.
                 Without them the host copies nothing if there is no partner.
         """
-        n, real = self.particles.n, self.grid.precision
-        reach = np.array([reach2], real)
-        counts = self.backend.empty(n, np.int64)
-        law = CollectPartners(reach, radius, self.backend.zeros(n, np.int64), self.backend.empty(0, np.int32))
+        with self._all_read():
+            return self._stored_partners(reach2, radius, all_readers)
+
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Let `_fold` visit all slots that `force` reads, and not only those within the search radius."""
+        yield
+
+    def _partner_counts(self, reach2: float, radius: Array, place: Array) -> Array:
+        """Return the (n,) int64 number of partners of each particle."""
+        counts, reach = (
+            self.backend.empty(self.particles.n, np.int64),
+            np.array([reach2], self.grid.precision),
+        )
+        law = CollectPartners(reach, radius, place, self.backend.empty(0, np.int32))
         self._fold(law, law, counts)
+        return counts
+
+    def _stored_partners(self, reach2: float, radius: Array, all_readers: bool) -> AccessStream:
+        n = self.particles.n
+        counts = self._partner_counts(reach2, radius, self.backend.zeros(n, np.int64))
         if not all_readers and not int(counts.sum()):
             return AccessStream(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
         counted = self.backend.download(counts)
@@ -284,6 +309,7 @@ class Search(ABC):
         checks.memory(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
         partners = self.backend.empty(found, np.int32)
         if len(partners):
+            reach = np.array([reach2], self.grid.precision)
             law = CollectPartners(reach, radius, self.backend.upload(place), partners)
             self._fold(law, law, counts)
         return AccessStream(offsets, self.backend.download(partners), readers)

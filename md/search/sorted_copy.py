@@ -90,6 +90,10 @@ class SortedCopySearch(Search):
         """Return the rows of the copy that `force` reads, in the order of its reads."""
         return self._search.accesses()
 
+    def access_count(self) -> int:
+        """Return the number of rows in `accesses`, without storing them."""
+        return self._search.access_count()
+
     def pairs(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
         self._copy_ids()

@@ -322,6 +322,15 @@ class Simulation:
         Warns with `md.NotYetReordered` if a reorder was configured and has not taken place yet: it takes
         place in the steps for which its trigger returns true, or by `reorder`.
         """
+        self._prepare_reading()
+        return self.search.accesses()
+
+    def access_count(self) -> int:
+        """Return the number of slots in `accesses`, which may be too many for memory; warns as it does."""
+        self._prepare_reading()
+        return self.search.access_count()
+
+    def _prepare_reading(self) -> None:
         self._loop.synchronise()
         if self.reordering is not None and not self.reordering.is_applied:
             along = self.reordering.config.ordering
@@ -330,10 +339,9 @@ class Simulation:
                 "in the memory order of the state; call sim.reorder() before sim.accesses(), or run as many "
                 "steps as the schedule waits for",
                 NotYetReordered,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._loop.update_search()
-        return self.search.accesses()
 
     def write(self, path: str | Path) -> None:
         """Append the present particles to a trajectory, which OVITO and freud can open (`md.io.trajectory`).

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from md import checks
-from md.backend.base import Array
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.bvh.curve_keys import halving
 from md.search.bvh.tree import Tree
 from md.search.rebuild import EverySteps
 from sfc import Curve
-from sfc.cache import AccessStream
 
 REBUILD_EVERY = 16  # steps
 
@@ -85,12 +85,13 @@ class TreeSearch(Search):
     def _reach_record(self) -> np.ndarray:
         """Length-1 record of the search radii; its `leaf2` is the square of the radius for leaves."""
 
-    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
-        """Collect all leaves that a traversal reads the box of, within the search radius or not."""
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Visit all leaves that a traversal reads the box of, within the search radius or not."""
         record = self._reach_record
         stored = record["leaf2"].copy()
         record["leaf2"] = np.inf
         try:
-            return super()._collect(reach2, radius, all_readers)
+            yield
         finally:
             record["leaf2"] = stored

@@ -195,6 +195,14 @@ class ReflexiveSearch(TreeSearch):
         finally:
             self._later_only = 0
 
+    def access_count(self) -> int:
+        """Return the number of slots in `accesses`, without storing them."""
+        self._later_only = int(self.met == "once")
+        try:
+            return super().access_count()
+        finally:
+            self._later_only = 0
+
     @property
     def crowded(self) -> int:
         """Number of particles with more partners than room in the last forces; waits for the device."""

@@ -24,6 +24,7 @@ from sfc.compile import callee, inlined, kernel
 LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
 MOST_LEVELS = 6  # for 2^31 particles
 WIDEST = 128  # nodes of the uppermost level
+MOST_NODES, MOST_NEAR = 256, 64  # leaves near a node of level 1 and near a leaf; of more, it is crowded
 ROW = 8  # numbers of a box: centre, then half its lengths from number 4 on
 LEVELS = np.dtype(
     [("count", np.int32), ("first", np.int32, (MOST_LEVELS,)), ("number", np.int32, (MOST_LEVELS,))],
@@ -184,6 +185,17 @@ def gap2(dim, grid, boxes, a, b):
     for axis in range(dim):
         apart = abs(nearest_difference(grid, axis, boxes[a, axis] - boxes[b, axis]))
         gap = max(apart - boxes[a, 4 + axis] - boxes[b, 4 + axis], total - total)
+        total += gap * gap
+    return total
+
+
+@callee
+def particle_gap2(dim, grid, boxes, leaf, pos, i, half):
+    """Return the square of the distance between a leaf and a particle, a box of half a length."""
+    total = boxes[leaf, 0] - boxes[leaf, 0]
+    for axis in range(dim):
+        apart = abs(nearest_difference(grid, axis, boxes[leaf, axis] - pos[i, axis]))
+        gap = max(apart - boxes[leaf, 4 + axis] - half, total - total)
         total += gap * gap
     return total
 

@@ -1,5 +1,6 @@
 // Forces by a descent of blocks of threads in a wide bounding volume hierarchy; see wide_bvh.py and wide_traversal.cuh.
 
+#include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
 
 // Computes the separation of two particles, and returns whether they are within reach of each other.
@@ -7,18 +8,17 @@ __device__ __forceinline__ bool is_near(int n, int i, int j, const real* pos, co
                                         const Grid& grid, const Vec& ri, Vec& dr, real& r2) {
     dr = displacement(grid, ri, load(pos, n, j));
     r2 = dot(dr, dr);
-    real both = radius ? reach.scale * (radius[i] + radius[j]) + reach.reach : (real)0;
-    return r2 < max(both * both, reach.pair2);
+    return r2 < bound2_of(reach, radius, i, j);
 }
 
-// The law folded over the particles of the leaves within reach of the leaf of a particle, by a thread alone.
+// The law folded over the particles of the leaves within reach of a particle, by a thread alone.
 template <class Acc>
 __device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const velocity* vel, const real* boxes,
                                        const Levels& levels, const real* radius, const Reach& reach, const Grid& grid,
                                        const Law& law, Acc acc) {
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
-    descend_alone(i / LEAF, boxes, levels, reach.reach2, grid, [&](int other) {
+    descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int other) {
         for (int j = other * LEAF; j < min((other + 1) * LEAF, n); ++j) {
             Vec dr;
             real r2;
@@ -50,12 +50,9 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
         if (is_near(n, i, j, pos, radius, reach, grid, ri, dr, r2)) acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     };
     if (radius) {
-        for (int k = 0; k < near; ++k) {
-            int first = others[k] * LEAF, last = min(first + LEAF, n);
-            for (int j = first; j < last; ++j) {
-                if (j != i) take(j);
-            }
-        }
+        visit_by_radius(others, near, n, own_box(i, ri, radius, reach), boxes, reach, grid, [&](int j) {
+            if (j != i) take(j);
+        });
     } else {
         visit_near(others, near, n, i, bytes, units, kept, take);
     }

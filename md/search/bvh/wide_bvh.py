@@ -11,6 +11,8 @@ children: Wald, Benthin and Boulos, Getting rid of packets, IEEE Symposium on In
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +27,20 @@ from md.particles.system import System
 from md.search.base import Search
 from md.search.bvh.base import REBUILD_EVERY, TreeConfig
 from md.search.bvh.curve_keys import CurveKeys
-from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, WideBoxes, gap2, near_leaves, reaches_of
+from md.search.bvh.wide_boxes import (
+    ALL,
+    LEAF,
+    LEAVES,
+    MOST_NEAR,
+    MOST_NODES,
+    WideBoxes,
+    gap2,
+    near_leaves,
+    particle_gap2,
+    reaches_of,
+)
 from md.search.rebuild import EverySteps
 from sfc import Curve
-from sfc.cache import AccessStream
 from sfc.compile import kernel
 
 
@@ -109,13 +121,14 @@ class WideBvhSearch(Search):
         self._tree.fit(self.particles.pos, radius, float(reach["scale"][0]))
         super()._fold(law, parameters, out)
 
-    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
-        """Collect all particles of the leaves within reach of each leaf, within the search radius or not."""
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Visit all particles of the leaves whose particles are compared, within the search radius or not."""
         reach, units = self._boxes_of()[1], self._tree.units
         stored = reach["pair2"].copy(), units["most"].copy()
         reach["pair2"], units["most"] = np.inf, ALL
         try:
-            return super()._collect(reach2, radius, all_readers)
+            yield
         finally:
             reach["pair2"], units["most"] = stored
 
@@ -139,11 +152,16 @@ def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, 
                     if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
                         own[kept] = found[k]
                         kept += 1
+                # A large leaf, or unequal particles: then each tests the leaves itself.
+                by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri, vi = load(pos, i, g), load(vel, i, g)
                     acc = initial(law, ri)
+                    half = rc.scale * radius[i] if len(radius) else rc.reach - rc.reach
                     for k in range(kept):
                         first = own[k] * LEAF
+                        if by_particle and particle_gap2(dim, g, boxes, own[k], pos, i, half) >= rc.reach2:
+                            continue
                         for j in range(first, min(first + LEAF, n)):
                             dr = displacement(g, ri, load(pos, j, g))
                             r2, bound2 = dot(dr, dr), rc.pair2

@@ -158,11 +158,10 @@ __device__ __forceinline__ void visit_near(const int* leaves, int near, int n, i
     visit_kept();
 }
 
-// Calls visit(leaf) for the leaves within reach of a leaf, ascending: one thread alone, whatever their number.
+// Calls visit(leaf) for the leaves within reach of a box, ascending: one thread alone, whatever their number.
 template <class Visit>
-__device__ __forceinline__ void descend_alone(int leaf, const real* boxes, const Levels& levels, real reach2,
+__device__ __forceinline__ void descend_alone(const Box& own, const real* boxes, const Levels& levels, real reach2,
                                               const Grid& grid, Visit visit) {
-    Box own = load_box(boxes, leaf);
     int top = levels.count - 1, level = top, node = 0;
     while (level < top || node < levels.number[top]) {
         bool is_there = node < levels.number[level];

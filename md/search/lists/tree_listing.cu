@@ -2,14 +2,9 @@
 
 #define COLUMN_THREADS 128
 
+#include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
 #include "md/search/lists/fours.cuh"
-
-// Square of the distance up to which two particles are partners.
-__device__ __forceinline__ real bound2_of(const Reach& reach, const real* radius, int i, int j) {
-    real both = radius ? reach.scale * (radius[i] + radius[j]) + reach.reach : (real)0;
-    return max(both * both, reach.pair2);
-}
 
 // Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
 __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, const Levels& levels,
@@ -17,7 +12,7 @@ __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const re
                                          long long room, long long* needed) {
     ListWriter writer(n, i, rows, partners);
     Vec ri = load(pos, n, i);
-    descend_alone(i / LEAF, boxes, levels, reach.reach2, grid, [&](int leaf) {
+    descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int leaf) {
         for (int j = leaf * LEAF; j < min((leaf + 1) * LEAF, n); ++j) {
             Vec dr = displacement(grid, ri, load(pos, n, j));
             if (j != i && dot(dr, dr) < bound2_of(reach, radius, i, j)) writer.add(j, room, needed);
@@ -48,12 +43,10 @@ extern "C" __global__ void HALF_BLOCKS(8) list_partners(int n, const real* pos, 
     if (count > MOST_NODES || near > MOST_NEAR) {
         list.overflow();
     } else if (radius) {
-        for (int k = 0; k < near; ++k) {
-            for (int j = others[k] * LEAF; j < min((others[k] + 1) * LEAF, n); ++j) {
-                Vec dr = displacement(grid, ri, load(pos, n, j));
-                list.add(j, j != i && dot(dr, dr) < bound2_of(reach, radius, i, j));
-            }
-        }
+        visit_by_radius(others, near, n, own_box(i, ri, radius, reach), boxes, reach, grid, [&](int j) {
+            Vec dr = displacement(grid, ri, load(pos, n, j));
+            list.add(j, j != i && dot(dr, dr) < bound2_of(reach, radius, i, j));
+        });
     } else {
         for_each_passing(others, near, bytes, bytes[i], units, [&](int j) { list.add(j, j != i && j < n); });
         int found = list.is_whole() ? list.count() : 0;

@@ -21,7 +21,17 @@ from md.backend.prelude import displacement, dot, load, store
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import CurveKeys
-from md.search.bvh.wide_boxes import LEAF, LEAVES, WideBoxes, gap2, near_leaves, reaches_of
+from md.search.bvh.wide_boxes import (
+    LEAF,
+    LEAVES,
+    MOST_NEAR,
+    MOST_NODES,
+    WideBoxes,
+    gap2,
+    near_leaves,
+    particle_gap2,
+    reaches_of,
+)
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists, mean_power
 from sfc import Curve
@@ -171,12 +181,17 @@ def build_lists(
                     if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
                         own[kept] = found[k]
                         kept += 1
+                # A large leaf, or unequal particles: then each tests the leaves itself.
+                by_particle = len(radius) > 0 or kept > MOST_NEAR or number > MOST_NODES
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri = load(pos, i, g)
                     store(reference_pos, i, ri)
                     first[i] = here
+                    half = rc.scale * radius[i] if len(radius) else rc.reach - rc.reach
                     for k in range(kept):
                         begin_of_leaf = own[k] * LEAF
+                        if by_particle and particle_gap2(dim, g, boxes, own[k], pos, i, half) >= rc.reach2:
+                            continue
                         # No branch: an entry beyond the distance is overwritten by the next.
                         for j in range(begin_of_leaf, min(begin_of_leaf + LEAF, n)):
                             dr = displacement(g, ri, load(pos, at(j), g))

@@ -141,6 +141,7 @@ class TestEverySearch:
         stream = simulation.accesses()
         slots = {name: slot for slot, name in enumerate(simulation.state.id.tolist())}
         assert len(stream.offsets) == len(slots) + 1
+        assert simulation.access_count() == len(stream.reads)
         visits = [
             stream.reads[start:end].tolist()
             for start, end in zip(stream.offsets, stream.offsets[1:], strict=False)

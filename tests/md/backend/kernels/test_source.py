@@ -360,6 +360,8 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
         (md.boundaries.polygon, "COLUMNS", "boundaries/wing"),
         (md.boundaries.polygon, "SURELY", "boundaries/wing"),
         (md.search.bvh.curve_keys, "FAR", "search/bvh/curve_keys"),
+        (md.search.bvh.wide_boxes, "MOST_NODES", "search/bvh/wide_traversal"),
+        (md.search.bvh.wide_boxes, "MOST_NEAR", "search/bvh/wide_traversal"),
         (md.search.bvh.curve_keys, "PARTS", "search/bvh/curve_keys"),
     ],
 )
