@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import md
-from md.search.verlet import VerletSearch
+from md.search.lists.list_search import ListSearch
 from sfc import checks
 
 INDEX = 4  # bytes of an index, a key or an id
@@ -79,14 +79,14 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
     rows = n * number * (2 * dim if packed else 2 * width)
     pos = n * number * width
     listed = pruned = 0.0
-    if isinstance(search, VerletSearch):
+    if isinstance(search, ListSearch):
         listed = _list_bytes(np.diff(simulation.accesses().offsets), backend.runs_ahead)
         if search.policy.prunes:
             near = simulation.system.grid.cutoff + search.skin.inner
             pruned = _list_bytes(np.bincount(search.pairs(near).ravel(), minlength=n), backend.runs_ahead)
     cells = search.grid.size
     order = getattr(search.config, "cell_order", "row")
-    if isinstance(search, VerletSearch) and (order is None or backend.runs_ahead):
+    if isinstance(search, ListSearch) and (order is None or backend.runs_ahead):
         order = "row"  # a device sorts for its lists by the number of the cell, whatever the order in memory
     ranked = 0.0 if order == "row" else INDEX * float(cells)
     return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked, pruned)

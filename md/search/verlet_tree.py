@@ -1,24 +1,27 @@
 """Neighbour lists that are made from a tree instead of cells.
 
 Partners are found by a descent in a wide bounding volume hierarchy (`md.search.lists.tree_listing`); the
-lists are used and rebuilt as those of `md.search.verlet`. A tree needs no cells: it serves clusters of any
-density, and particles of very unequal radii, of which the small ones then have short lists. Lists from trees:
-Howard and others, Comput. Phys. Commun. 203 (2016) 45; Comput. Mater. Sci. 164 (2019) 139.
+lists are used and rebuilt as those made from cells (`md.search.lists.list_search`). A tree needs no cells: it
+serves clusters of any density, and particles of very unequal radii, of which the small ones then have short
+lists. Lists from trees: Howard and others, Comput. Phys. Commun. 203 (2016) 45; Comput. Mater. Sci. 164
+(2019) 139.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from md.particles.system import System
 from md.search.bvh.curve_keys import halving
+from md.search.lists.list_search import ListConfig
 from md.search.lists.lister import Lister
 from md.search.lists.tree_listing import TreeLister
-from md.search.verlet import Verlet
+from sfc import Curve
 
 
 @dataclass(frozen=True)
-class VerletTree(Verlet):
+class VerletTree(ListConfig):
     """Configuration of neighbour lists with a skin, made from a tree.
 
     The parameters are those of `Verlet`, except for the order. If particles differ in radius, a list holds
@@ -38,6 +41,9 @@ class VerletTree(Verlet):
     """
 
     name = "verlet_tree"
+    cell_order: str | Curve | None = None
+    skin: float | Literal["auto"] | None = None
+    inner_skin: float | None = None
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:

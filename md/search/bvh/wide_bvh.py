@@ -123,7 +123,7 @@ class WideBvhSearch(Search):
 
     @contextmanager
     def _all_read(self) -> Iterator[None]:
-        """Visit all particles of the leaves whose particles are compared, within the search radius or not."""
+        """Visit all particles of the leaves within reach, within the search radius or not."""
         reach, units = self._boxes_of()[1], self._tree.units
         stored = reach["pair2"].copy(), units["most"].copy()
         reach["pair2"], units["most"] = np.inf, ALL

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from md.backend import NO_FAULT
+from md.backend.prefetch import prefetch
 from md.backend.prelude import displacement, dot, finish, load, sub
 from md.laws.pair import initial, interact, result
 from sfc.compile import inlined, kernel
@@ -98,8 +99,8 @@ def fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out):
 def fold_share(p, n, pos, vel, lists, grid, law, out):
     """Fold the law over the partners of the particles of share p; return the square of the largest speed.
 
-    The partners are those that `md.search.verlet.force` takes, in the same order, except for those too far
-    away for a force.
+    The partners are those that `md.search.lists.list_search.force` takes, in the same order, except for those
+    too far away for a force.
     """
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
@@ -116,6 +117,8 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
             # Longer ones may be across a periodic side; one that is not a number counts.
             found += not ((r2 >= lists.within2) & (r2 < g.nearest2))
         near[at(found)] = entries
+        for k in range(found):
+            prefetch(vel, lists.partners[at(begin + near[at(k)])])
         largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
     return largest
 
@@ -132,8 +135,8 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
         found, kept, k = 0, begin, 0
         for i in range(lowest, highest):
             pruned.first[at(i)] = kept
-            ri, end = load(pos, at(i), g), lists.first[at(i)] + lists.count[at(i)] - begin
-            while k < end:
+            ri, last = load(pos, at(i), g), lists.first[at(i)] + lists.count[at(i)] - begin
+            while k < last:
                 owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
                 dr = displacement(g, ri, load(pos, at(partner), g))
                 r2 = dot(dr, dr)
@@ -144,6 +147,8 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
                 k += 1
             pruned.count[at(i)] = kept - pruned.first[at(i)]
         near[at(found)] = entries
+        for k in range(found):
+            prefetch(vel, lists.partners[at(begin + near[at(k)])])
         largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
     return largest
 

@@ -89,8 +89,8 @@ THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
 
 
-def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
-    """Check a choice of the skin and return it.
+def checked(name: str, choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
+    """Check a choice of the skin of a search of some name, and return it.
 
     Raises:
         TypeError: neither a number nor a word nor None.
@@ -100,12 +100,12 @@ def checked(choice: float | Literal["auto"] | None) -> float | Literal["auto"] |
         return None
     remedy = "None for a width that suits the box; 'auto' to tune it during the run"
     return checks.number_or_word(  # type: ignore[return-value]  # "auto" is the only word
-        "skin of Verlet", choice, ("auto",), 0, unit="d", remedy=remedy
+        f"skin of {name}", choice, ("auto",), 0, unit="d", remedy=remedy
     )
 
 
-def checked_inner(inner: float | None, skin: float | Literal["auto"] | None) -> float | None:
-    """Check a choice of the inner skin, and return it.
+def checked_inner(name: str, inner: float | None, skin: float | Literal["auto"] | None) -> float | None:
+    """Check a choice of the inner skin of a search of some name, and return it.
 
     Raises:
         TypeError: neither a number nor None.
@@ -113,10 +113,10 @@ def checked_inner(inner: float | None, skin: float | Literal["auto"] | None) -> 
     """
     if inner is None:
         return None
-    inner = checks.number("inner_skin of Verlet", inner, 0, unit="d")
+    inner = checks.number(f"inner_skin of {name}", inner, 0, unit="d")
     if isinstance(skin, (int, float)) and inner > skin:
         raise ValueError(
-            f"inner_skin of Verlet = {inner} beside skin = {skin}; allowed: 0 .. {skin}, as lists are pruned "
+            f"inner_skin of {name} = {inner} beside skin = {skin}; allowed: 0 .. {skin}, as lists are pruned "
             "to it; take a wider skin, or inner_skin=None"
         )
     return inner

@@ -104,7 +104,7 @@ int main() {
 
 
 def printed(
-    tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.verlet"
+    tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.lists.list_search"
 ) -> list[list[float]]:
     """Compile and run a program with a kernel; return the numbers of each printed line."""
     source = source_of(stem, kernel, 3, np.float32, "aos4", "spring_dashpot", out)

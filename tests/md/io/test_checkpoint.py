@@ -151,7 +151,7 @@ def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, r
     except md.BackendUnavailableError as reason:
         pytest.skip(str(reason))
     if room is not None:
-        monkeypatch.setattr(md.search.verlet, "ROOM", room)
+        monkeypatch.setattr(md.search.lists.list_search, "ROOM", room)
     search, reporters = md.search.Verlet(skin=skin), [Looks(), Copies(tmp_path, 170)]
     simulation = md.Simulation(
         md.scenes.shared_gas(20_000, 0.3), md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT,
@@ -165,7 +165,7 @@ def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, r
 
 
 def test_lists_that_grew_take_the_room_of_the_first_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(md.search.verlet, "ROOM", 1)
+    monkeypatch.setattr(md.search.lists.list_search, "ROOM", 1)
     simulation = made(("verlet", 3, "float64", None, False, True, None), "cpu")
     simulation.run(3)
     assert len(simulation.search.structure()[2]) > len(simulation)

@@ -136,7 +136,9 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
         clock, fault = device.zeros(2, np.int64), device.upload(np.array([2**64 - 1], np.uint64))
         guard = unguarded(device)
         step = KickDrift(*out, device.zeros(n, np.int32), real(0.01), real(0.02), fault, clock, 0, *guard)
-        kernels = device.kernels("md.search.verlet", LAW, {"PACKED": 1} if kind == "packed" else {})
+        kernels = device.kernels(
+            "md.search.lists.list_search", LAW, {"PACKED": 1} if kind == "packed" else {}
+        )
         partners = device.upload(fours.reshape(-1))
         kernels.force(n, *given, none, none, partners, len(fours), grid.record, law, step)
         velocities = np.zeros_like(vel)

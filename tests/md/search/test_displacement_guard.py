@@ -9,8 +9,8 @@ import md
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.search.displacement_guard import unguarded
+from md.search.lists.list_search import ListSearch
 from md.search.rebuild import DisplacementBound
-from md.search.verlet import VerletSearch
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 CUBE = md.Box((10.0, 10.0, 10.0))
@@ -191,7 +191,7 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
 @pytest.fixture
 def short_rows(monkeypatch):
     """One row of fours on a device, so that lists of more than four partners need the pool."""
-    monkeypatch.setattr(VerletSearch, "_usual_rows", lambda self, reach: 1)
+    monkeypatch.setattr(ListSearch, "_usual_rows", lambda self, reach: 1)
 
 
 @pytest.mark.gpu

@@ -15,9 +15,10 @@ import md
 import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
-from md.search import naive, verlet
+from md.search import naive
+from md.search.lists import list_search
+from md.search.lists.list_search import most_room
 from md.search.lists.step_costs import StepCosts
-from md.search.verlet import most_room
 from tests import tiers
 from tests.strategies import clouds
 
@@ -186,7 +187,7 @@ def test_a_start_that_overlaps_makes_room(backend, dim, crowd):
     found = simulated(state, "verlet", backend)
     pairs = found.pairs()
     assert np.array_equal(pairs, simulated(state, "naive", backend).pairs())
-    assert (pairs < n).all(axis=1).sum() == n * (n - 1) // 2 > verlet.ROOM * n // 2
+    assert (pairs < n).all(axis=1).sum() == n * (n - 1) // 2 > list_search.ROOM * n // 2
     stream = found.accesses()
     assert (np.diff(stream.offsets) < len(pos)).all()
 
@@ -376,7 +377,7 @@ def test_the_fused_step_counts_no_references_to_arrays():
     stepper = simulation.config.integrator.build(simulation.system, field)
     # Compiled here: a kernel from the cache comes without its assembly. Serial: a parallel one counts once a
     # call, for the largest speed.
-    fresh = numba.njit(nogil=True, error_model="numpy")(verlet.force.py_func)
+    fresh = numba.njit(nogil=True, error_model="numpy")(list_search.force.py_func)
     fresh(
         p.n, p.pos, p.vel, *search.structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
         stepper.fused_output(0, simulation.system.status.fault, search.policy.guard),

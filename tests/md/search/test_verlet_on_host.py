@@ -64,7 +64,7 @@ class Lists:
         self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(2, np.float32)
         self.reference = rows_of(np.zeros_like(self.pos))
         self.none = device.empty(0, np.int32)
-        self.kernels = device.kernels("md.search.verlet", LAW)
+        self.kernels = device.kernels("md.search.lists.list_search", LAW)
         sorted_ = SimpleNamespace(
             find=lambda pos, by_number: None,
             scratch=device.zeros(-(-n // 4) * 4, np.int32),
@@ -196,7 +196,7 @@ def test_a_boid_is_not_its_own_neighbour(device, case):
     found, expected = (rows_of(np.zeros_like(lists.pos)) for _ in range(2))
     law = kernel_law(BOIDS, lists.pos.dtype)
     grid = lists.grid.record
-    kernels = device.kernels("md.search.verlet", BOIDS)
+    kernels = device.kernels("md.search.lists.list_search", BOIDS)
     kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, grid, law, found)
     device.kernels("md.search.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
     assert np.abs(expected.host).max() > 0.01

@@ -31,9 +31,10 @@ from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
 from md.particles.cell_grid import CellGrid, record_dtype
 from md.scenes.shared import RECORD as GAS
-from md.search import SEARCHES, VerletTree
+from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.wide_boxes import LEVELS
+from md.search.lists.list_search import ListConfig
 from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
@@ -230,8 +231,8 @@ def variants(stem: str, kernel: str) -> list[tuple[str, str]]:
 
 
 def test_there_are_cuda_kernels_for_every_search():
-    own_kernels = {kind.__module__ for kind in SEARCHES.values() if kind is not VerletTree}  # as `Verlet`
-    assert own_kernels <= set(STEMS)
+    assert {kind.__module__ for kind in SEARCHES.values() if not issubclass(kind, ListConfig)} <= set(STEMS)
+    assert ListConfig.__module__ in STEMS
 
 
 @pytest.mark.parametrize(
@@ -381,10 +382,10 @@ def test_the_layout_is_a_definition_of_the_source(layout):
 @pytest.mark.parametrize(
     ("stem", "kernel", "out"),
     [
-        ("md.search.verlet", "force", "fused"),
+        ("md.search.lists.list_search", "force", "fused"),
         ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
         ("md.search.lists.pruned_lists", "force", "fused"),
-        ("md.search.verlet", "fastest", "store"),
+        ("md.search.lists.list_search", "fastest", "store"),
         ("md.search.coherent", "force", "fused"),
         ("md.search.coherent", "force_rows", "fused"),
         ("md.search.tiles", "force", "fused"),

@@ -13,7 +13,7 @@ from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
     "md.particles.cell_sort",
-    "md.search.verlet",
+    "md.search.lists.list_search",
     "md.search.lists.listing",
     "md.search.lists.pruned_lists",
 )

@@ -5,7 +5,7 @@ import pytest
 
 import md
 from md.laws.pair import kernel_law
-from md.search import verlet
+from md.search.lists import list_search
 from md.search.lists.blocks import BLOCK
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
@@ -49,7 +49,7 @@ def test_forces_are_those_of_the_kernel_that_takes_all_listed_partners(case, pre
     p, search = run.system.particles, run.search
     expected = np.zeros_like(p.pos)
     law = kernel_law(LAW, p.pos.dtype)
-    verlet.force(p.n, p.pos, p.vel, *search.structure(), search.grid.record, law, expected)
+    list_search.force(p.n, p.pos, p.vel, *search.structure(), search.grid.record, law, expected)
     np.testing.assert_array_equal(found, expected[np.argsort(p.id)])
     assert (np.abs(found).max() > 1) == (case != "few")
 

@@ -9,7 +9,7 @@ from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
-PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "verlet.force"
+PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "list_search.force"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-// Neighbour lists; see verlet.py.
+// Neighbour lists; see list_search.py.
 
 #include "md/search/lists/fours.cuh"
 #include "md/backend/warp.cuh"

@@ -1,0 +1,481 @@
+"""Neighbour lists that are used for several steps, with all partners within cutoff + skin of a particle.
+
+A list is complete as long as no particle has moved by more than half the skin since the build. Then the
+particles are sorted in memory, so that partners are close to each other, and a lister (`lister`) makes the
+lists again. Fused steps of a device sort them at few builds only: there lists need no order in memory.
+Verlet, Phys. Rev. 159 (1967) 98.
+
+Fused steps read shorter lists, of the partners within cutoff + inner skin. Before any particle may have moved
+by more than half the inner skin, a step reads the others and takes the next ones from them (pruning): so
+lists can be built rarely and be short. Páll and others, J. Chem. Phys. 153 (2020) 134110.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numba
+import numpy as np
+
+from md import checks
+from md.backend.base import Array
+from md.backend.prelude import (
+    displacement,
+    dot,
+    finish,
+    home_cell,
+    is_interior,
+    load,
+    separation,
+)
+from md.errors import ListOverflow
+from md.laws import PairLaw
+from md.laws.pair import initial, interact, kernel_law, result
+from md.laws.polydisperse import scaled_to_radii
+from md.particles.capabilities import Capabilities
+from md.particles.cell_grid import CellGrid
+from md.particles.state import sphere_volume
+from md.particles.system import System
+from md.search.base import Search, SearchConfig
+from md.search.lists.blocks import BlockLists, Bound, force_of_blocks, steps_of_blocks
+from md.search.lists.lister import Lister, Lists
+from md.search.lists.pruned_lists import FOUR, PrunedLists
+from md.search.lists.skin import Skin, checked, checked_inner
+from md.search.lists.step_costs import FEW
+from md.search.partners import CollectPartners
+from md.search.rebuild import DisplacementBound
+from sfc import Curve
+from sfc.compile import kernel
+
+ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
+ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
+MOST_PARTICLE_STEPS, MOST_STEPS = 2**18, 256  # in a call of the CPU: steps times particles, and steps
+DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
+MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
+# Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
+# need it: their skin is wide, and one crowded list takes as long as all others.
+KEPT, KEPT_OF_FEW = 28, 44
+
+
+class ListConfig(SearchConfig):
+    """Base of the configurations of neighbour lists with a skin; those differ in how partners are found.
+
+    Attributes:
+        cell_order: order in memory; None for the usual one.
+        skin: in d; None for the fastest, "auto" to tune it.
+        inner_skin: of pruned lists, in d; None for the fastest.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve, or a skin that is no number.
+        ValueError: a skin that is negative or not finite, or an inner skin wider than the skin.
+    """
+
+    # A build waits; fused steps have a guard.
+    capabilities = Capabilities(fusable=True, moves_particles=True, packs=True)
+    cell_order: str | Curve | None
+    skin: float | Literal["auto"] | None
+    inner_skin: float | None
+
+    def __post_init__(self):
+        name = type(self).__name__
+        if self.cell_order is not None:
+            order = checks.order_of_cells(f"cell_order of {name}", self.cell_order)
+            object.__setattr__(self, "cell_order", order)
+        object.__setattr__(self, "skin", checked(name, self.skin))
+        object.__setattr__(self, "inner_skin", checked_inner(name, self.inner_skin, self.skin))
+
+    def build(self, system: System) -> ListSearch:
+        """Make the search for a system.
+
+        Raises:
+            ValueError: a skin too wide for the box, an order that does not suit, or more cells than can be
+                numbered.
+        """
+        return ListSearch(self, system)
+
+    @abstractmethod
+    def lister(self, system: System) -> Lister:
+        """Make the lister of a system, which finds the partners."""
+
+
+def most_room(rows: int, n: int) -> int:
+    """Return the largest pool of lists of n particles with rows, in fours, by the numbers in its kernels."""
+    return min(MOST_POOLED, MOST_FOURS - rows * n)
+
+
+class ListSearch(Search):
+    """Search with neighbour lists over the particles of a system.
+
+    Attributes:
+        skin: `Skin`, the width of the skin and its tuning.
+    """
+
+    config: ListConfig
+    policy: DisplacementBound
+
+    def __init__(self, config: ListConfig, system: System):
+        self._cutoff, self._lister = system.grid.cutoff, config.lister(system)
+        self.skin = Skin(config.skin, system.grid, system.particles.n, config.inner_skin)
+        policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
+        super().__init__(config, system, self._cells(system.grid), policy)
+        self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
+        self._pruned = PrunedLists(self.particles.n, self.backend)
+        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
+        self._is_fused: bool | None = None  # before `prepare`
+
+    def prepare(self, fused: bool) -> None:
+        """Choose the widths of the skin that were not given, and allocate the sort.
+
+        The first build allocates the lists.
+
+        Raises:
+            ValueError: not enough memory, or more cells or partners than can be numbered.
+        """
+        super().prepare(fused)
+        self._is_fused = fused
+        stride = self._stride_of(self.system)
+        self._choose_skin(stride)
+        self._allocate(lists=False)
+        self.policy.start_at(stride)
+
+    def _choose_skin(self, stride: float) -> None:
+        # Pruned lists are for one distance: they would keep most partners of small particles.
+        can_prune = (self.policy.is_guarded or self.policy.is_bounded) and not self._lister.is_by_radius
+        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
+        self.skin.describe(self._density, self._usual_cutoff)
+        self.skin.choose(stride, prunes=can_prune)
+        self.policy.set_limit()
+
+    def _stride_of(self, system: System) -> float:
+        """Return the largest displacement in a step at the present speeds, in d; waits for the device."""
+        p, most = system.particles, system.backend.zeros(1, np.float64)
+        system.backend.kernels(__name__, constants=p.constants).fastest(p.n, p.velocities, most)
+        return system.dt * math.sqrt(system.backend.download(most)[0])
+
+    def _cells(self, grid: CellGrid) -> CellGrid:
+        return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
+
+    def _allocate(self, lists: bool = True) -> None:
+        """Allocate the sort and the lists for the present skin; the earlier ones are freed before.
+
+        Args:
+            lists: False to leave them to the next build, and only check that there is memory.
+
+        Raises:
+            ValueError: not enough memory, or more cells or partners than can be numbered.
+        """
+        backend, n, grid = self.backend, self.particles.n, self._cells(self.grid)
+        self._free_lists()
+        self._pruned.free()
+        self.grid = grid
+        self._lister.allocate(grid)
+        self._reference_pos = backend.empty((0, grid.box.dim), grid.precision)
+        self._rows = self._usual_rows(grid.cutoff)
+        room = self._usual_room()
+        if backend.runs_ahead:
+            needed = 4 * FOUR * (self._rows * n + room) + self.particles.packing_bytes
+            if self.policy.prunes:
+                needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
+            what = f"neighbour lists of {n} particles and their packed rows"
+            checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
+        if lists:
+            self._allocate_lists(room)
+
+    def _usual_rows(self, reach: float) -> int:
+        """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
+        mean = self._usual_length(reach)
+        return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+
+    @property
+    def _inner_reach(self) -> float:
+        """Distance of partners that pruned lists hold, in d, without the rounding."""
+        return self._cutoff + self.skin.inner
+
+    def _usual_length(self, reach: float) -> float:
+        """Return the mean number of partners within a distance."""
+        dim, reach = self.grid.box.dim, reach - self._cutoff + self._usual_cutoff
+        return min(DENSER * self._density * sphere_volume(dim) * (2 * reach) ** dim, self.particles.n)
+
+    def _column(self, reach: float) -> int:
+        """Return the entries kept in shared memory while a list of the partners within reach is made.
+
+        They are enough for nearly all lists.
+        """
+        mean = 1 + self._usual_length(reach)  # with itself
+        most = KEPT_OF_FEW if self.particles.n < FEW else KEPT
+        return min(most, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))
+
+    def _usual_room(self) -> int:
+        """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
+        return self.particles.n // 8 + 1 if self.backend.runs_ahead else ROOM * self.particles.n
+
+    def _free_lists(self) -> None:
+        """Free the lists; the next build allocates them."""
+        self.policy.lists_freed()
+        self._room = -1
+        self._partners = self._first = self._count = self.backend.empty(0, np.int32)
+        self._owners = self.backend.empty(0, np.uint8)
+        self._pruned_blocks: tuple[Array, ...] = ()
+        self.generation += 1
+
+    def _allocate_lists(self, room: int) -> None:
+        """Allocate lists with this room instead of the present ones; they are freed before.
+
+        On the CPU starts are int64 if int32 is too short.
+
+        Raises:
+            ValueError: more fours on a device than can be numbered.
+            MemoryError: not enough memory.
+        """
+        backend, n = self.backend, self.particles.n
+        self._free_lists()
+        backend.release()
+        entries, listed = room, n
+        if backend.runs_ahead:
+            entries, listed = FOUR * (self._rows * n + room), 0
+            most = most_room(self._rows, n)
+            if room > most:
+                raise ValueError(
+                    f"neighbour lists of {n} particles on a device need {self._rows} rows and a pool of "
+                    f"{room} fours of partners; allowed: a pool of up to {most}; take a smaller skin, or "
+                    "fewer particles"
+                )
+        partners = backend.empty(entries, np.int32)
+        owners = backend.empty(room if listed else 0, np.uint8)
+        first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
+        count = backend.empty(listed, np.int32)
+        if listed and self.policy.prunes:
+            self._pruned_blocks = tuple(map(np.empty_like, (first, count, partners, owners)))
+        self._partners, self._owners, self._first, self._count = partners, owners, first, count
+        self._room = room
+
+    def reset(self) -> None:
+        """Return to the state after construction, with the room of the first lists.
+
+        Widths of the skin that were not given are chosen again, by the present speeds.
+        """
+        if self._is_fused is None:
+            return
+        before, usual = (self.skin.width, self.skin.inner), self._usual_room()
+        stride = self._stride_of(self.system)
+        if not self.skin.tunes:
+            self._choose_skin(stride)
+        if before != (self.skin.width, self.skin.inner):
+            try:
+                self._allocate(lists=False)
+            except (ValueError, MemoryError):
+                self.skin.width, self.skin.inner = before
+                self.policy.set_limit()
+                self._allocate(lists=False)
+        elif self._room not in (-1, usual):
+            self._allocate_lists(usual)
+        super().reset()
+        self.policy.start_at(stride)
+
+    def build(self) -> None:
+        """Sort the particles by cell and list the partners of each, as far as there is room.
+
+        On a device steps with lists that overflowed are halted.
+        """
+        if self._is_fused is None:
+            self.prepare(fused=False)
+        # Captured steps of guarded runs hold the addresses of the arrays, which then stay what they are.
+        self._lister.sort(keep_roles=self.policy.is_guarded)
+        self._list_partners()
+
+    def update(self, force: bool = False) -> None:
+        """Build the lists, with a proposed skin if there is one, if a particle has moved too far; waits.
+
+        Args:
+            force: build wherever the particles are.
+        """
+        if not (force or self.policy.is_due):
+            return
+        self.policy.begin_build()
+        if self.skin.proposed is not None:
+            self._change_skin()
+        self.build()
+        while self._grow():
+            self._list_partners()
+        self.policy.built()
+
+    def _change_skin(self) -> None:
+        """Allocate lists for the proposed skin; or for the present one again, if that has no room."""
+        width = self.skin.width
+        self.skin.change()
+        try:
+            self._allocate()
+        except (ValueError, MemoryError):
+            self.skin.refuse(width)
+            self._allocate()
+        self.policy.restart()
+        self.policy.set_limit()
+
+    def rebuild(self, moves: bool = True) -> None:
+        """Build for a step plan: on a device without waiting, on the CPU if a particle has moved too far.
+
+        Args:
+            moves: whether a device sorts the particles in memory too.
+        """
+        if not self.backend.runs_ahead:
+            self.update()
+        elif moves:
+            self.build()
+        else:
+            self._list_partners()
+
+    def _grow(self) -> bool:
+        """Make more room if the lists overflowed, and return whether they did; waits for the device."""
+        needed = int(self.backend.download(self._needed)[0])
+        if needed <= self._room:
+            return False
+        room, most = needed + needed // 4, self._most_room()
+        if room > most:
+            slot, each = self._lister.crowded_slot(), self._partners_each()
+            particle = int(self.backend.download(self.particles.id)[slot])
+            raise ListOverflow(particle, each * room, each * most)
+        self._allocate_lists(room)
+        return True
+
+    def _partners_each(self) -> int:
+        """Return the partners of a place of the room: a four on a device has three, and a link."""
+        return FOUR - 1 if self.backend.runs_ahead else 1
+
+    def _most_room(self) -> int:
+        """Return the largest room for which there are memory and numbers, if the present lists are freed."""
+        entry, lists = self._partners.itemsize, 2 if self.policy.prunes else 1
+        bytes_each = FOUR * entry if self.backend.runs_ahead else lists * (entry + self._owners.itemsize)
+        most = self.backend.free_memory() // bytes_each + max(self._room, 0)
+        return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
+
+    def _list_partners(self) -> None:
+        """Fill the lists; `_grow` then returns whether they overflowed."""
+        backend, p, g = self.backend, self.particles, self.grid
+        if self._room < 0:  # the first build, or an earlier allocation has failed
+            self._allocate_lists(self._usual_room())
+        if backend.runs_ahead and self.policy.prunes and not self._pruned.rows:
+            self._pruned.allocate(self._usual_length(self._inner_reach))
+        backend.fill(self._needed, 0)
+        backend.fill(self.policy.travelled, -1)
+        if not (self.policy.is_guarded or len(self._reference_pos)):
+            self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
+        lists = Lists(
+            self._first, self._count, self._partners, self._owners, self._rows, self._room, self._needed,
+            self.policy.travelled,
+        )  # fmt: skip
+        # Pruning tests the positions: a few partners too many cost less than a test at each build.
+        is_exact = not self.policy.prunes
+        self._lister.list(self.skin.rounding, self._reference_pos, lists, self._column, is_exact)
+
+    def _largest_displacement(self) -> float:
+        """Return the largest displacement of a particle since the build, in d; waits for the device."""
+        backend, p, g = self.backend, self.particles, self.grid
+        backend.fill(self._farthest, 0)
+        backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
+        return float(np.sqrt(backend.download(self._farthest)[0]))
+
+    def structure(self) -> tuple[Array, Array, Array, int]:
+        """Return the start of each list, its length, the partners, and the rows of fours of a device."""
+        return self._first, self._count, self._partners, self._rows
+
+    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
+        if is_fused and self.backend.runs_ahead:
+            self._take_fused_step(law, parameters, out)
+            return
+        if self.backend.runs_ahead or isinstance(law, CollectPartners):
+            super()._fold(law, parameters, out)
+        elif is_fused:
+            self._take_steps(parameters, (out, out), int(out.clock[out.turn]), 1)
+        else:
+            p = self.particles
+            force_of_blocks(p.n, p.pos, p.vel, self._block_lists, self.grid.record, parameters, out)
+
+    @property
+    def most_steps(self) -> int:
+        """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
+        few = MOST_PARTICLE_STEPS // max(1, self.particles.n)
+        return max(1, min(few, MOST_STEPS)) if self.policy.is_bounded else 1
+
+    def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
+        """Take fused steps on the CPU until the lists may be incomplete; see `Search.take_steps`."""
+        law = scaled_to_radii(law, self._radius)
+        return self._take_steps(kernel_law(law, self.grid.precision), outputs, step, most)
+
+    @property
+    def _block_lists(self) -> BlockLists:
+        real = self.grid.precision.type
+        reach = self._inner_reach + self.skin.rounding
+        numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), 4 * self.backend.workers
+        return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
+
+    def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:
+        p, lists, grid = self.particles, self._block_lists, self.grid.record
+        pruned = lists
+        if self.policy.prunes:
+            first, count, partners, owners = self._pruned_blocks
+            pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
+        since_build, since_pruning, rounding = self.policy.travel()
+        taken, *bounds = steps_of_blocks(
+            most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
+            rounding, grid, parameters, *outputs,
+        )  # fmt: skip
+        self.policy.moved_to(*bounds)
+        return taken
+
+    def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
+        p, grid = self.particles, self.grid.record
+        constants = {**p.constants, "AT_ONCE": 4} if p.n < FEW else p.constants
+        first, count, partners, rows = self.structure()
+        if self.policy.prunes:
+            reach = self.grid.precision.type(self._inner_reach + self.skin.rounding)
+            row, lists = (p.pos, p.velocities), (partners, rows)
+            self._pruned.step(law, constants, row, lists, reach**2, grid, parameters, out)
+        else:
+            kernels = self.backend.kernels(__name__, law, constants)
+            kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
+
+
+@kernel(parallel=True)
+def farthest(n, pos, reference_pos, grid, most):
+    """Store the square of the largest displacement of a particle from its reference_pos in most[0]."""
+    found = 0.0
+    for i in numba.prange(n):
+        g = grid[0]
+        dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
+        found = max(found, float(dot(dr, dr)))
+    most[0] = found
+
+
+@kernel(parallel=True)
+def fastest(n, vel, most):
+    """Store the square of the largest speed in most[0]."""
+    found = 0.0
+    for i in numba.prange(n):
+        speed2 = 0.0
+        for k in range(vel.shape[1]):
+            speed2 += vel[i, k] * vel[i, k]
+        found = max(found, speed2)
+    most[0] = found
+
+
+@kernel(parallel=True)
+def force(n, pos, vel, first, count, partners, rows, grid, law, out):
+    """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
+
+    On the CPU only for laws that take partners beyond the cutoff; for others see `md.search.lists.blocks`.
+    """
+    for i in numba.prange(n):
+        g = grid[0]
+        ri = load(pos, i, g)
+        vi = load(vel, i, g)
+        acc = initial(law, ri)
+        interior = is_interior(g, home_cell(g, ri))
+        for a in range(first[i], first[i] + count[i]):
+            j = partners[a]
+            dr = separation(g, interior, ri, load(pos, j, g))
+            acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+        finish(out, g, i, ri, vi, result(law, ri, vi, acc))
