@@ -52,6 +52,7 @@ TREES = (
     "lbvh",
     "lbvh_each",
     "wide_bvh",
+    "verlet_tree",
     "reflexive",
     "reflexive_twice",
     "reflexive_listed",
@@ -102,11 +103,13 @@ RULES: tuple[tuple[str, dict[str, set[str]]], ...] = (  # a part of the message,
     ("an inflow along axis 0", {"around": STREAMING, "sides": {"walled"}}),
 )  # fmt: skip
 ON_DEVICE = (
-    "naive", "scattered", "coherent", "tiles", "verlet", "verlet_thin", "lbvh", "wide_bvh", "reflexive_twice",
+    "naive", "scattered", "coherent", "tiles", "verlet", "verlet_thin", "lbvh", "wide_bvh", "verlet_tree",
+    "reflexive_twice",
 )  # fmt: skip
 KEPT = "pos", "vel", "force", "memory", "rest"  # not "builds": looks make some, and each load begins at 0
 FORGETTING = (  # what outlives a step
-    "verlet", "verlet_thin", "lbvh", "wide_bvh", "reflexive_listed", "reflexive_shadow",
+    "verlet", "verlet_thin", "lbvh", "wide_bvh", "verlet_tree", "reflexive_listed",
+    "reflexive_shadow",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ ROWS = (  # values of the other factors, in their order
     "verlet none hilbert walled data plain aos device 2D float32 unfused heavy",
     "lbvh none hilbert open_walled data observed aos device 3D float64 fused heavy",
     "wide_bvh none hilbert periodic data resumed aos device 3D float32 fused weightless",
+    "verlet_tree none hilbert periodic data observed aos device 3D float32 fused weightless",
     "reflexive none morton periodic data plain aos device 3D float32 unfused heavy",
     "reflexive_twice none morton flat data plain aos device 3D float64 fused heavy",
     "reflexive_shadow none gray open data resumed aos device 2D float64 unfused heavy",

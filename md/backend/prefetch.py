@@ -23,7 +23,7 @@ def prefetch(typing_context: Any, rows: Any, row: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(rows)(context, builder, arguments[0])
         word = context.get_value_type(types.intp)
-        number = builder.zext if not row.signed else builder.sext
+        number = builder.sext if getattr(row, "signed", True) else builder.zext
         index = arguments[1] if arguments[1].type == word else number(arguments[1], word)
         place = cgutils.get_item_pointer(context, builder, rows, array, [index, word(0)])
         pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)

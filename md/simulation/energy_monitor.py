@@ -28,6 +28,7 @@ from md.particles.system import StatusCopy, System
 from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
 from md.search.rebuild import MANY_STEPS
+from md.search.verlet_tree import VerletTree
 from sfc.compile import kernel
 
 GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third
@@ -130,7 +131,7 @@ class EnergyMonitor:
             config = self._search
             if config.capabilities.moves_particles:
                 most = MOST_CELLS + CELLS_EACH * system.n_rows
-                is_sparse = isinstance(config, TreeConfig) and system.grid.size > most
+                is_sparse = isinstance(config, (TreeConfig, VerletTree)) and system.grid.size > most
                 tree = Reflexive(met="twice", atomics="none", data="unsorted")
                 config = tree if is_sparse else Scattered()
             finder = config.build(system)

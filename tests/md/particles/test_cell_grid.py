@@ -70,10 +70,10 @@ def test_a_long_box_that_is_narrow_is_taken(length):
     assert grid.shape == (walked(length, 1.0, DOUBLE), 2)
 
 
-@pytest.mark.parametrize(
-    "search",
-    [name for name in sorted(md.search.SEARCHES) if name not in ("lbvh", "naive", "reflexive", "wide_bvh")],
-)
+WITHOUT_CELLS = "lbvh", "reflexive", "wide_bvh", "verlet_tree"
+
+
+@pytest.mark.parametrize("search", sorted({*md.search.SEARCHES} - {*WITHOUT_CELLS, "naive"}))
 def test_more_cells_than_there_is_memory_for_are_refused_before_the_allocation(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**28)
     state = md.State([[1.0, 1, 1]], [[0.0, 0, 0]], md.Box((500,) * 3, False))
@@ -126,7 +126,7 @@ def test_a_cutoff_out_of_range_is_refused(cutoff):
         CellGrid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
 
 
-@pytest.mark.parametrize("search", ["lbvh", "reflexive", "wide_bvh"])
+@pytest.mark.parametrize("search", WITHOUT_CELLS)
 def test_a_start_that_overlaps_is_found_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
     box = md.Box((300.0,) * 3, (True, True, False))

@@ -102,7 +102,7 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
 
 
 def test_only_marked_kernels_have_another_block_size():
-    stems = ("verlet", "bvh.reflexive", "bvh.lbvh")
+    stems = ("lists.list_search", "bvh.reflexive", "bvh.lbvh")
     found = {stem: blocks(file_of(f"md.search.{stem}", ".cu").read_text()) for stem in stems}
     shared = {f"{kind}_shared": "NARROW" for kind in ("gather", "push", "sum")}
-    assert found == {"verlet": {"force": "HALF_BLOCKS"}, "bvh.reflexive": shared, "bvh.lbvh": {}}
+    assert found == {"lists.list_search": {"force": "HALF_BLOCKS"}, "bvh.reflexive": shared, "bvh.lbvh": {}}
