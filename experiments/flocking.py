@@ -54,6 +54,7 @@ from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
+from md.search.lists.list_search import ListConfig
 from md.simulation import PRECISIONS
 
 OWN = "its own"  # memory order of a search that sorts
@@ -91,7 +92,7 @@ class Config(TimedSettings):
     division: tuple[int, ...] = (0,)
     """Cells per cutoff of scattered and coherent, 1 to 4; 0 for cells of the cutoff, visited one by one."""
     skin: float = 1.0
-    """Skin of verlet, in units of length."""
+    """Skin of verlet and verlet_tree, in units of length."""
     naive_up_to: int = 20_000
     """Largest number of boids for naive, which takes time n squared."""
     predicted_up_to: int = 131_072
@@ -181,7 +182,7 @@ def _kinds(case: Config) -> list[Kind]:
         if search == "naive" and case.n > case.naive_up_to:
             continue
         kind: Any = md.search.SEARCHES[search]
-        configs = {search: kind(skin=case.skin) if search == "verlet" else kind()}
+        configs = {search: kind(skin=case.skin) if issubclass(kind, ListConfig) else kind()}
         if _takes_division(search):
             configs = {
                 f"{search} division {k}" if k else search: _with_division(search, k) for k in case.division

@@ -38,6 +38,7 @@ from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
+from md.search.lists.list_search import ListConfig
 
 PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"
@@ -61,10 +62,10 @@ class Config(TimedSettings):
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
     """Any search of `md.search`; naive takes time n squared; reflexive takes steps that are not fused."""
     cell_order: tuple[str, ...] = ("row",)
-    """Orders of the cells: coherent, tiles and verlet sort the particles by it, others once before the
-    run."""
+    """Orders of the cells: coherent, tiles, verlet and the trees sort the particles by it, others once before
+    the run."""
     skin: float = 0.3
-    """Skin of verlet, in d."""
+    """Skin of verlet and verlet_tree, in d."""
     precision: Axis[str] = ("float64",)
     """float32, float64."""
     steps: int = 20
@@ -260,8 +261,8 @@ def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.
     kind: Any = md.search.SEARCHES[name]
     reorder: md.Reorder | None = None
     search: str | md.search.SearchConfig = name
-    if name == "verlet":
-        search = md.search.Verlet(cell_order, case.skin)
+    if issubclass(kind, ListConfig):
+        search = kind(cell_order, case.skin)
     elif kind.capabilities.moves_particles:
         search = kind(cell_order)
     else:

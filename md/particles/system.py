@@ -99,19 +99,20 @@ class System:
         particles: the arrays, on their backend.
         grid: cells at least as wide as the cutoff of the law.
         dt: time step in time units.
+        may_overlap: whether many particles may be in one place, as points do.
 
     Attributes:
         backend: of the particles.
         particles: `ParticleArrays`, in their present memory order.
         grid: `CellGrid`.
-        dt: as given.
+        dt, may_overlap: as given.
         timings: `md.backend.Timings` of the phases of each step, and of whole runs.
         status: `StatusBlock`.
     """
 
-    def __init__(self, particles: ParticleArrays, grid: CellGrid, dt: float):
+    def __init__(self, particles: ParticleArrays, grid: CellGrid, dt: float, may_overlap: bool = False):
         self.backend: Backend = particles.backend
-        self.particles, self.grid, self.dt = particles, grid, dt
+        self.particles, self.grid, self.dt, self.may_overlap = particles, grid, dt, may_overlap
         self.timings, self.status = Timings(), StatusBlock(self.backend)
         self._scratch: dict[str, Array] = {}
 

@@ -6,7 +6,7 @@ from md.checks import instance, number
 from md.particles.box import Box
 from md.particles.state import State
 
-MOST = 1e6  # largest ratio of the volumes
+MOST = 1e6  # largest volume of the box over that of the clusters
 
 
 def in_clusters(state: State, room: float) -> State:

@@ -56,7 +56,7 @@ extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const v
                                                  const int* rank, Grid grid, Law law, Out out) {
     __shared__ int2 listed[MOST_RANGES + 1][THREADS];
     int2* column = listed[0] + threadIdx.x;
-    int i = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;
+    int i = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;  // the sort before wrote the last rows last
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);

@@ -56,5 +56,6 @@ class VerletTree(ListConfig):
         Raises:
             ValueError: a curve of another base or dimension.
         """
-        order = self.cell_order or "hilbert"
-        return TreeLister(order, system.grid, system.grid.cutoff, system.particles, system.backend)
+        order, p = self.cell_order or "hilbert", system.particles
+        narrowest = None if system.may_overlap else p.narrowest
+        return TreeLister(order, system.grid, system.grid.cutoff, p, system.backend, narrowest)

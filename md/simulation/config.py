@@ -123,7 +123,8 @@ class SimulationConfig:
         particles = ParticleArrays(state, dtype, self.backend)
         grid = CellGrid(state.box, self.law.cutoff * particles.widest, dtype, self.backend)
         dt = time_step(self.dt, self.law, self.walls, particles.narrowest, self.surroundings)
-        return System(particles, grid, dt)
+        may_overlap = self.allow_overlap or gives_increments(self.law)
+        return System(particles, grid, dt, may_overlap)
 
     def with_step(self, dt: float, gravity: Sequence[float] | None) -> SimulationConfig:
         """Return the configuration with the derived time step and the gravity as a tuple of floats."""

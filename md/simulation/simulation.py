@@ -181,8 +181,8 @@ class Simulation:
                 at steps that are multiples of its interval: call each reporter
 
         A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph. The
-        CPU takes several fused steps of `verlet` in one call (`Search.most_steps`). With `phases` all steps
-        are taken one by one.
+        CPU takes several fused steps with neighbour lists in one call (`Search.most_steps`). With `phases`
+        all steps are taken one by one.
 
         Args:
             steps: number of steps, 0 or more.
@@ -255,7 +255,7 @@ class Simulation:
     def state(self) -> State:
         """Copy of the particles in memory order, on the host; velocities at the time of the positions.
 
-        Reading it does not change the run, but for rounding: on a device `verlet` may then build its lists at
+        Reading it does not change the run, but for rounding: on a device neighbour lists may then be built at
         other steps; with `position_verlet`, which needs forces half a step ahead, a search whose structure is
         used for several steps may build it at other positions.
         """
@@ -326,7 +326,7 @@ class Simulation:
         return self.search.accesses()
 
     def access_count(self) -> int:
-        """Return the number of slots in `accesses`, which may be too many for memory; warns as it does."""
+        """Return the number of slots in `accesses`, without storing them; warns in the same cases."""
         self._prepare_reading()
         return self.search.access_count()
 
@@ -336,7 +336,7 @@ class Simulation:
             along = self.reordering.config.ordering
             warnings.warn(
                 f"step {self.step}: no reorder along {along!r} has taken place yet, and these are accesses "
-                "in the memory order of the state; call sim.reorder() before sim.accesses(), or run as many "
+                "in the memory order of the state; call sim.reorder() before, or run as many "
                 "steps as the schedule waits for",
                 NotYetReordered,
                 stacklevel=3,

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 import sfc
+from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.particles.cell_grid import CellGrid
@@ -63,7 +64,8 @@ def bits_to_count(n: int, grid: CellGrid, narrowest: float) -> int:
     """Return the bits of a key along an axis for a counting sort by cells; 0 for none.
 
     There is a cell a particle or more, and none is wider than two diameters, so that few particles that do
-    not overlap are in one: a counting sort takes long where many have the same key.
+    not overlap are in one: a counting sort takes long where many have the same key. At an open side the
+    extent may be as large as `FAR` allows.
 
     Args:
         n: number of particles.
@@ -71,7 +73,7 @@ def bits_to_count(n: int, grid: CellGrid, narrowest: float) -> int:
         narrowest: least diameter in d.
     """
     sides = zip(grid.box.lengths, grid.box.open, strict=True)
-    widest, dim = max(AROUND * side if is_open else side for side, is_open in sides), grid.box.dim
+    widest, dim = max((1 + 2 * FAR) * side if is_open else side for side, is_open in sides), grid.box.dim
     bits = 1
     while 2 ** (dim * bits) < n or widest / 2**bits > 2 * narrowest:
         bits += 1
@@ -103,20 +105,22 @@ class CurveKeys:
         grid: box, precision and cutoff.
         backend: where the arrays are stored.
         curve: a name of `sfc.curves(dim)` or a curve, of base 2.
-        narrowest: least diameter in d of particles that do not overlap, which may then be sorted by counting
-            (`bits_to_count`); None for a radix sort, which sorts the keys too.
+        narrowest: least diameter in d of particles that do not overlap: keys may then be as short as a
+            counting sort needs them (`bits_to_count`), by which a device sorts. None for particles that may
+            be anywhere.
 
     Attributes:
         bits: bits of a key along an axis.
         key_bits: bits of a key.
-        counts: whether the sort is by counting.
+        counts: whether the sort is by counting; the keys themselves are not moved then.
         keys: (n,) indices along the curve: uint32, or uint64 if a key is longer than 32 bits, sorted; of a
             counting sort int32, by the slot of the particle.
         order: (n,) int32 slot of the particle of each sorted key.
         extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` box lengths out.
 
     Raises:
-        ValueError: a curve that is unknown, of another dimension or of another base.
+        ValueError: a curve that is unknown, of another dimension or of another base, or of more than 65536
+            states; or not enough memory for the cells of a counting sort.
     """
 
     def __init__(
@@ -125,13 +129,17 @@ class CurveKeys:
         dim, real = grid.box.dim, grid.precision
         self._n, self._grid, self._backend, self._curve = n, grid, backend, curve_of(curve, dim)
         bits = 0 if narrowest is None else bits_to_count(n, grid, narrowest)
-        self.counts, self.bits = bits > 0, bits or bits_for(n, grid)
+        self.bits = bits or bits_for(n, grid)
+        self.counts = bits > 0 and backend.runs_ahead  # on the CPU a radix sort of the same keys is faster
         self.key_bits = self.bits * dim
         kind = np.int32 if self.counts else np.uint32 if self.key_bits <= 32 else np.uint64
         self.keys = backend.empty(n, kind)
         self.order = backend.empty(n, np.int32)
         self._parts, self.extent = backend.empty(2 * dim * PARTS, real), backend.empty(2 * dim, real)
         bins = 2**self.key_bits if self.counts else 0
+        if self.counts:
+            remedy = "take fewer particles"
+            checks.memory(f"counts of {bins} cells along a curve", 8 * bins, backend.free_memory(), remedy)
         self._starts = backend.empty(bins + 1, np.int32)
         self._scratch = backend.sort_scratch(n, bins) if self.counts else backend.radix_scratch(self.keys)
         self._steps = backend.upload(steps_of(self._curve))

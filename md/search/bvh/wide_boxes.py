@@ -24,7 +24,8 @@ from sfc.compile import callee, inlined, kernel
 LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
 MOST_LEVELS = 6  # for 2^31 particles
 WIDEST = 128  # nodes of the uppermost level
-MOST_NODES, MOST_NEAR = 256, 64  # leaves near a node of level 1 and near a leaf; of more, it is crowded
+MOST_NODES = 256  # leaves within reach of a node of level 1, or nodes on a level: of more, it is crowded
+MOST_NEAR = 64  # leaves within reach of a leaf that is not crowded
 ROW = 8  # numbers of a box: centre, then half its lengths from number 4 on
 LEVELS = np.dtype(
     [("count", np.int32), ("first", np.int32, (MOST_LEVELS,)), ("number", np.int32, (MOST_LEVELS,))],
@@ -198,6 +199,37 @@ def particle_gap2(dim, grid, boxes, leaf, pos, i, half):
         gap = max(apart - boxes[leaf, 4 + axis] - half, total - total)
         total += gap * gap
     return total
+
+
+@callee
+def near_of_leaf(dim, leaf, reach2, grid, boxes, found, count, near):
+    """List those of `count` leaves that are within reach of a leaf; return their number.
+
+    Args:
+        dim: 2 or 3.
+        leaf: number of the leaf.
+        reach2: square of the reach, in d^2.
+        grid: record of the box.
+        boxes: of the nodes.
+        found: the leaves.
+        count: number of leaves in `found`.
+        near: (leaves,) int32, filled.
+    """
+    kept = 0
+    for k in range(count):
+        if gap2(dim, grid, boxes, leaf, found[k]) < reach2:
+            near[kept] = found[k]
+            kept += 1
+    return kept
+
+
+@inlined
+def bound2_of(reach, radius, i, j):
+    """Return the square of the distance up to which two particles are partners, in d^2."""
+    if len(radius) == 0:
+        return reach.pair2
+    both = reach.scale * (radius[i] + radius[j]) + reach.reach
+    return max(reach.pair2, both * both)
 
 
 @callee

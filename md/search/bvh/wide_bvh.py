@@ -3,7 +3,8 @@
 The particles are sorted along a curve; `md.search.bvh.wide_boxes` has the tree. A block of 128 particles
 (a block of threads on a device) descends level by level: all children of all nodes within reach are tested at
 once. Each leaf of the block keeps those of the leaves found that are within its own reach, and its particles
-are compared with theirs: on a device first by coordinates of one byte, as neighbour lists are built
+are compared with theirs; if the leaf is crowded or radii differ, each particle only with those of the leaves
+within its own reach. A device compares first by coordinates of one byte, as neighbour lists are built
 (`md.search.lists.listing`). Queries that traverse a tree together: Wald, Boulos and Shirley, Ray tracing
 deformable scenes using dynamic bounding volume hierarchies, ACM Trans. Graph. 26 (2007). Trees of many
 children: Wald, Benthin and Boulos, Getting rid of packets, IEEE Symposium on Interactive Ray Tracing (2008).
@@ -34,8 +35,9 @@ from md.search.bvh.wide_boxes import (
     MOST_NEAR,
     MOST_NODES,
     WideBoxes,
-    gap2,
+    bound2_of,
     near_leaves,
+    near_of_leaf,
     particle_gap2,
     reaches_of,
 )
@@ -85,7 +87,8 @@ class WideBvhSearch(Search):
     def __init__(self, config: WideBvh, system: System):
         super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
         grid, n = self.grid, self.particles.n
-        self._keys = CurveKeys(n, grid, self.backend, config.cell_order, self.particles.narrowest)
+        narrowest = None if system.may_overlap else self.particles.narrowest
+        self._keys = CurveKeys(n, grid, self.backend, config.cell_order, narrowest)
         self._tree = WideBoxes(n, grid, grid.cutoff, self.backend)
         # The law tests the cutoff itself.
         self._centres, self._spheres = reaches_of(grid, grid.cutoff, self.particles.widest)
@@ -147,11 +150,7 @@ def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, 
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             count = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept = 0
-                for k in range(count):
-                    if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
-                        own[kept] = found[k]
-                        kept += 1
+                kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, count, own)
                 # A large leaf, or unequal particles: then each tests the leaves itself.
                 by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
@@ -164,10 +163,7 @@ def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, 
                             continue
                         for j in range(first, min(first + LEAF, n)):
                             dr = displacement(g, ri, load(pos, j, g))
-                            r2, bound2 = dot(dr, dr), rc.pair2
-                            if len(radius):
-                                both = rc.scale * (radius[i] + radius[j]) + rc.reach
-                                bound2 = max(bound2, both * both)
-                            if j != i and r2 < bound2:
+                            r2 = dot(dr, dr)
+                            if j != i and r2 < bound2_of(rc, radius, i, j):
                                 acc = interact(law, vel, i, j, r2, dr, vi, acc)
                     finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -137,6 +137,9 @@ __device__ __forceinline__ void separate(const Grid& grid, int n, const real* po
     }
 }
 
+#define LOADED_AT_ONCE 2  // partners of which the positions are loaded at the same time while a list is made
+#define INFINITELY_FAR __int_as_float(0x7f800000)
+
 #define NO_LIST -1  // instead of the first entry of a list that is not there
 
 // Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image. Returns whether

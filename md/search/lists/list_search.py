@@ -40,6 +40,7 @@ from md.particles.cell_grid import CellGrid
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
+from md.search.bvh.reflexive import Reflexive
 from md.search.lists.blocks import BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.lister import Lister, Lists
 from md.search.lists.pruned_lists import FOUR, PrunedLists
@@ -123,7 +124,6 @@ class ListSearch(Search):
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._pruned = PrunedLists(self.particles.n, self.backend)
-        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
         self._is_fused: bool | None = None  # before `prepare`
 
     def prepare(self, fused: bool) -> None:
@@ -144,7 +144,7 @@ class ListSearch(Search):
     def _choose_skin(self, stride: float) -> None:
         # Pruned lists are for one distance: they would keep most partners of small particles.
         can_prune = (self.policy.is_guarded or self.policy.is_bounded) and not self._lister.is_by_radius
-        self._density, self._usual_cutoff = self._lister.density(), self._lister.usual_cutoff
+        self._density, self._usual_cutoff = self._lister.usual()
         self.skin.describe(self._density, self._usual_cutoff)
         self.skin.choose(stride, prunes=can_prune)
         self.policy.set_limit()
@@ -276,7 +276,7 @@ class ListSearch(Search):
         self.policy.start_at(stride)
 
     def build(self) -> None:
-        """Sort the particles by cell and list the partners of each, as far as there is room.
+        """Sort the particles in memory and list the partners of each, as far as there is room.
 
         On a device steps with lists that overflowed are halted.
         """
@@ -376,6 +376,18 @@ class ListSearch(Search):
         backend.fill(self._farthest, 0)
         backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
         return float(np.sqrt(backend.download(self._farthest)[0]))
+
+    def pairs(self, cutoff: float) -> np.ndarray:
+        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted.
+
+        Lists of a reach from contact do not have all of them: then another search finds them, which moves no
+        particles.
+        """
+        if not self._lister.is_by_radius:
+            return super().pairs(cutoff)
+        finder = Reflexive(met="twice", atomics="none", data="unsorted").build(self.system)
+        finder.update()
+        return finder.pairs(cutoff)
 
     def structure(self) -> tuple[Array, Array, Array, int]:
         """Return the start of each list, its length, the partners, and the rows of fours of a device."""

@@ -56,15 +56,9 @@ class Lister(ABC):
         """Whether the reach of the lists is measured from the contact of two particles of unequal radii."""
         return False
 
-    @property
-    def usual_cutoff(self) -> float:
-        """Cutoff in d of equal particles with lists as long as the usual one of these."""
-        return self._cutoff
-
-    def density(self) -> float:
-        """Return the usual number of particles in a unit of volume around a particle, in 1 / d^dim."""
-        box = self._particles.box
-        return self._particles.n / math.prod(box.lengths)
+    def usual(self) -> tuple[float, float]:
+        """Return density and cutoff of equal particles with lists of the usual length, in 1 / d^dim and d."""
+        return self._particles.n / self._particles.box.volume, self._cutoff
 
     @abstractmethod
     def allocate(self, grid: CellGrid) -> None:
@@ -108,7 +102,7 @@ class Lister(ABC):
         """Return the slot of a particle among the most crowded ones; waits for the device."""
 
 
-def mean_power(radius: np.ndarray, dim: int) -> float:
-    """Return the mean of (a + b)**dim over pairs of radii."""
-    moments = [np.mean(radius.astype(np.float64) ** k) for k in range(dim + 1)]
-    return float(sum(math.comb(dim, k) * moments[k] * moments[dim - k] for k in range(dim + 1)))
+def mean_power(radius: np.ndarray, dim: int) -> np.ndarray:
+    """Return the mean of (a + b)**dim over pairs of the radii in each row: (rows,) of (rows, n) radii."""
+    moments = [np.mean(radius.astype(np.float64) ** k, axis=1) for k in range(dim + 1)]
+    return np.sum([math.comb(dim, k) * moments[k] * moments[dim - k] for k in range(dim + 1)], axis=0)

@@ -75,9 +75,6 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
     return writer.end();
 }
 
-#define LOADED_AT_ONCE 2  // partners of which the slots, and the positions, are loaded at the same time
-#define INFINITELY_FAR __int_as_float(0x7f800000)
-
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
 // replaced by their slots; IS_EXACT: without those that are not near. Threads take the particles in the order of the cells, so
 // that a warp looks at few rows.

@@ -236,7 +236,8 @@ def build_lists(
         for i in range(p * blocks // parts * BLOCK, min((p + 1) * blocks // parts * BLOCK, n)):
             ri = load(pos, i, g)
             store(reference_pos, i, ri)
-            first[i] = here
+            begin_of_list = here
+            first[i] = min(here, last + 1)  # beyond the room it need not be a number of its type
             home = home_cell(g, ri)
             columns = axis_neighbours(g, 0, home[0])
             around = 0
@@ -272,8 +273,8 @@ def build_lists(
                     dr = displacement(g, ri, load(pos, at(j), g))
                     partners[at(min(here, last))] = j
                     here += (dot(dr, dr) < reach2) & (j != i)
-            count[i] = here - first[i]
-            for a in range(first[i], min(here, last + 1)):
+            count[i] = here - begin_of_list
+            for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                 owners[at(a)] = i % BLOCK
         lengths[p] = here - begin
     needed[0] = parts * (lengths.max() + 1)

@@ -21,9 +21,6 @@ __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const re
     return writer.end();
 }
 
-#define LOADED_AT_ONCE 2  // partners of which the positions are loaded at the same time
-#define INFINITELY_FAR __int_as_float(0x7f800000)
-
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
 // replaced by those that are. With radii each particle of the leaves within reach is tested by its position.
 extern "C" __global__ void HALF_BLOCKS(8) list_partners(int n, const real* pos, const real* boxes, const int* bytes,

@@ -27,8 +27,9 @@ from md.search.bvh.wide_boxes import (
     MOST_NEAR,
     MOST_NODES,
     WideBoxes,
-    gap2,
+    bound2_of,
     near_leaves,
+    near_of_leaf,
     particle_gap2,
     reaches_of,
 )
@@ -50,53 +51,58 @@ class TreeLister(Lister):
         cutoff: of the law, in d.
         particles: the particles.
         backend: where they are stored.
+        narrowest: as for `CurveKeys`.
 
     Raises:
         ValueError: a curve of another base or dimension.
     """
 
     def __init__(
-        self, order: str | Curve, grid: CellGrid, cutoff: float, particles: ParticleArrays, backend: Backend
+        self,
+        order: str | Curve,
+        grid: CellGrid,
+        cutoff: float,
+        particles: ParticleArrays,
+        backend: Backend,
+        narrowest: float | None = None,
     ):
         super().__init__(cutoff, particles, backend)
         self._scale = cutoff / particles.widest
-        self._keys = CurveKeys(particles.n, grid, backend, order, particles.narrowest)
+        self._keys = CurveKeys(particles.n, grid, backend, order, narrowest)
 
     @property
     def is_by_radius(self) -> bool:
         """Whether particles have radii."""
         return len(self._particles.radius) > 0
 
-    @property
-    def usual_cutoff(self) -> float:
-        """Cutoff in d of equal particles that have as many partners on average; waits for the device."""
-        if not self.is_by_radius:
-            return self._cutoff
-        dim, radius = self._particles.box.dim, self._backend.download(self._particles.radius)
-        return self._scale * mean_power(radius, dim) ** (1 / dim)
+    def usual(self) -> tuple[float, float]:
+        """Return density and cutoff of equal particles with lists of the usual length, in 1 / d^dim and d.
 
-    def density(self) -> float:
-        """Return the mean density along the curve, in 1 / d^dim: if most particles are in clusters, of these.
-
-        A block of consecutive particles is in the volume of the curve from its first one to the next block;
-        waits for the device.
+        The usual length is the median over blocks of consecutive particles along the curve. A block is in the
+        volume of the curve from its first particle to the first one of the next block. Waits for the device.
         """
-        everywhere = super().density()
-        if self._particles.n <= SAMPLE:
-            return everywhere
+        n, dim = self._particles.n, self._particles.box.dim
+        if n <= SAMPLE:
+            return super().usual()
         self._keys.sort(self._particles.pos)
-        keys = self._keys.sample(SAMPLE)
         extent = self._backend.download(self._keys.extent).astype(np.float64)
         side = max(extent[1::2] - extent[::2]) / 2**self._keys.bits
-        cells = np.diff(keys) + 1
-        dim = self._particles.box.dim
-        return max(everywhere, float(np.mean(SAMPLE / (cells * side**dim)))) if side > 0 else everywhere
+        cells = np.diff(self._keys.sample(SAMPLE)) + 1
+        if side == 0:
+            return super().usual()
+        density, cutoff = SAMPLE / (cells * side**dim), np.full(len(cells), self._cutoff)
+        if self.is_by_radius:
+            radius = self._backend.download(self._particles.radius)[self._backend.download(self._keys.order)]
+            power = mean_power(radius[: len(cells) * SAMPLE].reshape(-1, SAMPLE), dim)
+            cutoff = self._scale * power ** (1 / dim)
+        median = np.argsort(density * cutoff**dim, kind="stable")[len(cells) // 2]
+        return float(density[median]), float(cutoff[median])
 
     def allocate(self, grid: CellGrid) -> None:
-        """Allocate the boxes, and choose the search radii."""
-        n, skin = self._particles.n, grid.cutoff - self._cutoff
-        self._grid, self._skin = grid, skin
-        self._tree = WideBoxes(n, grid, grid.cutoff, self._backend)
+        """Allocate the boxes of the tree, and choose the search radii."""
+        self.__dict__.pop("_tree", None)  # its memory is free before more is allocated
+        self._grid, self._skin = grid, grid.cutoff - self._cutoff
+        self._tree = WideBoxes(self._particles.n, grid, grid.cutoff, self._backend)
 
     def sort(self, keep_roles: bool) -> None:
         """Sort the particles in memory along the curve."""
@@ -176,17 +182,14 @@ def build_lists(
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             number = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept = 0
-                for k in range(number):
-                    if gap2(dim, g, boxes, leaf, found[k]) < rc.reach2:
-                        own[kept] = found[k]
-                        kept += 1
+                kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, number, own)
                 # A large leaf, or unequal particles: then each tests the leaves itself.
                 by_particle = len(radius) > 0 or kept > MOST_NEAR or number > MOST_NODES
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri = load(pos, i, g)
                     store(reference_pos, i, ri)
-                    first[i] = here
+                    begin_of_list = here
+                    first[i] = min(here, last + 1)  # beyond the room it need not be a number of its type
                     half = rc.scale * radius[i] if len(radius) else rc.reach - rc.reach
                     for k in range(kept):
                         begin_of_leaf = own[k] * LEAF
@@ -195,14 +198,10 @@ def build_lists(
                         # No branch: an entry beyond the distance is overwritten by the next.
                         for j in range(begin_of_leaf, min(begin_of_leaf + LEAF, n)):
                             dr = displacement(g, ri, load(pos, at(j), g))
-                            bound2 = rc.pair2
-                            if len(radius):
-                                both = rc.scale * (radius[i] + radius[j]) + rc.reach
-                                bound2 = max(bound2, both * both)
                             partners[at(min(here, last))] = j
-                            here += (dot(dr, dr) < bound2) & (j != i)
-                    count[i] = here - first[i]
-                    for a in range(first[i], min(here, last + 1)):
+                            here += (dot(dr, dr) < bound2_of(rc, radius, i, j)) & (j != i)
+                    count[i] = here - begin_of_list
+                    for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                         owners[at(a)] = i % BLOCK
         lengths[p] = here - begin
     needed[0] = parts * (lengths.max() + 1)

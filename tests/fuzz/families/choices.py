@@ -232,6 +232,10 @@ def searches(draw: Draw) -> Case:
         return made_case(draw, "Tiles", s.Tiles, {}, optional=optional, check=kept())
     if kind == 3:
         skin = Either(Maybe(Number(0)), Word("auto"))
+        if draw.choice((False, True)):
+            curves = Either(CURVES, Is(sfc.Curve, lambda _: curve))
+            optional = {"cell_order": curves, "skin": skin}
+            return made_case(draw, "VerletTree", s.VerletTree, {}, optional=optional, check=kept())
         return made_case(
             draw, "Verlet", s.Verlet, {}, optional={"cell_order": order, "skin": skin}, check=kept()
         )

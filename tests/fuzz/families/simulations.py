@@ -238,7 +238,11 @@ def saved_and_loaded(sim: md.Simulation) -> None:
 def a_simulation(draw: Draw, **fixed: Any) -> md.Simulation:
     """One that works, a few steps on."""
     start = fixed.pop("start", None) or usual_state(draw)
-    options = {"search": draw.choice(("linked", "verlet", "lbvh", "naive")), "dt": 1e-3, "backend": "cpu"}
+    options = {
+        "search": draw.choice(("linked", "verlet", "lbvh", "naive", "verlet_tree")),
+        "dt": 1e-3,
+        "backend": "cpu",
+    }
     options["precision"] = draw.choice(("float64", "float64", "float32"))
     sim = md.Simulation(start, LAW, **options | {"allow_overlap": True} | fixed)
     sim.run(draw.choice((0, 1, 3)))

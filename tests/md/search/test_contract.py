@@ -160,6 +160,15 @@ class TestEverySearch:
         expected = plain_pairs(state, distance).reshape(-1, 2)
         assert np.array_equal(simulated(state, search, backend).pairs(distance), expected)
 
+    @pytest.mark.parametrize("distance", [0.3, 0.9])
+    def test_pairs_of_unequal_spheres_are_by_their_centres(self, search, backend, distance):
+        equal = dense_cloud(3, n=400)
+        radius = np.full(400, 0.1)
+        radius[::20] = 0.45
+        state = md.State(equal.pos, equal.vel, equal.box, equal.id, radius)
+        expected = plain_pairs(equal, distance).reshape(-1, 2)
+        assert np.array_equal(simulated(state, search, backend).pairs(distance), expected)
+
     def test_a_distance_of_exactly_one_diameter_is_no_contact(self, search, backend):
         below = np.nextafter(2.0, 0)
         pos = [[1.0, 1, 1], [2.0, 1, 1], [below, 3, 1], [1.0, 3, 1]]

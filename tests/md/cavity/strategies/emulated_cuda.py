@@ -89,6 +89,9 @@ class HostArray(NDArrayOperatorsMixin):
     def T(self) -> "HostArray":  # noqa: N802  # as numpy names it
         return HostArray(self.host.T)
 
+    def view(self, dtype: Any) -> "HostArray":
+        return HostArray(self.host.view(dtype))
+
     def astype(self, dtype: Any) -> "HostArray":
         return HostArray(self.host.astype(dtype))
 

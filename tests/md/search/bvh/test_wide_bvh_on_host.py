@@ -21,6 +21,7 @@ class Device(EmulatedCuda):
     """A device that is emulated, for kernels that make the structure too."""
 
     runs_ahead = True
+    sort_scratch, sort = Cuda.sort_scratch, Cuda.sort
     radix_scratch, radix_sort = Cuda.radix_scratch, Cuda.radix_sort
 
     def zeros(self, shape: Any, dtype: Any) -> HostArray:
