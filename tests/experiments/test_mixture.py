@@ -33,7 +33,7 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
     monkeypatch.setattr(
         md.Simulation, "pairs", lambda sim: right(sim)[1:] if sim.search.name == "lbvh" else right(sim)
     )
-    with pytest.raises(ValueError, match="lbvh finds other pairs than linked; not recorded"):
+    with pytest.raises(ValueError, match="lbvh finds other pairs than reflexive; not recorded"):
         next(mixture.measure(case(search=("lbvh",))))
 
 
