@@ -133,7 +133,7 @@ def store_side(boxes, row, axis, low, high, eps):
 @inlined
 def nearest_difference(grid, axis, difference):
     """Return the difference of the nearest images of two coordinates, any number of box lengths apart."""
-    return difference - grid.image[axis] * np.floor(difference * grid.per_image[axis] + 0.5)
+    return difference - grid.image[axis] * np.rint(difference * grid.per_image[axis])
 
 
 @callee
@@ -267,3 +267,114 @@ def near_leaves(dim, block, reach2, grid, levels, boxes, found, spare):
                     below += 1
         here, other, count = other, here, below
     return count
+
+
+@callee
+def copy_leaves(dim, n, pos, grid, boxes, reach, leaf, near, kept, around):
+    """Copy the positions in leaves to a buffer, each at the image nearest to the centre of one leaf.
+
+    The differences of the copies from particles of that leaf then are those of nearest images, as far as they
+    are within reach.
+
+    Args:
+        dim: 2 or 3.
+        n: number of particles.
+        pos: (n, dim) positions.
+        grid: record of the box.
+        boxes: of the nodes.
+        reach: distance in d.
+        leaf: number of the leaf.
+        near: leaves to copy.
+        kept: number of leaves in `near`, up to `MOST_NEAR`.
+        around: (dim, LEAF * MOST_NEAR), filled: the positions, coordinate by coordinate; infinite for absent
+            particles.
+
+    Returns:
+        Number of leaves; 0, and nothing filled, if the leaf is too large for the box for that.
+    """
+    for axis in range(dim):
+        if not boxes[leaf, 4 + axis] + reach < grid.half[axis]:
+            return 0
+    for k in range(kept):
+        first = near[k] * LEAF
+        for axis in range(dim):
+            centre = boxes[leaf, axis]
+            for b in range(LEAF):
+                x = pos[min(first + b, n - 1), axis]
+                around[axis, k * LEAF + b] = centre + nearest_difference(grid, axis, x - centre)
+        for b in range(max(0, n - first), LEAF):  # there are no such particles
+            around[0, k * LEAF + b] = np.inf
+    return kept
+
+
+@callee
+def near_of_copies(dim, pos, grid, boxes, reach2, leaf, i, leaves, copied, around, near):
+    """List the particles of `copy_leaves` within reach of particle i of the leaf; return their number.
+
+    Args:
+        dim: 2 or 3.
+        pos: (n, dim) positions.
+        grid: record of the box.
+        boxes: of the nodes.
+        reach2: square of the reach, in d^2.
+        leaf: number of the leaf.
+        i: slot of the particle.
+        leaves: numbers of the copied leaves.
+        copied: number of copied leaves.
+        around: their positions.
+        near: int32 with room for all, filled: slots, without i.
+    """
+    x = boxes[leaf, 0] + nearest_difference(grid, 0, pos[i, 0] - boxes[leaf, 0])
+    y = boxes[leaf, 1] + nearest_difference(grid, 1, pos[i, 1] - boxes[leaf, 1])
+    z = x
+    if dim == 3:
+        z = boxes[leaf, 2] + nearest_difference(grid, 2, pos[i, 2] - boxes[leaf, 2])
+    found = 0
+    for k in range(copied):
+        m = np.uint64(k * LEAF)
+        xs, ys, zs = around[0, m : m + LEAF], around[1, m : m + LEAF], around[dim - 1, m : m + LEAF]
+        within = 0
+        for b in range(LEAF):
+            far = (x - xs[b]) * (x - xs[b]) + (y - ys[b]) * (y - ys[b])
+            if dim == 3:
+                far += (z - zs[b]) * (z - zs[b])
+            within += far < reach2
+        if within == 0:
+            continue
+        for b in range(LEAF):  # no branch: one beyond the reach is overwritten by the next
+            far = (x - xs[b]) * (x - xs[b]) + (y - ys[b]) * (y - ys[b])
+            if dim == 3:
+                far += (z - zs[b]) * (z - zs[b])
+            j = leaves[k] * LEAF + b
+            near[found] = j
+            found += (far < reach2) & (j != i)
+    return found
+
+
+@callee
+def near_of_particle(dim, n, pos, radius, grid, boxes, reach, leaves, kept, by_particle, i, near):
+    """List the particles of leaves but particle i; return their number.
+
+    Args:
+        dim: 2 or 3.
+        n: number of particles.
+        pos: (n, dim) positions.
+        radius: (n,) in d, or (0,).
+        grid: record of the box.
+        boxes: of the nodes.
+        reach: record of `reaches_of`.
+        leaves: numbers of leaves.
+        kept: number of leaves in `leaves`.
+        by_particle: whether leaves beyond the reach of the particle itself are left out.
+        i: slot of the particle.
+        near: int32 with room for all, filled.
+    """
+    half = reach.scale * radius[i] if len(radius) else reach.reach - reach.reach
+    found = 0
+    for k in range(kept):
+        if by_particle and particle_gap2(dim, grid, boxes, leaves[k], pos, i, half) >= reach.reach2:
+            continue
+        for j in range(leaves[k] * LEAF, min((leaves[k] + 1) * LEAF, n)):
+            near[found] = j
+            found += j != i
+    return found

@@ -36,9 +36,11 @@ from md.search.bvh.wide_boxes import (
     MOST_NODES,
     WideBoxes,
     bound2_of,
+    copy_leaves,
     near_leaves,
+    near_of_copies,
     near_of_leaf,
-    particle_gap2,
+    near_of_particle,
     reaches_of,
 )
 from md.search.rebuild import EverySteps
@@ -146,24 +148,32 @@ def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, 
         g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
         leaves, blocks = lv.number[0], lv.number[1]
         found, spare = np.empty(leaves, np.int32), np.empty(leaves, np.int32)
-        own = np.empty(leaves, np.int32)
+        own, near = np.empty(leaves, np.int32), np.empty(LEAF * (leaves + 1), np.int32)
+        around = np.empty((dim, LEAF * MOST_NEAR), pos.dtype)
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             count = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
                 kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, count, own)
                 # A large leaf, or unequal particles: then each tests the leaves itself.
                 by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
+                copied = 0
+                if not by_particle:
+                    copied = copy_leaves(dim, n, pos, g, boxes, rc.reach, leaf, own, kept, around)
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri, vi = load(pos, i, g), load(vel, i, g)
                     acc = initial(law, ri)
-                    half = rc.scale * radius[i] if len(radius) else rc.reach - rc.reach
-                    for k in range(kept):
-                        first = own[k] * LEAF
-                        if by_particle and particle_gap2(dim, g, boxes, own[k], pos, i, half) >= rc.reach2:
-                            continue
-                        for j in range(first, min(first + LEAF, n)):
-                            dr = displacement(g, ri, load(pos, j, g))
-                            r2 = dot(dr, dr)
-                            if j != i and r2 < bound2_of(rc, radius, i, j):
-                                acc = interact(law, vel, i, j, r2, dr, vi, acc)
+                    if copied:
+                        around_i = near_of_copies(
+                            dim, pos, g, boxes, rc.pair2, leaf, i, own, copied, around, near
+                        )
+                    else:
+                        around_i = near_of_particle(
+                            dim, n, pos, radius, g, boxes, rc, own, kept, by_particle, i, near
+                        )
+                    for k in range(around_i):
+                        j = near[k]
+                        dr = displacement(g, ri, load(pos, j, g))
+                        r2 = dot(dr, dr)
+                        if r2 < bound2_of(rc, radius, i, j):
+                            acc = interact(law, vel, i, j, r2, dr, vi, acc)
                     finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -28,9 +28,11 @@ from md.search.bvh.wide_boxes import (
     MOST_NODES,
     WideBoxes,
     bound2_of,
+    copy_leaves,
     near_leaves,
+    near_of_copies,
     near_of_leaf,
-    particle_gap2,
+    near_of_particle,
     reaches_of,
 )
 from md.search.lists.blocks import BLOCK
@@ -176,7 +178,8 @@ def build_lists(
         g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
         leaves, blocks = lv.number[0], lv.number[1]
         found, spare = np.empty(leaves, np.int32), np.empty(leaves, np.int32)
-        own = np.empty(leaves, np.int32)
+        own, near = np.empty(leaves, np.int32), np.empty(LEAF * (leaves + 1), np.int32)
+        around = np.empty((dim, LEAF * MOST_NEAR), pos.dtype)
         begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
@@ -185,21 +188,27 @@ def build_lists(
                 kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, number, own)
                 # A large leaf, or unequal particles: then each tests the leaves itself.
                 by_particle = len(radius) > 0 or kept > MOST_NEAR or number > MOST_NODES
+                copied = 0
+                if not by_particle:
+                    copied = copy_leaves(dim, n, pos, g, boxes, rc.reach, leaf, own, kept, around)
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri = load(pos, i, g)
                     store(reference_pos, i, ri)
                     begin_of_list = here
                     first[i] = min(here, last + 1)  # beyond the room it need not be a number of its type
-                    half = rc.scale * radius[i] if len(radius) else rc.reach - rc.reach
-                    for k in range(kept):
-                        begin_of_leaf = own[k] * LEAF
-                        if by_particle and particle_gap2(dim, g, boxes, own[k], pos, i, half) >= rc.reach2:
-                            continue
-                        # No branch: an entry beyond the distance is overwritten by the next.
-                        for j in range(begin_of_leaf, min(begin_of_leaf + LEAF, n)):
-                            dr = displacement(g, ri, load(pos, at(j), g))
-                            partners[at(min(here, last))] = j
-                            here += (dot(dr, dr) < bound2_of(rc, radius, i, j)) & (j != i)
+                    if copied:
+                        around_i = near_of_copies(
+                            dim, pos, g, boxes, rc.pair2, leaf, i, own, copied, around, near
+                        )
+                    else:
+                        around_i = near_of_particle(
+                            dim, n, pos, radius, g, boxes, rc, own, kept, by_particle, i, near
+                        )
+                    for k in range(around_i):  # no branch: one beyond the reach is overwritten by the next
+                        j = near[k]
+                        dr = displacement(g, ri, load(pos, at(j), g))
+                        partners[at(min(here, last))] = j
+                        here += dot(dr, dr) < bound2_of(rc, radius, i, j)
                     count[i] = here - begin_of_list
                     for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                         owners[at(a)] = i % BLOCK
