@@ -203,11 +203,8 @@ class Search(ABC):
 
     def access_count(self) -> int:
         """Return the number of slots in `accesses`, without storing them."""
-        radius = self._no_radius()
         with self._all_read():
-            return int(
-                self._partner_counts(np.inf, radius, self.backend.zeros(self.particles.n, np.int64)).sum()
-            )
+            return int(self._partner_counts(np.inf, self._no_radius()).sum())
 
     def pairs(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs with centres closer than a cutoff.
@@ -280,19 +277,17 @@ class Search(ABC):
         """Let `_fold` visit all slots that `force` reads, and not only those within the search radius."""
         yield
 
-    def _partner_counts(self, reach2: float, radius: Array, place: Array) -> Array:
+    def _partner_counts(self, reach2: float, radius: Array) -> Array:
         """Return the (n,) int64 number of partners of each particle."""
-        counts, reach = (
-            self.backend.empty(self.particles.n, np.int64),
-            np.array([reach2], self.grid.precision),
-        )
-        law = CollectPartners(reach, radius, place, self.backend.empty(0, np.int32))
+        backend, n = self.backend, self.particles.n
+        counts, reach = backend.empty(n, np.int64), np.array([reach2], self.grid.precision)
+        law = CollectPartners(reach, radius, backend.zeros(n, np.int64), backend.empty(0, np.int32))
         self._fold(law, law, counts)
         return counts
 
     def _stored_partners(self, reach2: float, radius: Array, all_readers: bool) -> AccessStream:
         n = self.particles.n
-        counts = self._partner_counts(reach2, radius, self.backend.zeros(n, np.int64))
+        counts = self._partner_counts(reach2, radius)
         if not all_readers and not int(counts.sum()):
             return AccessStream(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
         counted = self.backend.download(counts)

@@ -40,7 +40,7 @@ extern "C" __global__ void extent_of_all(int threads, const real* pos, const rea
     }
 }
 
-// A negative start state stands for the Morton curve, whose index interleaves the bits of the coordinates.
+// A negative start state stands for the Morton curve: its index interleaves the bits of the coordinates.
 extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start, const int* steps,
                                       unsigned* keys) {
     int i = work_item();

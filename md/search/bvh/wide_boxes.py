@@ -378,3 +378,17 @@ def near_of_particle(dim, n, pos, radius, grid, boxes, reach, leaves, kept, by_p
             near[found] = j
             found += j != i
     return found
+
+
+@callee
+def near_particles(
+    dim, n, pos, radius, grid, boxes, reach, leaf, leaves, kept, copied, by_particle, around, i, near
+):
+    """List the particles near particle i of a leaf: from the copies, if there are any, or from the leaves.
+
+    The arguments are those of `near_of_copies` and of `near_of_particle`. Some particles listed may be beyond
+    the reach. Returns their number.
+    """
+    if copied:
+        return near_of_copies(dim, pos, grid, boxes, reach.pair2, leaf, i, leaves, copied, around, near)
+    return near_of_particle(dim, n, pos, radius, grid, boxes, reach, leaves, kept, by_particle, i, near)

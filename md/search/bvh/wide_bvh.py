@@ -38,9 +38,8 @@ from md.search.bvh.wide_boxes import (
     bound2_of,
     copy_leaves,
     near_leaves,
-    near_of_copies,
     near_of_leaf,
-    near_of_particle,
+    near_particles,
     reaches_of,
 )
 from md.search.rebuild import EverySteps
@@ -162,15 +161,24 @@ def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, 
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri, vi = load(pos, i, g), load(vel, i, g)
                     acc = initial(law, ri)
-                    if copied:
-                        around_i = near_of_copies(
-                            dim, pos, g, boxes, rc.pair2, leaf, i, own, copied, around, near
-                        )
-                    else:
-                        around_i = near_of_particle(
-                            dim, n, pos, radius, g, boxes, rc, own, kept, by_particle, i, near
-                        )
-                    for k in range(around_i):
+                    found_i = near_particles(
+                        dim,
+                        n,
+                        pos,
+                        radius,
+                        g,
+                        boxes,
+                        rc,
+                        leaf,
+                        own,
+                        kept,
+                        copied,
+                        by_particle,
+                        around,
+                        i,
+                        near,
+                    )
+                    for k in range(found_i):
                         j = near[k]
                         dr = displacement(g, ri, load(pos, j, g))
                         r2 = dot(dr, dr)

@@ -30,9 +30,8 @@ from md.search.bvh.wide_boxes import (
     bound2_of,
     copy_leaves,
     near_leaves,
-    near_of_copies,
     near_of_leaf,
-    near_of_particle,
+    near_particles,
     reaches_of,
 )
 from md.search.lists.blocks import BLOCK
@@ -196,15 +195,24 @@ def build_lists(
                     store(reference_pos, i, ri)
                     begin_of_list = here
                     first[i] = min(here, last + 1)  # beyond the room it need not be a number of its type
-                    if copied:
-                        around_i = near_of_copies(
-                            dim, pos, g, boxes, rc.pair2, leaf, i, own, copied, around, near
-                        )
-                    else:
-                        around_i = near_of_particle(
-                            dim, n, pos, radius, g, boxes, rc, own, kept, by_particle, i, near
-                        )
-                    for k in range(around_i):  # no branch: one beyond the reach is overwritten by the next
+                    found_i = near_particles(
+                        dim,
+                        n,
+                        pos,
+                        radius,
+                        g,
+                        boxes,
+                        rc,
+                        leaf,
+                        own,
+                        kept,
+                        copied,
+                        by_particle,
+                        around,
+                        i,
+                        near,
+                    )
+                    for k in range(found_i):  # no branch: one beyond the reach is overwritten by the next
                         j = near[k]
                         dr = displacement(g, ri, load(pos, at(j), g))
                         partners[at(min(here, last))] = j
