@@ -92,15 +92,7 @@ def _baseline(searches: Sequence[str]) -> str:
 
 def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
-    state = md.scenes.in_memory_order(
-        md.scenes.in_clusters(
-            _mixture(case.n, case.filling_fraction, case.widest, case.share, case.seed, case.backend),
-            case.room,
-        ),
-        "shuffled",
-        case.seed,
-    )
-    search = original(name)
+    search, state = original(name), _start(case)
     options: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
     kind: Any = md.search.SEARCHES[search]
     fused = kind.capabilities.fusable
@@ -128,11 +120,12 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
 
 
 @lru_cache(maxsize=1)
-def _mixture(
-    n: int, filling_fraction: float, widest: float, share: float, seed: int, backend: str
-) -> md.State:
-    gas = _gas(n, filling_fraction, seed, backend)
-    return gas if widest == 1 else md.scenes.with_large_spheres(gas, share, widest, seed, backend)
+def _start(case: Config) -> md.State:
+    """Make the mixture of a case in shuffled memory."""
+    state = _gas(case.n, case.filling_fraction, case.seed, case.backend)
+    if case.widest > 1:
+        state = md.scenes.with_large_spheres(state, case.share, case.widest, case.seed, case.backend)
+    return md.scenes.in_memory_order(md.scenes.in_clusters(state, case.room), "shuffled", case.seed)
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numba
 import numpy as np
@@ -165,7 +165,9 @@ class ParticleArrays:
         self.id[...] = self.backend.upload(other.backend.download(other.id))
         self.radius[...] = self.backend.upload(other.backend.download(other.radius))
 
-    def permute(self, order: Array, keep_roles: bool = False) -> None:
+    def permute(
+        self, order: Array, keep_roles: bool = False, gather: Callable[..., None] | None = None
+    ) -> None:
         """Move every particle: slot i gets the particle of slot order[i].
 
         The particles are copied to the spare arrays, which then become the arrays, and these the spare ones.
@@ -173,11 +175,12 @@ class ParticleArrays:
         Args:
             order: (n,) int32 permutation on the backend.
             keep_roles: copy the particles back instead, so that arrays and spare arrays stay what they are.
+            gather: kernel that copies them, with the arguments of `gather`, and computes more; None for that.
         """
         now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius
         kernels = self.backend.kernels(__name__, constants=self.constants)
-        kernels.gather(self.n, order, *now, *spare)
+        (gather or kernels.gather)(self.n, order, *now, *spare)
         if keep_roles:
             kernels.gather(self.n, self.backend.empty(0, np.int32), *spare, *now)
             return

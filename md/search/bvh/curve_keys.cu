@@ -2,18 +2,26 @@
 
 #define AT_ONCE 4  // positions loaded at the same time
 
-extern "C" __global__ void extent_of_parts(int threads, int n, const real* pos, real* extents) {
-    Vec low = load(pos, n, work_item() % n), high = low;
-    for (unsigned i = work_item(); i < n; i += AT_ONCE * threads) {
+// The slot of sample k: at random among `every` slots, the same at each call.
+__device__ __forceinline__ int sampled(unsigned k, int every, int n) {
+    return min((int)(k * every + (k * 2654435761u >> 16) % every), n - 1);  // Knuth's multiplicative hash
+}
+
+extern "C" __global__ void extent_of_parts(int threads, int n, int every, const real* pos, real* extents) {
+    unsigned samples = (n - 1) / every + 1;
+    Vec low = load(pos, n, sampled(work_item() % samples, every, n)), high = low;
+    for (unsigned k = work_item(); k < samples; k += AT_ONCE * threads) {
         Vec r[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) r[k] = load(pos, n, i + k * threads < n ? i + k * threads : i);
+        for (int b = 0; b < AT_ONCE; ++b) {
+            r[b] = load(pos, n, sampled(k + b * threads < samples ? k + b * threads : k, every, n));
+        }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
+        for (int b = 0; b < AT_ONCE; ++b) {
 #pragma unroll
             for (int axis = 0; axis < DIM; ++axis) {
-                low.x[axis] = min(low.x[axis], r[k].x[axis]);
-                high.x[axis] = max(high.x[axis], r[k].x[axis]);
+                low.x[axis] = min(low.x[axis], r[b].x[axis]);
+                high.x[axis] = max(high.x[axis], r[b].x[axis]);
             }
         }
     }

@@ -1,7 +1,8 @@
 """Sort keys of particles along a curve, measured from the lower corner of the extent of the particles.
 
-Particles may be outside the box at open sides. One farther out than seven box lengths has the key of a
-particle at that distance.
+Of many particles the extent is that of a sample: up to one in 16, at random slots. A particle outside the
+extent has the key of one at its side. Particles may be outside the box at open sides; one farther out than
+seven box lengths has the key of a particle at that distance.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.particles.cell_grid import CellGrid
 from sfc import Curve
-from sfc.compile import kernel
+from sfc.compile import inlined, kernel
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
 AROUND = 3  # extent along an open axis, in box lengths, for which cells are as narrow as required
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
 BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
+SPARSEST = 16  # of so many particles one at least is looked at for the extent
 
 
 def curve_of(choice: str | Curve, dim: int) -> Curve:
@@ -116,7 +118,8 @@ class CurveKeys:
         keys: (n,) indices along the curve: uint32, or uint64 if a key is longer than 32 bits, sorted; of a
             counting sort int32, by the slot of the particle.
         order: (n,) int32 slot of the particle of each sorted key.
-        extent: (2 dim,) least and greatest coordinate along each axis, in d; at most `FAR` box lengths out.
+        extent: (2 dim,) least and greatest coordinate of the sampled particles along each axis, in d; at
+            most `FAR` box lengths out.
 
     Raises:
         ValueError: a curve that is unknown, of another dimension or of another base, or of more than 65536
@@ -152,8 +155,9 @@ class CurveKeys:
         Args:
             pos: (n, dim) positions in d, n above 0; not changed.
         """
-        n, kernels = self._n, self._backend.kernels(__name__)
-        kernels.extent_of_parts(PARTS * LANES, n, pos, self._parts)
+        n, kernels, threads = self._n, self._backend.kernels(__name__), PARTS * LANES
+        every = max(1, min(n // threads, SPARSEST))
+        kernels.extent_of_parts(threads, n, every, pos, self._parts)
         kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
         kernels.curve_keys(n, pos, self.extent, self.bits, self._start, self._steps, self.keys)
         if self.counts:
@@ -168,13 +172,23 @@ class CurveKeys:
         return backend.download(keys).astype(np.float64)
 
 
+@inlined
+def sampled(k, every, n):
+    """Return the slot of sample k: at random among `every` slots, the same at each call."""
+    number = (k * 2654435761 & 0xFFFFFFFF) >> 16  # Knuth's multiplicative hash
+    return min(k * every + number % every, n - 1)
+
+
 @kernel(parallel=True)
-def extent_of_parts(threads, n, pos, extents):
-    """Store the least and the greatest coordinate along each axis of every part of the particles."""
+def extent_of_parts(threads, n, every, pos, extents):
+    """Store the least and greatest coordinate along each axis of every part: of one in `every` particles."""
+    samples = -(-n // every)
     for part in numba.prange(PARTS):
         for axis in range(pos.shape[1]):
-            low, high = pos[part % n, axis], pos[part % n, axis]
-            for i in range(part, n, PARTS):
+            first = sampled(part % samples, every, n)
+            low, high = pos[first, axis], pos[first, axis]
+            for k in range(part, samples, PARTS):
+                i = sampled(k, every, n)
                 low, high = min(low, pos[i, axis]), max(high, pos[i, axis])
             extents[2 * (axis * PARTS + part)] = low
             extents[2 * (axis * PARTS + part) + 1] = high

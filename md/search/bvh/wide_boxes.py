@@ -11,6 +11,9 @@ axis by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -90,19 +93,51 @@ class WideBoxes:
 
     Attributes:
         levels: record of `levels_of`.
-        boxes: (nodes, 8) centre and half lengths of each node, in d.
+        eps: spacing of numbers at 1, of the precision.
         units: record of `md.search.lists.listing.units_of` for the reach.
-        bytes: int32 of a device: the coordinates of each particle, one byte an axis; (0,) on the CPU.
+        turn: number of the arrays in use: 0, or 0 and 1 in turn after `alternate`.
     """
 
     def __init__(self, n: int, grid: CellGrid, reach: float, backend: Backend):
         self._n, self._grid, self._backend = n, grid, backend
         self.levels, self.units = levels_of(n), units_of(grid, reach, UNITS)
+        self.eps = grid.precision.type(np.finfo(grid.precision).eps)
+        self._no_box, self._no_byte = backend.empty(0, grid.precision), backend.empty(0, np.int32)
+        self.turn = 0
+        self._arrays = [self._new_arrays()]
+
+    def _new_arrays(self) -> tuple[Array, Array]:
         last = int(self.levels["count"][0]) - 1
         rows = int(self.levels["first"][0, last] + self.levels["number"][0, last])
-        self.boxes = backend.zeros((rows, ROW), grid.precision)
-        leaves = int(self.levels["number"][0, 0])
-        self.bytes = backend.zeros(LEAF * leaves if backend.runs_ahead else 0, np.int32)
+        bytes_of_all = LEAF * int(self.levels["number"][0, 0]) if self._backend.runs_ahead else 0
+        return (
+            self._backend.zeros((rows, ROW), self._grid.precision),
+            self._backend.zeros(bytes_of_all, np.int32),
+        )
+
+    @property
+    def boxes(self) -> Array:
+        """(nodes, 8) centre and half lengths of each node, in d."""
+        return self._arrays[self.turn][0]
+
+    @property
+    def bytes(self) -> Array:
+        """int32 of a device: the coordinates of each particle, one byte an axis; (0,) on the CPU."""
+        return self._arrays[self.turn][1]
+
+    @property
+    def next(self) -> tuple[Array, Array]:
+        """Boxes and bytes of the next step, for a step that computes them; (0,) each before `alternate`."""
+        return self._arrays[1 - self.turn] if len(self._arrays) == 2 else (self._no_box, self._no_byte)
+
+    def alternate(self) -> None:
+        """Allocate a second pair of arrays, so that steps can compute the boxes of the next one.
+
+        Raises:
+            MemoryError: not enough memory.
+        """
+        if len(self._arrays) == 1:
+            self._arrays.append(self._new_arrays())
 
     def fit(self, pos: Array, radius: Array, scale: float) -> None:
         """Compute the boxes from the present positions, and the bytes of a device; by kernel launches only.
@@ -112,13 +147,42 @@ class WideBoxes:
             radius: (n,) in d, for boxes of spheres; (0,) for boxes of centres.
             scale: factor of the radii.
         """
-        n, kernels, real = self._n, self._backend.kernels(__name__), self._grid.precision.type
-        eps, record, boxes = real(np.finfo(real).eps), self._grid.record, (self.levels, self.boxes)
-        leaves = int(self.levels["number"][0, 0])
-        kernels.fit_leaves(leaves, n, pos, radius, real(scale), eps, self.units, record, *boxes, self.bytes)
+        kernels, numbers = self._backend.kernels(__name__), self._numbers(scale)
+        kernels.fit_leaves(self._threads, self._n, pos, radius, *numbers, self.boxes, self.bytes)
+        self.fit_above(pos)
+
+    def fit_above(self, pos: Array) -> None:
+        """Compute the boxes of the levels above 1 from those of level 1, by kernel launches only.
+
+        Args:
+            pos: as for `fit`.
+        """
+        kernels, record = self._backend.kernels(__name__), self._grid.record
         for level in range(2, int(self.levels["count"][0])):
             threads = NODES * int(self.levels["number"][0, level])
-            kernels.fit_nodes(threads, pos, level, eps, record, *boxes)
+            kernels.fit_nodes(threads, pos, level, self.eps, record, self.levels, self.boxes)
+
+    def gather(self, constants: Mapping[str, int], scale: float) -> Callable[..., None]:
+        """Return a kernel for `ParticleArrays.permute` on a device that computes boxes of levels 0 and 1 too.
+
+        Args:
+            constants: of the particles (`ParticleArrays.constants`).
+            scale: factor of the radii; 0 for boxes of centres.
+        """
+        kernels, numbers = self._backend.kernels(__name__, constants=constants), self._numbers(scale)
+
+        def launch(n: int, *arrays: Array) -> None:
+            kernels.gather_and_fit(self._threads, n, *arrays, *numbers, self.boxes, self.bytes)
+
+        return launch
+
+    @property
+    def _threads(self) -> int:
+        return LEAF * LEAVES * int(self.levels["number"][0, 1])
+
+    def _numbers(self, scale: float) -> tuple[Any, ...]:
+        """Arguments of the kernels that compute boxes of leaves."""
+        return self._grid.precision.type(scale), self.eps, self.units, self._grid.record, self.levels
 
 
 @inlined
@@ -151,7 +215,10 @@ def merge(dim, row, first, last, boxes, grid, eps):
 
 @kernel(parallel=True)
 def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
-    """Compute the boxes of the leaves and of level 1; a device takes a thread a leaf and stores the bytes."""
+    """Compute the boxes of the leaves and of level 1.
+
+    A device takes `threads` threads, a whole block of 128 for each node of level 1, and stores the bytes.
+    """
     for item in numba.prange(levels[0].number[1]):
         g, block, dim = grid[0], np.int64(item), pos.shape[1]
         leaves = levels[0].number[0]

@@ -1,5 +1,6 @@
 // Forces by a descent of blocks of threads in a wide bounding volume hierarchy; see wide_bvh.py and wide_traversal.cuh.
 
+#include "md/search/bvh/wide_fit.cuh"
 #include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
 
@@ -30,11 +31,13 @@ __device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const velo
     return acc;
 }
 
+// A fused step also computes the boxes and the bytes of the next step, if it gets arrays for them.
 extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const velocity* vel, const real* boxes,
                                                  const int* bytes, Levels levels, Units units, const real* radius, Reach reach,
-                                                 int parts, Grid grid, Law law, Out out) {
+                                                 real eps, real* next_boxes, int* next_bytes, int parts, Grid grid, Law law,
+                                                 Out out) {
     __shared__ Descent descent;
-    __shared__ int kept[KEPT][BLOCK];
+    __shared__ unsigned kept[KEPT][BLOCK];
     int block = block_of(out), own = block * BLOCK + threadIdx.x, i = min(own, n - 1), leaf = i / LEAF, near = 0;
     const int *leaves, *others = descent.near[threadIdx.x / LEAF];
     int count = descend(descent, block, boxes, levels, reach.reach2, grid, leaves);
@@ -58,4 +61,10 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
     }
     if (is_alone) acc = fold_alone(n, i, pos, vel, boxes, levels, radius, reach, grid, law, acc);
     if (own < n) finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
+#if defined(FUSED)
+    if (!next_boxes) return;
+    Vec moved = own < n ? load(out.pos, n, i) : ri;
+    real half = radius ? reach.scale * radius[i] : (real)0;
+    fit_block(n, own, moved, half, eps, units, grid, levels, next_boxes, next_bytes);
+#endif
 }

@@ -93,13 +93,48 @@ class WideBvhSearch(Search):
         self._tree = WideBoxes(n, grid, grid.cutoff, self.backend)
         # The law tests the cutoff itself.
         self._centres, self._spheres = reaches_of(grid, grid.cutoff, self.particles.widest)
-        self._by_centres = False
+        self._by_centres = self._has_leaves = False
+        self._is_kept = config.rebuild_every > 1
+
+    def prepare(self, fused: bool) -> None:
+        """Prepare for the steps of a run; fused steps of a device compute the boxes of the next step.
+
+        Args:
+            fused: whether steps are fused into the force kernel.
+
+        Raises:
+            MemoryError: not enough memory.
+        """
+        super().prepare(fused)
+        if fused and self.backend.runs_ahead and self._is_kept:
+            self._tree.alternate()
 
     def build(self) -> None:
-        """Sort the particles along the curve in memory."""
-        if self.particles.n:
-            self._keys.sort(self.particles.pos)
-            self.particles.permute(self._keys.order)
+        """Sort the particles along the curve in memory; a device computes the boxes of their leaves too."""
+        if not self.particles.n:
+            return
+        self._keys.sort(self.particles.pos)
+        gather = None
+        if self.backend.runs_ahead:
+            radius, reach = self._boxes_of()
+            scale = float(reach["scale"][0]) if len(radius) else 0.0
+            gather = self._tree.gather(self.particles.constants, scale)
+        self.particles.permute(self._keys.order, gather=gather)
+        self._has_leaves = gather is not None
+
+    def reset(self) -> None:
+        """Return to the state after construction: build before the next step."""
+        super().reset()
+        self._has_leaves = False
+
+    @property
+    def launch_state(self) -> tuple[bool, int]:
+        """Whether the boxes of the leaves are those of the present positions, and which arrays have them."""
+        return self._has_leaves, self._tree.turn
+
+    @launch_state.setter
+    def launch_state(self, state: Any) -> None:
+        self._has_leaves, self._tree.turn = state
 
     def pairs(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
@@ -110,9 +145,14 @@ class WideBvhSearch(Search):
             self._by_centres = False
 
     def structure(self) -> tuple[Any, ...]:
-        """Return boxes, bytes, levels, units, radii (if boxes enclose spheres), search radii, parts."""
+        """Return the boxes and bytes of this step and of the next, and how they were made.
+
+        In the order of `force`: boxes, bytes, levels, units, radii (if boxes enclose spheres), search radii,
+        spacing of numbers, boxes and bytes of the next step, parts.
+        """
         tree, (radius, reach) = self._tree, self._boxes_of()
-        return tree.boxes, tree.bytes, tree.levels, tree.units, radius, reach, 4 * self.backend.workers
+        made = tree.levels, tree.units, radius, reach, tree.eps
+        return tree.boxes, tree.bytes, *made, *tree.next, 4 * self.backend.workers
 
     def _boxes_of(self) -> tuple[Array, np.ndarray]:
         """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
@@ -121,9 +161,16 @@ class WideBvhSearch(Search):
         return self.particles.radius, self._spheres
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        radius, reach = self._boxes_of()
-        self._tree.fit(self.particles.pos, radius, float(reach["scale"][0]))
+        is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
+        (radius, reach), tree = self._boxes_of(), self._tree
+        if is_fused and self._has_leaves:
+            tree.fit_above(self.particles.pos)
+        else:
+            tree.fit(self.particles.pos, radius, float(reach["scale"][0]))
         super()._fold(law, parameters, out)
+        self._has_leaves = is_fused and len(tree.next[0]) > 0
+        if self._has_leaves:
+            tree.turn = 1 - tree.turn
 
     @contextmanager
     def _all_read(self) -> Iterator[None]:
@@ -138,10 +185,28 @@ class WideBvhSearch(Search):
 
 
 @kernel(parallel=True)
-def force(n, pos, vel, boxes, bytes, levels, units, radius, reach, parts, grid, law, out):
+def force(
+    n,
+    pos,
+    vel,
+    boxes,
+    bytes,
+    levels,
+    units,
+    radius,
+    reach,
+    eps,
+    next_boxes,
+    next_bytes,
+    parts,
+    grid,
+    law,
+    out,
+):
     """Compute out[i], the law folded over the leaves within reach of the leaf of particle i.
 
-    `units` and `bytes` are those of a device; `parts` is the number of ranges of blocks on the CPU.
+    `units`, `eps`, `bytes` and the arrays of the next step are those of a device; `parts` is the number of
+    ranges of blocks on the CPU.
     """
     for p in numba.prange(parts):
         g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]

@@ -84,7 +84,8 @@ __device__ __forceinline__ int select(Descent& descent, int leaf, const int* lea
     return kept;
 }
 
-#define LEAVES_AT_ONCE 4  // of which the bytes are compared at once
+#define LEAVES_AT_ONCE 4                      // of which the bytes are compared at once
+#define KEPT (MOST_NEAR / LEAVES_AT_ONCE)  // numbers of 32 bits for a thread: one for each particle of the leaves near it
 
 // Compares bytes with those of the particles of the next leaves of `near`, from leaf k on. Returns a bit for each particle
 // that may be within reach, the highest for the first. The bytes of absent particles are any.
@@ -124,38 +125,29 @@ __device__ __forceinline__ void for_each_passing(const int* leaves, int near, co
     }
 }
 
-// The largest number of the lanes of a warp.
-__device__ __forceinline__ int largest_of_warp(int own) {
-#pragma unroll
-    for (int apart = 16; apart; apart /= 2) own = max(own, __shfl_xor_sync(~0u, own, apart));
-    return own;
-}
-
-#define KEPT 12  // particles of a thread in shared memory that may be near by their bytes
-
-// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i. All lanes of the
-// warp take part, and visit their particles at the same time.
+// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i, in the order of the
+// leaves. The bits of all leaves come first, in `kept`: lanes that have none in some leaves need not wait for those that do.
 template <class Visit>
 __device__ __forceinline__ void visit_near(const int* leaves, int near, int n, int i, const int* bytes, const Units& units,
-                                           int (*kept)[BLOCK], Visit visit) {
-    int filled = 0, own = bytes[i], most = largest_of_warp(near);
-    auto visit_kept = [&]() {
-        for (int k = 0; k < filled; ++k) visit(kept[k][threadIdx.x]);
-        filled = 0;
-    };
-    for (int k = 0; k < most; k += LEAVES_AT_ONCE) {
-        unsigned passing = k < near ? passing_of(leaves, near, k, bytes, own, units) : 0;
-        for (;;) {
-            while (passing && filled < KEPT) {
-                int j = next_passing(passing, leaves, k);
-                kept[filled][threadIdx.x] = j;
-                filled += j != i && j < n;
-            }
-            if (!__any_sync(~0u, passing)) break;
-            visit_kept();
-        }
+                                           unsigned (*kept)[BLOCK], Visit visit) {
+    int filled = 0, own = bytes[i];
+    unsigned long long firsts = 0;  // four bits for each of those kept: the number of its first leaf / LEAVES_AT_ONCE
+    for (int k = 0; k < near; k += LEAVES_AT_ONCE) {
+        unsigned passing = passing_of(leaves, near, k, bytes, own, units);
+        if (!passing) continue;
+        kept[filled][threadIdx.x] = passing;
+        firsts |= (unsigned long long)(k / LEAVES_AT_ONCE) << 4 * filled++;
     }
-    visit_kept();
+    unsigned passing = 0;
+    for (int taken = 0, k = 0; passing || taken < filled;) {
+        if (!passing) {
+            passing = kept[taken++][threadIdx.x];
+            k = (int)(firsts & 15) * LEAVES_AT_ONCE;
+            firsts >>= 4;
+        }
+        int j = next_passing(passing, leaves, k);
+        if (j != i && j < n) visit(j);
+    }
 }
 
 // Calls visit(leaf) for the leaves within reach of a box, ascending: one thread alone, whatever their number.

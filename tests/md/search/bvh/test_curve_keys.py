@@ -5,7 +5,7 @@ import pytest
 
 import md
 from md.particles.cell_grid import CellGrid
-from md.search.bvh.curve_keys import BINS_EACH, CurveKeys, bits_to_count
+from md.search.bvh.curve_keys import BINS_EACH, LANES, PARTS, CurveKeys, bits_to_count, sampled
 from tests.md.search.bvh.test_wide_bvh_on_host import Device, rows
 
 CPU = md.backend.get("cpu")
@@ -47,3 +47,23 @@ def test_a_device_that_counts_finds_the_order_of_the_cpu(dim, curve, tmp_path):
     np.testing.assert_array_equal(on_device.order.host, on_cpu.order)
     np.testing.assert_array_equal(on_device.keys.host[on_device.order.host], on_cpu.keys)
     np.testing.assert_array_equal(on_device.sample(100), on_cpu.sample(100))
+
+
+def test_a_device_samples_the_extent_of_many_particles_as_the_cpu_does(tmp_path):
+    n, device = 3 * PARTS * LANES + 5, Device(tmp_path)
+    grid = grid_of((1000.0, 1000.0), periodic=False)
+    pos = np.random.default_rng(5).random((n, 2)).astype(np.float32) * 1000
+    found = []
+    for place, rows_of in ((CPU, np.asarray), (device, rows)):
+        keys = CurveKeys(n, grid, place, "hilbert")
+        keys.sort(rows_of(pos))
+        found.append(keys)
+    on_cpu, on_device = found
+    slots = np.array([sampled(k, 3, n) for k in range(-(-n // 3))])
+    assert (slots // 3 == np.arange(len(slots))).all()
+    assert 0.3 < np.mean(slots % 3 == 1) < 0.37
+    low, high = pos[slots].min(0), pos[slots].max(0)
+    assert on_cpu.extent.tolist() == [low[0], high[0], low[1], high[1]]
+    np.testing.assert_array_equal(on_device.extent.host, on_cpu.extent)
+    np.testing.assert_array_equal(on_device.order.host, on_cpu.order)
+    assert sorted(on_cpu.order) == list(range(n))

@@ -7,11 +7,13 @@ import pytest
 
 import md
 from md.backend.cuda import Cuda
+from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.laws.polydisperse import scaled_to_radii
 from md.observe.virial import Virial
 from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, NODES, WideBoxes, levels_of
 from md.search.bvh.wide_bvh import WideBvh
+from md.search.displacement_guard import unguarded
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 from tests.md.search.test_contract import dense_cloud, largest_difference, simulated
@@ -58,7 +60,8 @@ class Case:
             units["most"] = ALL
         law = scaled_to_radii(law, self.radius if len(p.radius) else p.radius)
         numbers, out = kernel_law(law, p.pos.dtype), rows(np.zeros_like(p.pos))
-        structure = self.tree.boxes, self.tree.bytes, self.tree.levels, units, self.radius, reach, 1
+        tree = self.tree
+        structure = tree.boxes, tree.bytes, tree.levels, units, self.radius, reach, tree.eps, *tree.next, 1
         kernels = self.device.kernels("md.search.bvh.wide_bvh", law)
         kernels.force(p.n, self.pos, self.vel, *structure, self._search.grid.record, numbers, out)
         return out.host[np.argsort(p.id)]
@@ -151,3 +154,59 @@ def test_threads_beyond_the_last_particle_add_nothing(n, tmp_path):
     case.fold(on_device)
     assert np.abs(on_cpu.virial).max() > 10
     assert np.allclose(on_device.virial.host, on_cpu.virial, rtol=1e-9, atol=1e-9)
+
+
+def unequal_cloud(dim: int, n: int) -> md.State:
+    state = dense_cloud(dim, n=n)
+    radius = np.random.default_rng(7).uniform(0.2, 0.6, n)
+    return md.State(state.pos, state.vel, state.box, radius=radius)
+
+
+@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, False), (3, 300, True), (3, 256, False)])
+def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(dim, n, unequal, tmp_path):
+    case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
+    device, tree, rng = case.device, case.tree, np.random.default_rng(8)
+    order, id = rng.permutation(n).astype(np.int32), rng.permutation(n).astype(np.int32)
+    scale = 1.7 if unequal else 0.0
+    radius = case.radius.host
+    pos, vel, new_id, new_radius = (np.full_like(a, 7) for a in (case.pos.host, case.vel.host, id, radius))
+    new = rows(pos), rows(vel), HostArray(new_id), HostArray(new_radius)
+    tree.boxes.host[...], tree.bytes.host[...] = np.nan, -1
+    now = device.upload(order), case.pos, case.vel, device.upload(id), case.radius
+    tree.gather({}, scale)(n, *now, *new)
+    tree.fit_above(new[0])
+    np.testing.assert_array_equal(new[0].host, case.pos.host[order])
+    np.testing.assert_array_equal(new[1].host, case.vel.host[order])
+    np.testing.assert_array_equal(new_id, id[order])
+    np.testing.assert_array_equal(new_radius, radius[order] if unequal else radius)
+    found = tree.boxes.host.copy(), tree.bytes.host.copy()[:n]
+    tree.fit(new[0], new[3], scale)
+    for one, other in zip(found, (tree.boxes.host, tree.bytes.host[:n]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.abs(found[0]).max() > 1
+
+
+@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, True), (3, 300, False)])
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_fused_step_computes_the_boxes_of_the_next_step(dim, n, unequal, turn, tmp_path):
+    case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
+    device, tree, (_, reach) = case.device, case.tree, case.run.search._boxes_of()
+    assert len(tree.next[0]) == 0
+    tree.alternate()
+    law = scaled_to_radii(case.run.law, case.radius if unequal else case.radius.host)
+    moved, real = (rows(np.zeros_like(case.pos.host)), rows(np.zeros_like(case.pos.host))), np.float64
+    fault, clock = device.upload(np.array([2**64 - 1], np.uint64)), device.zeros(2, np.int64)
+    out = KickDrift(
+        *moved, device.zeros(n, np.int32), real(1e-4), real(0.01), fault, clock, turn, *unguarded(device)
+    )
+    made = tree.levels, tree.units, case.radius, reach, tree.eps
+    kernels, grid = device.kernels("md.search.bvh.wide_bvh", law), case.run.search.grid.record
+    numbers = kernel_law(law, np.dtype(real))
+    kernels.force(n, case.pos, case.vel, tree.boxes, tree.bytes, *made, *tree.next, 1, grid, numbers, out)
+    tree.turn = 1
+    found = tree.boxes.host.copy(), tree.bytes.host.copy()
+    assert np.abs(moved[0].host - case.pos.host).max() > 1e-4
+    tree.fit(moved[0], case.radius, float(reach["scale"][0]))
+    leaves, nodes = tree.levels["number"][0, :2]
+    np.testing.assert_array_equal(found[0][: leaves + nodes], tree.boxes.host[: leaves + nodes])
+    np.testing.assert_array_equal(found[1][:n], tree.bytes.host[:n])
