@@ -8,6 +8,23 @@
 #define BLOCK (LEAF * LEAVES)  // particles of a node of level 1, and threads of a block that works on one
 #define FAR_AWAY (sizeof(real) == 4 ? (real)1e30 : (real)1e300)
 
+#if defined(HAS_LEVELS)
+// First row of a level, and its number of nodes. A record indexed by a variable would be copied by every thread of a kernel.
+__device__ __forceinline__ int first_of(const Levels& levels, int level) {
+    int first = levels.first[0];
+#pragma unroll
+    for (int k = 1; k < (int)(sizeof(levels.first) / sizeof(int)); ++k) first = level == k ? levels.first[k] : first;
+    return first;
+}
+
+__device__ __forceinline__ int number_of(const Levels& levels, int level) {
+    int number = levels.number[0];
+#pragma unroll
+    for (int k = 1; k < (int)(sizeof(levels.number) / sizeof(int)); ++k) number = level == k ? levels.number[k] : number;
+    return number;
+}
+#endif
+
 #if defined(HAS_GRID)
 struct Box {
     Vec centre, half;

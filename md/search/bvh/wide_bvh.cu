@@ -12,11 +12,11 @@ __device__ __forceinline__ bool is_near(int n, int i, int j, const real* pos, co
     return r2 < bound2_of(reach, radius, i, j);
 }
 
-// The law folded over the particles of the leaves within reach of a particle, by a thread alone.
+// The law folded over the particles of the leaves within reach of a particle, by a thread alone. Records are passed by value:
+// of one whose address is taken, every thread of the kernel would store a copy.
 template <class Acc>
-__device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const velocity* vel, const real* boxes,
-                                       const Levels& levels, const real* radius, const Reach& reach, const Grid& grid,
-                                       const Law& law, Acc acc) {
+__device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const velocity* vel, const real* boxes, Levels levels,
+                                       const real* radius, Reach reach, Grid grid, Law law, Acc acc) {
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int other) {

@@ -37,22 +37,24 @@ __device__ __forceinline__ int descend(Descent& descent, int block, const real* 
                                        const Grid& grid, const int*& leaves) {
     int level = levels.count - 1, count = 0, round = 0;
     int *here = descent.nodes[0], *below = descent.nodes[1];
+    int first = first_of(levels, level), number = number_of(levels, level);
     Box own = load_box(boxes, levels.first[1] + block);
-    for (int k = 0; k < levels.number[level]; k += BLOCK) {
+    for (int k = 0; k < number; k += BLOCK) {
         int node = k + threadIdx.x;
-        bool is_there = node < levels.number[level];
-        bool is_near = is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2;
+        bool is_near = node < number && gap2(grid, own, load_box(boxes, first + node)) < reach2;
         count = append(descent, round, is_near, node, here, count);
     }
     __syncthreads();
     while (level > 0 && count <= MOST_NODES) {
         --level;
+        first = first_of(levels, level);
+        number = number_of(levels, level);
         int bits = level == 0 ? LEAVES_BITS : NODES_BITS, all = count << bits, found = 0;
         for (int k = 0; k < all; k += BLOCK) {
             int item = k + threadIdx.x, within = item & ((1 << bits) - 1);
             int node = item < all ? here[item >> bits] << bits | within : 0;
-            bool is_there = item < all && node < levels.number[level];
-            bool is_near = is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2;
+            bool is_there = item < all && node < number;
+            bool is_near = is_there && gap2(grid, own, load_box(boxes, first + node)) < reach2;
             found = append(descent, round, is_near, node, below, found);
         }
         __syncthreads();
@@ -125,8 +127,8 @@ __device__ __forceinline__ void for_each_passing(const int* leaves, int near, co
     }
 }
 
-// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i, in the order of the
-// leaves. The bits of all leaves come first, in `kept`: lanes that have none in some leaves need not wait for those that do.
+// Calls visit(j) for the particles of the first `near` leaves that are near by their bytes, except particle i, in the order of
+// the leaves. The bits of all leaves come first, in `kept`: lanes that have none in some leaves need not wait for those that do.
 template <class Visit>
 __device__ __forceinline__ void visit_near(const int* leaves, int near, int n, int i, const int* bytes, const Units& units,
                                            unsigned (*kept)[BLOCK], Visit visit) {
@@ -154,10 +156,10 @@ __device__ __forceinline__ void visit_near(const int* leaves, int near, int n, i
 template <class Visit>
 __device__ __forceinline__ void descend_alone(const Box& own, const real* boxes, const Levels& levels, real reach2,
                                               const Grid& grid, Visit visit) {
-    int top = levels.count - 1, level = top, node = 0;
-    while (level < top || node < levels.number[top]) {
-        bool is_there = node < levels.number[level];
-        if (is_there && gap2(grid, own, load_box(boxes, levels.first[level] + node)) < reach2) {
+    int top = levels.count - 1, level = top, node = 0, last = number_of(levels, top);
+    while (level < top || node < last) {
+        bool is_there = node < number_of(levels, level);
+        if (is_there && gap2(grid, own, load_box(boxes, first_of(levels, level) + node)) < reach2) {
             if (level > 0) {
                 --level;
                 node *= level == 0 ? LEAVES : NODES;
@@ -166,7 +168,7 @@ __device__ __forceinline__ void descend_alone(const Box& own, const real* boxes,
             visit(node);
         }
         ++node;
-        while (level < top && (node % (level == 0 ? LEAVES : NODES) == 0 || node >= levels.number[level])) {
+        while (level < top && (node % (level == 0 ? LEAVES : NODES) == 0 || node >= number_of(levels, level))) {
             node = (node - 1) / (level == 0 ? LEAVES : NODES) + 1;  // after the parent
             ++level;
         }

@@ -7,9 +7,9 @@
 #include "md/search/lists/fours.cuh"
 
 // Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
-__device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, const Levels& levels,
-                                         const real* radius, const Reach& reach, const Grid& grid, int* partners, int rows,
-                                         long long room, long long* needed) {
+// Records are passed by value: of one whose address is taken, every thread of the kernel would store a copy.
+__device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, Levels levels, const real* radius,
+                                         Reach reach, Grid grid, int* partners, int rows, long long room, long long* needed) {
     ListWriter writer(n, i, rows, partners);
     Vec ri = load(pos, n, i);
     descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int leaf) {

@@ -59,6 +59,7 @@ ON_DEVICE = {  # on a device only
     (LISTING, "store_bytes"),
     (LISTING, "list_partners"),
     (TREE_LISTING, "list_partners"),
+    ("md.search.bvh.wide_boxes", "gather_and_fit"),
     (CELLS, "tiled_ranks"),
     (CELLS, "store_starts"),
 }
