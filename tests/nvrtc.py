@@ -1,6 +1,7 @@
 """Compiles CUDA source for a GPU that need not be there, by the NVRTC library of its Python wheel."""
 
 import ctypes
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,10 +25,24 @@ def compile_cubin(source: str) -> bytes:
     Raises:
         AssertionError: the compiler's log.
     """
+    return compiled(source)[0]
+
+
+def local_bytes(log: str, kernel: str) -> int:
+    """Bytes of local memory of each thread of a kernel, without those of the functions that it calls."""
+    return int(re.search(rf"Function properties for {kernel}\n.*?(\d+) bytes stack frame", log)[1])
+
+
+def compiled(source: str) -> tuple[bytes, str]:
+    """Machine code of a source for `ARCHITECTURE`, and the compiler's log with the resources of each kernel.
+
+    Raises:
+        AssertionError: the compiler's log.
+    """
     nvrtc = library()
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"case.cu", 0, None, None)
-    flags = [b"--std=c++17", f"--gpu-architecture={ARCHITECTURE}".encode()]
+    flags = [b"--std=c++17", f"--gpu-architecture={ARCHITECTURE}".encode(), b"--ptxas-options=-v"]
     status = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags))
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
@@ -38,4 +53,4 @@ def compile_cubin(source: str) -> bytes:
     code = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetCUBIN(program, code)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return code.raw
+    return code.raw, log.value.decode()

@@ -52,9 +52,9 @@ extern "C" __global__ void leave(int n, const real* pos, Inlet inlet, Grid grid,
     bool out = false;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
-        if (axis != inlet.axis) continue;
         double x = r.x[axis];
-        out = inlet.velocity[axis] > 0 ? x >= (double)grid.length[axis] - inlet.gap : x < inlet.gap;
+        bool is_beyond = inlet.velocity[axis] > 0 ? x >= (double)grid.length[axis] - inlet.gap : x < inlet.gap;
+        out |= is_beyond & (axis == inlet.axis);
     }
     if (out) leavers[atomicAdd((unsigned long long*)counts + 1, 1ull)] = i;
 }

@@ -59,6 +59,8 @@ __device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
 #endif
 
 #if defined(FUSED)
+#define MOVES_PARTICLES  // `finish` stores the moved particles in out.pos
+
 // Every other step begins with the last particles, which the step before has written last: they are in the cache. The words
 // of the guard, which `finish` reads, are loaded into the nearest cache meanwhile.
 __device__ __forceinline__ int block_of(const Out& out) {

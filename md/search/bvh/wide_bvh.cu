@@ -61,7 +61,7 @@ extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const v
     }
     if (is_alone) acc = fold_alone(n, i, pos, vel, boxes, levels, radius, reach, grid, law, acc);
     if (own < n) finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
-#if defined(FUSED)
+#if defined(MOVES_PARTICLES)
     if (!next_boxes) return;
     Vec moved = own < n ? load(out.pos, n, i) : ri;
     real half = radius ? reach.scale * radius[i] : (real)0;

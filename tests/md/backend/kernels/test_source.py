@@ -38,7 +38,7 @@ from md.search.lists.list_search import ListConfig
 from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
-from tests.nvrtc import compile_cubin
+from tests.nvrtc import compile_cubin, compiled, local_bytes
 
 STEMS = sorted(  # those of the cavity take constants: tests/md/cavity/strategies/test_kernels.py
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -65,6 +65,7 @@ ON_DEVICE = {  # on a device only
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}
 OF_WIDE_BOXES = "md.search.bvh.wide_bvh", TREE_LISTING
+MOST_LOCAL = 100  # bytes of a thread: more are copies of records that are indexed or passed by address
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
 
@@ -257,7 +258,10 @@ def test_every_kernel_compiles(stem, kernel, dim, real, layout):
         is_other = not own and out not in ("store", "counts")
         if k and (is_other or k % 3 != KERNELS.index((stem, kernel)) % 3 or kernel == "force_rows"):
             continue
-        assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
+        code, log = compiled(source_of(stem, kernel, dim, real, layout, law, out))
+        assert code.startswith(b"\x7fELF")
+        if real is np.float32 and not kernel.endswith("_local"):
+            assert local_bytes(log, kernel) <= MOST_LOCAL
 
 
 @pytest.mark.nightly
