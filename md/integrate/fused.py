@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from md.backend.base import Array
+from md.backend.free_flight import free_flight, kick_drift_flight
 from md.backend.prelude import add_scaled, dot, finish, like, store, zero
 from md.backend.wrapping import folded, in_box, is_finite, well_inside
 from md.boundaries.external_field import outside, radius_of
@@ -103,6 +104,10 @@ def limited(max_speed, v):
     return v
 
 
+def _is_given(out, name):
+    return out.types[KickDrift._fields.index(name)] is not types.none
+
+
 def _kick_drift(out, grid, i, ri, vi, acc):
     def finish_kick_drift(out, grid, i, ri, vi, acc):
         v = add_scaled(vi, out.kick, acc)
@@ -134,12 +139,18 @@ def _kick_drift(out, grid, i, ri, vi, acc):
         place(out, grid, i, ri, add_scaled(ri, f.dt, v))
         return float(dot(v, v))
 
-    driven, flies = (
-        out.types[KickDrift._fields.index(name)] is not types.none for name in ("outside", "flight")
-    )
-    if flies:
-        return finish_driven_flight if driven else finish_flight
-    return finish_driven if driven else finish_kick_drift
+    is_driven = _is_given(out, "outside")
+    if _is_given(out, "flight"):
+        return finish_driven_flight if is_driven else finish_flight
+    return finish_driven if is_driven else finish_kick_drift
+
+
+def _flight_of_kick_drift(out, grid, law, pos, vel, most):
+    is_zero_alone = getattr(law.instance_class, "zero_alone", False)
+    if not is_zero_alone or _is_given(out, "outside") or _is_given(out, "flight"):
+        return lambda out, grid, law, pos, vel, most: None
+    return kick_drift_flight(out, grid, law, pos, vel, most)
 
 
 implement(finish, KickDrift, _kick_drift)
+implement(free_flight, KickDrift, _flight_of_kick_drift)

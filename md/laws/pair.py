@@ -141,12 +141,17 @@ class _Registered:
 
     @cached_property
     def kernel_class(self) -> type:
-        """NamedTuple class of the kernel parameters; made at first use, when all globals are defined."""
+        """NamedTuple class of the kernel parameters; made at first use, when all globals are defined.
+
+        Its attribute `zero_alone` is whether a particle without partners has no force, for kernels: a law
+        with an `initial` or a `result` of its own may give such a particle any force.
+        """
         kernel_class: Any = self.law_class
         if not issubclass(kernel_class, tuple):
             kernel_class = _named_tuple(_class_name(self), self.fields)
         for name, function in self.functions.items():
             implement(_STUBS[name], kernel_class, _always(function))
+        kernel_class.zero_alone = self.functions.keys().isdisjoint(("initial", "result"))
         return kernel_class
 
 

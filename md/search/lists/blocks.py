@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from md.backend import NO_FAULT
+from md.backend.free_flight import fastest_of, fly, free_flight
 from md.backend.prefetch import prefetch
 from md.backend.prelude import displacement, dot, finish, load, sub
 from md.laws.pair import initial, interact, result
@@ -66,13 +67,14 @@ def block_of(b, n, lists):
 
 
 @inlined
-def fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out):
-    """Fold the law over the near entries of a block; return the square of the largest speed.
+def fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight):
+    """Fold the law over the near entries of a block; return the square of the largest speed of its particles.
 
     Args:
         lowest: first particle of the block.
         highest: particle after the last.
         near: entries of the block, counted from `begin` on, in order, with a last one above all.
+        found: number of near entries.
         begin: first entry of the block.
         pos: (n, dim) positions.
         vel: (n, dim) velocities.
@@ -80,9 +82,17 @@ def fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out):
         grid: record of the cells.
         law: parameters of the law.
         out: of `finish`.
+        flight: `FreeFlight` by which particles without near entries may move, or None.
     """
-    g, taken, largest = grid[0], 0, 0.0
-    for i in range(lowest, highest):
+    g, taken, largest, i = grid[0], 0, 0.0, lowest
+    flew = fly(flight, lowest, highest)
+    while True:
+        if flew:
+            if taken == found:
+                break
+            i = lowest + lists.owners[at(begin + near[at(taken)])]
+        elif i == highest:
+            break
         ri, vi = load(pos, at(i), g), load(vel, at(i), g)
         acc = initial(law, ri)
         end = lists.first[at(i)] + lists.count[at(i)] - begin
@@ -92,6 +102,7 @@ def fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out):
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
             taken += 1
         largest = max(largest, finish(out, g, at(i), ri, vi, result(law, ri, vi, acc)))
+        i += 1
     return largest
 
 
@@ -104,6 +115,7 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
     """
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
+    flight = free_flight(out, g, law, pos, vel, BLOCK)
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest, begin, entries = block_of(b, n, lists)
         if entries >= len(near):
@@ -119,8 +131,9 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
         near[at(found)] = entries
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
-        largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
-    return largest
+        own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
+        largest = max(largest, own)
+    return max(largest, fastest_of(flight))
 
 
 @inlined
@@ -128,6 +141,7 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
     """Do as `fold_share`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
+    flight = free_flight(out, g, law, pos, vel, BLOCK)
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest, begin, entries = block_of(b, n, lists)
         if entries >= len(near):
@@ -149,8 +163,9 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
         near[at(found)] = entries
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
-        largest = max(largest, fold_near(lowest, highest, near, begin, pos, vel, lists, grid, law, out))
-    return largest
+        own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
+        largest = max(largest, own)
+    return max(largest, fastest_of(flight))
 
 
 @kernel(parallel=True)

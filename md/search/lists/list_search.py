@@ -41,7 +41,7 @@ from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.bvh.reflexive import Reflexive
-from md.search.lists.blocks import BlockLists, Bound, force_of_blocks, steps_of_blocks
+from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.lister import Lister, Lists
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
@@ -53,7 +53,8 @@ from sfc.compile import kernel
 
 ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
-MOST_PARTICLE_STEPS, MOST_STEPS = 2**18, 256  # in a call of the CPU: steps times particles, and steps
+FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
+MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call of the CPU: steps times particles, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
 MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
@@ -421,7 +422,9 @@ class ListSearch(Search):
     def _block_lists(self) -> BlockLists:
         real = self.grid.precision.type
         reach = self._inner_reach + self.skin.rounding
-        numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), 4 * self.backend.workers
+        workers = self.backend.workers
+        shares = 4 * workers if self.particles.n > FEW_BLOCKS * BLOCK * workers else workers
+        numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
     def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:

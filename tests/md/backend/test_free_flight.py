@@ -1,0 +1,131 @@
+"""Blocks of particles that move freely on the CPU, beside the moves of each by itself."""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pytest
+
+import md
+from md.backend.free_flight import FreeFlight, fastest_of, fly
+from md.backend.prelude import add_scaled
+from md.laws.pair import kernel_law, pair_function
+from md.laws.polydisperse import ScaledLaw
+
+BLOCK = 64
+
+
+@numba.njit
+def flown(flight, lowest, highest):
+    return fly(flight, lowest, highest)
+
+
+@numba.njit
+def fastest(flight):
+    return fastest_of(flight)
+
+
+def flight_of(pos: np.ndarray, vel: np.ndarray, corner: tuple, drift: float) -> FreeFlight:
+    real = pos.dtype.type
+    corner = tuple(real(side) for side in corner)
+    upper, squares = np.tile(np.array(corner), BLOCK), np.zeros(len(corner) * BLOCK, real)
+    new = np.full(pos.size, -1, real), np.full(pos.size, -1, real)
+    return FreeFlight(pos.ravel(), vel.ravel(), *new, real(drift), corner, upper, squares)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_a_block_moves_by_its_velocities_and_no_other_does(dim, real):
+    generator, corner = np.random.default_rng(1), (20.0, 30.0, 40.0)[:dim]
+    pos = (1 + generator.random((200, dim)) * (np.array(corner) - 2)).astype(real)
+    vel = generator.normal(size=(200, dim)).astype(real)
+    flight = flight_of(pos, vel, corner, 0.1)
+    assert flown(flight, 64, 128)
+    assert flown(flight, 192, 200)
+    moved = np.r_[64:128, 192:200]
+    still = np.setdiff1d(np.arange(200), moved)
+    new_pos, new_vel = flight.new_pos.reshape(-1, dim), flight.new_vel.reshape(-1, dim)
+    np.testing.assert_array_equal(new_pos[moved], (pos + real(0.1) * vel)[moved])
+    np.testing.assert_array_equal(new_vel[moved], vel[moved])
+    assert (new_pos[still] == -1).all()
+    assert fastest(flight) == pytest.approx((vel[moved].astype(float) ** 2).sum(axis=1).max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("velocity", [-60.0, 60.0, np.nan, np.inf])
+def test_a_block_stays_if_a_particle_of_it_would_not_be_well_inside(dim, axis, velocity):
+    corner = (5.0, 6.0, 7.0)[:dim]
+    pos, vel = np.full((BLOCK, dim), 2.5), np.zeros((BLOCK, dim))
+    flight = flight_of(pos, vel, corner, 0.1)
+    assert flown(flight, 0, BLOCK)
+    vel[37, axis % dim] = velocity
+    flight = flight_of(pos, vel, corner, 0.1)
+    assert not flown(flight, 0, BLOCK)
+    assert flown(flight, 0, 37)
+    assert fastest(flight) == 0
+
+
+def test_without_a_flight_no_block_moves():
+    assert not flown(None, 0, BLOCK)
+    assert fastest(None) == 0
+
+
+@dataclass(frozen=True)
+class Springs:
+    """Springs, whose law has a `result` of its own, so that each particle moves by itself."""
+
+    stiffness: float
+    cutoff = 1.0
+
+
+@dataclass(frozen=True)
+class Plain(Springs):
+    """The same without it."""
+
+
+def push(law, vel, i, j, r2, dr, vi, acc):
+    if 0 < r2 < 1:
+        r = np.sqrt(r2)
+        acc = add_scaled(acc, law.stiffness / r - law.stiffness, dr)  # in the precision of the run
+    return acc
+
+
+def unchanged(law, ri, vi, acc):
+    return acc
+
+
+pair_function(Springs, fields=("stiffness",), result=unchanged)(push)
+pair_function(Plain, fields=("stiffness",))(push)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_steps_with_free_flights_are_those_of_particles_one_by_one(dim, precision, is_open):
+    generator, n, side = np.random.default_rng(2), 900, 1.4
+    cells = int(np.ceil(n ** (1 / dim)))
+    sites = np.stack(np.meshgrid(*dim * [np.arange(cells)], indexing="ij"), -1).reshape(-1, dim)[:n]
+    pos = (sites + 0.5 + generator.uniform(-0.1, 0.1, sites.shape)) * side
+    box = md.Box((cells * side,) * dim, periodic=not is_open, open=is_open)
+    state, ends = md.State(pos, generator.normal(scale=2, size=pos.shape), box), []
+    for law in (Springs(500.0), Plain(500.0)):
+        assert kernel_law(law, np.float64).zero_alone == isinstance(law, Plain)
+        run = md.Simulation(state, law, "verlet", dt=2e-3, backend="cpu", precision=precision, fused=True)
+        run.run(300, phases=False)
+        ends.append((run.state.by_id(), run.builds))
+    (one, builds), (other, same) = ends
+    assert np.abs(one.vel - state.by_id().vel).max() > 1
+    left = (one.pos < 0).any() or (one.pos > cells * side).any()
+    assert left == is_open
+    np.testing.assert_array_equal(one.pos, other.pos)
+    np.testing.assert_array_equal(one.vel, other.vel)
+    assert builds == same
+
+
+def test_a_law_scaled_to_radii_moves_particles_one_by_one():
+    state = md.State(np.full((1, 2), 2.0), np.ones((1, 2)), md.Box((4.0, 4.0)), radius=np.array([0.3]))
+    run = md.Simulation(state, Plain(500.0), "verlet", dt=0.1, backend="cpu", fused=True)
+    run.run(3, phases=False)
+    np.testing.assert_allclose(run.state.pos, 2.3)
+    assert not ScaledLaw.zero_alone
