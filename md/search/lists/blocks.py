@@ -73,7 +73,7 @@ def fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, o
     Args:
         lowest: first particle of the block.
         highest: particle after the last.
-        near: entries of the block, counted from `begin` on, in order, with a last one above all.
+        near: entries of the block, counted from `begin` on, in order.
         found: number of near entries.
         begin: first entry of the block.
         pos: (n, dim) positions.
@@ -95,8 +95,7 @@ def fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, o
             break
         ri, vi = load(pos, at(i), g), load(vel, at(i), g)
         acc = initial(law, ri)
-        end = lists.first[at(i)] + lists.count[at(i)] - begin
-        while near[at(taken)] < end:
+        while taken < found and lowest + lists.owners[at(begin + near[at(taken)])] == i:
             j = lists.partners[at(begin + near[at(taken)])]
             dr = displacement(g, ri, load(pos, at(j), g))
             acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
@@ -118,7 +117,7 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
     flight = free_flight(out, g, law, pos, vel, BLOCK)
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest, begin, entries = block_of(b, n, lists)
-        if entries >= len(near):
+        if entries > len(near):
             near = np.empty(2 * entries, np.uint32)
         found = 0
         for k in range(entries):
@@ -128,7 +127,6 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
             near[at(found)] = k  # overwritten by the next, unless this one counts
             # Longer ones may be across a periodic side; one that is not a number counts.
             found += not ((r2 >= lists.within2) & (r2 < g.nearest2))
-        near[at(found)] = entries
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
         own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
@@ -144,7 +142,7 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
     flight = free_flight(out, g, law, pos, vel, BLOCK)
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest, begin, entries = block_of(b, n, lists)
-        if entries >= len(near):
+        if entries > len(near):
             near = np.empty(2 * entries, np.uint32)
         found, kept, k = 0, begin, 0
         for i in range(lowest, highest):
@@ -160,7 +158,6 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
                 kept += not (r2 >= pruned.reach2)
                 k += 1
             pruned.count[at(i)] = kept - pruned.first[at(i)]
-        near[at(found)] = entries
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
         own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
