@@ -9,10 +9,10 @@ import numpy as np
 from numba import types
 
 from md.backend.base import Array
-from md.backend.free_flight import free_flight, kick_drift_flight
 from md.backend.prelude import add_scaled, dot, finish, like, store, zero
 from md.backend.wrapping import folded, in_box, is_finite, well_inside
 from md.boundaries.external_field import outside, radius_of
+from md.particles.free_flight import free_flight, kick_drift_flight
 from sfc.compile import implement, inlined
 
 

@@ -1,6 +1,6 @@
 // Boxes of a wide bounding volume hierarchy; see wide_boxes.py.
 
-#include "md/search/bvh/wide_fit.cuh"
+#include "md/search/bvh/wide_boxes.cuh"
 
 extern "C" __global__ void HALF_BLOCKS(12) fit_leaves(int threads, int n, const real* pos, const real* radius, real scale,
                                                       real eps, Units units, Grid grid, Levels levels, real* boxes,

@@ -1,6 +1,5 @@
 // Forces by a descent of blocks of threads in a wide bounding volume hierarchy; see wide_bvh.py and wide_traversal.cuh.
 
-#include "md/search/bvh/wide_fit.cuh"
 #include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
 

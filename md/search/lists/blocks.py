@@ -14,10 +14,10 @@ import numba
 import numpy as np
 
 from md.backend import NO_FAULT
-from md.backend.free_flight import fastest_of, fly, free_flight
 from md.backend.prefetch import prefetch
 from md.backend.prelude import displacement, dot, finish, load, sub
 from md.laws.pair import initial, interact, result
+from md.particles.free_flight import fastest_of, fly, free_flight
 from sfc.compile import inlined, kernel
 
 BLOCK = 64  # particles; at most 256, so that one byte numbers them

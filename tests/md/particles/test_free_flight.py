@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import md
-from md.backend.free_flight import FreeFlight, fastest_of, fly
 from md.backend.prelude import add_scaled
 from md.laws.pair import kernel_law, pair_function
 from md.laws.polydisperse import ScaledLaw
+from md.particles.free_flight import FreeFlight, fastest_of, fly
 
 BLOCK = 64
 
