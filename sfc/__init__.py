@@ -1,9 +1,10 @@
 """Space-filling curves, orderings of boxes, locality measures and cache models, without physics.
 
-`curve("hilbert", dim=3)` is an automaton with encode, decode and traversal. `ordering("hilbert", shape)`
-ranks the cells of any box. `locality` measures how well an order keeps neighbours together. `cache.block`,
-`cache.lru` and `cache.set_associative` predict the hits of an access stream. `testing.check_curve` checks a
-curve. `device` encodes, decodes and ranks arrays on a CUDA device.
+`keys`, `argsort` and `sort` order points of floats or integers along a curve. `curve("hilbert", dim=3)` is an
+automaton with encode, decode and traversal of cells. `ordering("hilbert", shape)` ranks the cells of any box.
+`locality` measures how well an order keeps neighbours together. `cache.block`, `cache.lru` and
+`cache.set_associative` predict the hits of an access stream. `testing.check_curve` checks a curve. `device`
+encodes, decodes and ranks arrays on a CUDA device.
 """
 
 from sfc import cache, checks, device, locality, testing
@@ -15,12 +16,15 @@ from sfc.orderings import Ordering, covering, ordering
 # isort: split
 # The rooms `sfc.curves` and `sfc.orderings` register their entries; then the functions take these two names.
 from sfc import curves as _families  # noqa: F401 - registers the curve families
+from sfc.point_keys import argsort, keys, sort
 from sfc.registry import curve, curves, orderings, register, register_ordering
+from sfc.show_config import show_config
 
 __all__ = [
     "Curve",
     "GrammarError",
     "Ordering",
+    "argsort",
     "cache",
     "checks",
     "covering",
@@ -28,6 +32,7 @@ __all__ = [
     "curve_from_grammar",
     "curves",
     "device",
+    "keys",
     "locality",
     "ordering",
     "orderings",
@@ -35,5 +40,7 @@ __all__ = [
     "read_curve",
     "register",
     "register_ordering",
+    "show_config",
+    "sort",
     "testing",
 ]

@@ -15,6 +15,7 @@ from sfc.orderings.ordering import Ordering
 __all__ = ["decode", "encode", "rank", "source"]
 
 TABLE_CELLS = 2**31  # of a box, in a table of ranks
+CUDA = 2  # a device type of DLPack
 _rank_tables: WeakKeyDictionary[Ordering, dict[int, Any]] = WeakKeyDictionary()
 
 
@@ -65,3 +66,81 @@ def rank(ordering: Ordering, cells: Any) -> Any:
     for axis in reversed(range(ordering.dim)):
         number = number * ordering.shape[axis] + cells[:, axis].astype(np.int64)
     return tables[device][number]
+
+
+def holds(values: Any) -> bool:
+    """Return whether an array is in the memory of a CUDA device."""
+    if hasattr(values, "__cuda_array_interface__"):
+        return True
+    return hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) == CUDA
+
+
+def array(values: Any) -> Any:
+    """Return an array of cupy for one that `holds` is true of, without a copy."""
+    import cupy
+
+    is_known = hasattr(values, "__cuda_array_interface__")
+    return cupy.asarray(values) if is_known else cupy.from_dlpack(values)
+
+
+def to_host(values: Any) -> Any:
+    """Copy an array of a device to the host; return anything else as it is."""
+    return array(values).get() if holds(values) else values
+
+
+def free_memory() -> int:
+    """Return the free bytes of the device."""
+    import cupy
+
+    return int(cupy.cuda.runtime.memGetInfo()[0])
+
+
+def argsort(keys: Any) -> Any:
+    """Return the stable order of keys, (n,) int64."""
+    import cupy
+
+    return cupy.argsort(keys, kind="stable")
+
+
+def is_finite(points: Any) -> Any:
+    """Return which numbers are finite."""
+    import cupy
+
+    return cupy.isfinite(points)
+
+
+def extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not."""
+    return points.min(axis=0).get().astype(np.float64), points.max(axis=0).get().astype(np.float64)
+
+
+def cells_in_grid(
+    points: Any, low: np.ndarray, high: np.ndarray, width: np.ndarray, side: int, clip: bool
+) -> tuple[Any, int, int]:
+    """Compute the cells of points, as `cells_in_grid` of `sfc.point_keys` does on the host.
+
+    Args:
+        points: (n, dim) array of cupy.
+        low: of `sfc.point_keys.Grid`, like all that follow.
+        high: upper corner.
+        width: distance that all cells along an axis take.
+        side: number of cells along an axis.
+        clip: whether points may be outside the box.
+
+    Returns:
+        (n, dim) uint64 cells; the first row that is not a number, or outside without `clip`, or n; and the
+        number of rows outside.
+    """
+    import cupy
+
+    wide, n = points.astype(np.float64), len(points)
+    lowest, highest, widths = (cupy.asarray(numbers) for numbers in (low, high, width))
+    inside = ((wide >= lowest) & (wide <= highest)).all(axis=1)
+    outside = n - int(inside.sum())
+    if outside:
+        wrong = cupy.isnan(wide).any(axis=1) if clip else ~inside
+        if wrong.any():
+            return None, int(wrong.argmax()), outside
+        wide = cupy.minimum(cupy.maximum(wide, lowest), highest)
+    cells = ((wide - lowest) / widths * float(side)).astype(np.uint64)
+    return cupy.minimum(cells, np.uint64(side - 1)), n, outside

@@ -42,13 +42,39 @@ def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
     return checks.array(name, numbers, "iu", checks.INTEGERS, ("n",), along(count))
 
 
+def output(out: object, shape: tuple[int, ...], most: int, default: type) -> np.ndarray:
+    """Check the array that a caller gives for the result, or make one.
+
+    Args:
+        out: the array; None to make one.
+        shape: of the result.
+        most: largest number that may be stored.
+        default: dtype of an array that is made.
+
+    Raises:
+        TypeError: an object that is no array.
+        ValueError: another shape or dtype, a dtype with too few bits, or a read-only array.
+    """
+    if out is None:
+        return np.empty(shape, default)
+    found = checks.instance("out", out, np.ndarray, f"an array of numpy, shape {shape}, or None")
+    checks.fits("out", found, "iu", checks.INTEGERS, shape)
+    if found.dtype.kind not in "iu" or np.iinfo(found.dtype).max < most:
+        kinds = [np.dtype(kind).name for kind in "BHIQ" if np.iinfo(kind).max >= most]
+        allowed = f"an integer dtype that holds {most}, such as {kinds[0]}"
+        raise checks.refuse_value("dtype of out", found.dtype.name, allowed)
+    if not found.flags.writeable:
+        raise checks.refuse_value("out", "a read-only array", "a writeable one")
+    return found
+
+
 @lru_cache(maxsize=256)
 def floored(shape: tuple[int, ...]) -> str:
     """Return code that scales points to the cells of a grid or box, for error messages."""
     alike = len(set(shape)) == 1
     sides, last = (shape[0], shape[0] - 1) if alike else (shape, tuple(side - 1 for side in shape))
     return (
-        f"scale points to the grid and floor them: "
+        f"give points of floats to sfc.keys, or scale points to the grid and floor them: "
         f"np.clip(np.floor((points - low) / (high - low) * {sides}), 0, {last}).astype(np.int64)"
     )
 

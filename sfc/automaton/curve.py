@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfc import checks
-from sfc.automaton import walk
+from sfc.automaton import registers, walk
 from sfc.automaton.tables import tables
-from sfc.points import as_words, cells_of, numbers_of
+from sfc.points import as_words, cells_of, first_outside, numbers_of, output
 
 Pair = tuple[int, int, tuple[int, ...]]  # two successive states, and the step between them
 MergedTables = tuple[np.ndarray, np.ndarray]  # for encoding, for decoding
@@ -83,6 +83,7 @@ class Curve:
         self.dim, self.base, self.start = int(dim), int(base), int(start)
         self.rank, self.next, self.cell, self.succ = made
         self._merged_tables: dict[int, MergedTables] = {}
+        self._register_tables: dict[int, registers.RegisterTables | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Curve, (self.name, self.dim, self.base, self.rank, self.next, self.start, self.grammar)
@@ -109,23 +110,27 @@ class Curve:
         remedy = "take a lower order, so that an index fits 64 bits"
         return self.base ** checks.integer(where, order, 0, self.max_order, remedy=remedy)
 
-    def encode(self, cells: ArrayLike, order: int) -> np.ndarray:
+    def encode(self, cells: ArrayLike, order: int, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the index of each cell along the curve.
 
         Args:
             cells: (n, dim) integers of any integer dtype, 0 <= cell < base**order.
             order: recursion depth; the grid has base**order cells along each axis.
+            out: (n,) integers of any dtype that holds the largest index, filled; None for a new array. It is
+                fastest if contiguous, of the fewest bytes. After an error its contents mean nothing.
 
         Returns:
-            (n,) uint64, in [0, base**(dim * order)).
+            (n,) uint64, in [0, base**(dim * order)); or `out`.
 
         Raises:
             TypeError: cells that make no array, or an order that is no integer.
-            ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits.
+            ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits. Points of
+                floats have keys instead: `sfc.keys`.
         """
         side = self.side(order)
         cells = cells_of(cells, (side,) * self.dim)
-        index, bad = self.encode_words(as_words(cells), int(order))
+        index = output(out, (len(cells),), side**self.dim - 1, np.uint64)
+        bad = self.encode_to(cells, int(order), index)
         if bad < len(cells):
             raise ValueError(
                 f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
@@ -133,31 +138,48 @@ class Curve:
             )
         return index
 
-    def encode_words(self, words: np.ndarray, order: int) -> tuple[np.ndarray, int]:
+    def encode_to(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
         """Compute the index of each cell without checking the arguments.
 
         For callers that have checked them, or that raise a different error.
 
         Args:
-            words: (n, dim) contiguous uint64 cells.
+            cells: (n, dim) integers.
             order: an integer from 0 to `max_order`.
+            index: (n,) integers of enough bits, filled.
 
         Returns:
-            (n,) uint64, and the first row outside the grid (n where there is none).
+            The first row outside the grid; n if there is none. Then the contents of `index` mean nothing.
         """
-        index = np.empty(len(words), np.uint64)
+        tables = self._in_registers(order, len(cells))
+        if not index.flags.c_contiguous or not index.dtype.isnative or np.may_share_memory(cells, index):
+            own = np.empty(len(index), np.uint64)
+            bad = self.encode_to(cells, order, own)
+            index[:] = own
+            return bad
+        if tables is not None and registers.encode(np.ascontiguousarray(cells), order, tables, index):
+            return len(cells)
+        if tables is not None:
+            return int(first_outside(as_words(cells), np.full(self.dim, self.base**order, np.uint64)))
+        own = index.view(np.uint64) if index.itemsize == 8 else np.empty(len(index), np.uint64)
         levels, first, table = self._merged(order)
-        return index, walk.encode(words, order, self.base, levels, first[0], table[0], self.start, index)
+        bad = walk.encode(as_words(cells), order, self.base, levels, first[0], table[0], self.start, own)
+        if index.itemsize < 8:
+            index[:] = own
+        return bad
 
-    def decode(self, index: ArrayLike, order: int) -> np.ndarray:
+    def decode(self, index: ArrayLike, order: int, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the cell at each index along the curve; the inverse of `encode`.
 
         Args:
             index: (n,) integers of any integer dtype, 0 <= index < base**(dim * order).
             order: recursion depth.
+            out: (n, dim) integers of any dtype that holds the largest coordinate, filled; None for a new
+                array. It is fastest if contiguous, of the fewest bytes. After an error its contents mean
+                nothing.
 
         Returns:
-            (n, dim) int64 cells.
+            (n, dim) int64 cells; or `out`.
 
         Raises:
             TypeError: indices that make no array, or an order that is no integer.
@@ -165,16 +187,41 @@ class Curve:
         """
         length = self.side(order) ** self.dim
         order, index = int(order), numbers_of("index", index, length)
-        cells = np.empty((len(index), self.dim), np.int64)
-        levels, first, table = self._merged(order)
-        words = as_words(index)
-        bad = walk.decode(words, order, self.base, levels, first[1], table[1], self.start, cells)
-        if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
-            bad = int((index < 0).argmax())  # as unsigned 64 bits it is a valid index of the longest curve
+        cells = output(out, (len(index), self.dim), self.base**order - 1, np.int64)
+        bad = self._decode_to(index, order, cells, length)
         if bad < len(index):
             where = "is negative" if index[bad] < 0 else f"is past the end of the curve of order {order}"
             raise ValueError(f"index {int(index[bad])} in row {bad} {where}; allowed: 0 <= index < {length}")
         return cells
+
+    def _decode_to(self, index: np.ndarray, order: int, cells: np.ndarray, length: int) -> int:
+        """Compute cells; return the first row past the end, or negative."""
+        tables = self._in_registers(order, len(index))
+        if not cells.flags.c_contiguous or not cells.dtype.isnative or np.may_share_memory(cells, index):
+            own = np.empty(cells.shape, np.int64)
+            bad = self._decode_to(index, order, own, length)
+            cells[:] = own
+            return bad
+        if tables is not None:
+            if registers.decode(np.ascontiguousarray(index), order, tables, cells):
+                return len(index)
+            return int(((index < 0) | (index >= length)).argmax())
+        own = cells.view(np.int64) if cells.itemsize == 8 else np.empty(cells.shape, np.int64)
+        levels, first, table = self._merged(order)
+        bad = walk.decode(as_words(index), order, self.base, levels, first[1], table[1], self.start, own)
+        if length > 2**63 and index.dtype.kind == "i" and (index < 0).any():
+            bad = int((index < 0).argmax())  # as unsigned 64 bits it is a valid index of the longest curve
+        if cells.itemsize < 8:
+            cells[:] = own
+        return bad
+
+    def _in_registers(self, order: int, n: int) -> registers.RegisterTables | None:
+        """Return the tables in registers for an order; None for few points, or if host or curve has none."""
+        if n < registers.FEWEST or self.base != 2 or order == 0 or not registers.is_available():
+            return None
+        if order not in self._register_tables:
+            self._register_tables[order] = registers.tables(self.cell, self.succ, self.dim, self.start, order)
+        return self._register_tables[order]
 
     def _merged(self, order: int) -> tuple[int, MergedTables, MergedTables]:
         """Return the levels per look-up, and the (encode, decode) tables of the top levels and of blocks."""

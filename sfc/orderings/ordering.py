@@ -95,14 +95,15 @@ class Ordering:
             ValueError: wrong shape or dtype, or a cell outside the box.
         """
         cells = cells_of(cells, self.shape)
-        words = as_words(cells)
-        if self._cube is not None:  # `encode_words` also finds the cells outside
+        if self._cube is not None:  # `encode_to` also finds the cells outside
             curve, order = self._cube
-            ranks, bad = curve.encode_words(words, order)
+            ranks = np.empty(len(cells), np.uint64)
+            bad = curve.encode_to(cells, order, ranks)
         else:
+            words = as_words(cells)
             bad = first_outside(words, self._sides)
             ranks = self._key(words.view(np.int64)) if bad == len(words) else np.empty(0, np.uint64)
-        if bad < len(words):
+        if bad < len(cells):
             raise ValueError(
                 f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
                 f"{self.shape}; take a larger box or check the cells"

@@ -1,0 +1,476 @@
+"""Encoding and decoding on hosts with AVX-512 VBMI: tables in registers, 64 points at a time.
+
+Contract. A table of a curve of base 2 merges `levels` levels, as in `sfc.automaton.walk`, but an entry is one
+byte: the next state shifted left by `dim * levels`, and below it the code, the position along the curve or,
+to decode, the bits of the coordinates. It is addressed by the state of the entry before and the next code.
+Curves whose table has up to 256 entries fit four registers; one instruction looks up 64 entries. A point's
+coordinates and its index are byte planes: vectors of one byte of each of 64 points.
+
+Kernels are compiled for one `Layout`, passed as tuples whose lengths are the numbers: those are constants for
+the compiler. Bytes are addressed as on x86-64, lowest first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from sfc.automaton import walk
+from sfc.compile import kernel
+
+POINTS = 64  # of a block: one byte of each fills a register
+MOST_ENTRIES = 256  # of a table: four registers
+SWITCH = "SFC_REGISTERS"  # environment variable: 0 for no tables in registers
+FEATURES = ("avx512f", "avx512bw", "avx512vbmi")
+FEWEST = 2**15  # points for which a kernel, compiled for each order and dtype, is worth its time
+
+
+@cache
+def is_available() -> bool:
+    """Return whether the host has the instructions, and `SFC_REGISTERS` is not 0."""
+    features = llvmlite.binding.get_host_cpu_features()
+    return os.environ.get(SWITCH, "1") != "0" and all(features.get(name) for name in FEATURES)
+
+
+def levels_in_registers(dim: int, states: int) -> int:
+    """Return the levels of a table in registers; 0 if none fits.
+
+    As many as one register holds; or else one level, in up to four.
+    """
+    levels = 1
+    while states << dim * (levels + 1) <= POINTS:
+        levels += 1
+    return levels if states << dim * levels <= MOST_ENTRIES else 0
+
+
+class Layout(NamedTuple):
+    """Numbers for which a kernel is compiled.
+
+    Attributes:
+        dim: dimensions.
+        size: bytes of a coordinate in memory.
+        width: bytes of an index in memory.
+        order: of the curve.
+        levels: of a look-up; the first one has `order % levels`, if that is not 0.
+        registers: of the table: 1, 2 or 4.
+        checked: bits of a coordinate, or of an index to decode, that may be set.
+    """
+
+    dim: int
+    size: int
+    width: int
+    order: int
+    levels: int
+    registers: int
+    checked: int
+
+    def as_tuples(self) -> tuple[tuple[int, ...], ...]:
+        """Return a tuple of each number's length."""
+        return tuple((0,) * number for number in self)
+
+
+class RegisterTables(NamedTuple):
+    """Tables of a curve for one order.
+
+    Attributes:
+        levels: of a look-up.
+        registers: of the table.
+        start: byte of the state of the whole cube.
+        encode: (64 + 64 registers,) uint8: first table, then that of `levels` levels.
+        decode: the same to decode.
+    """
+
+    levels: int
+    registers: int
+    start: int
+    encode: np.ndarray
+    decode: np.ndarray
+
+
+def tables(cell: np.ndarray, succ: np.ndarray, dim: int, start: int, order: int) -> RegisterTables | None:
+    """Make the tables of a curve of base 2; None if they do not fit.
+
+    Args:
+        cell: (states, 2**dim) cell digit of each position.
+        succ: (states, 2**dim) state inside each position.
+        dim: dimensions.
+        start: the state of the whole cube.
+        order: of the curve.
+    """
+    states = len(cell)
+    levels = levels_in_registers(dim, states)
+    if levels == 0:
+        return None
+    bits, rest = dim * levels, dim * (order % levels)
+    entries = states << bits
+    registers = 1 if entries <= POINTS else 2 if entries <= 2 * POINTS else 4
+    made = []
+    for first, table in zip(
+        walk.merged(cell, succ, dim, 2, order % levels), walk.merged(cell, succ, dim, 2, levels), strict=True
+    ):
+        both = np.zeros(POINTS * (1 + registers), np.uint8)
+        own = first[start << rest : (start + 1) << rest].astype(np.int64)
+        both[: 1 << rest] = (own >> rest << bits) | (own & ((1 << rest) - 1))
+        both[POINTS : POINTS + entries] = table
+        made.append(both)
+    return RegisterTables(levels, registers, start << bits, *made)
+
+
+def encode(cells: np.ndarray, order: int, curve: RegisterTables, index: np.ndarray) -> bool:
+    """Compute the index of each cell along the curve.
+
+    Args:
+        cells: (n, dim) contiguous integers.
+        order: of the curve, above 0.
+        curve: its tables for that order.
+        index: (n,) contiguous unsigned integers of dim * order bits or more, filled.
+
+    Returns:
+        Whether all cells are in the grid.
+    """
+    layout = _layout(cells, cells.shape[1], order, order, curve, index)
+    return _in_blocks(encode_blocks, cells, index, layout, curve.encode, curve.start)
+
+
+def decode(index: np.ndarray, order: int, curve: RegisterTables, cells: np.ndarray) -> bool:
+    """Compute the cell at each index along the curve.
+
+    Args:
+        index: (n,) contiguous integers.
+        order: of the curve, above 0.
+        curve: its tables for that order.
+        cells: (n, dim) contiguous integers of `order` bits or more, filled.
+
+    Returns:
+        Whether all indices are below the length of the curve.
+    """
+    dim = cells.shape[1]
+    layout = _layout(index, dim, order, dim * order, curve, index, cells)
+    return _in_blocks(decode_blocks, index, cells, layout, curve.decode, curve.start)
+
+
+def _layout(
+    given: np.ndarray,
+    dim: int,
+    order: int,
+    bits: int,
+    curve: RegisterTables,
+    index: np.ndarray,
+    cells: np.ndarray | None = None,
+) -> Layout:
+    """Make the layout; of `given` numbers the lowest `bits` bits may be set, and no sign."""
+    checked = min(bits, 8 * given.itemsize - (given.dtype.kind == "i"))
+    size = (given if cells is None else cells).itemsize
+    return Layout(dim, size, index.itemsize, order, curve.levels, curve.registers, checked)
+
+
+def _in_blocks(
+    blocks: Any, given: np.ndarray, out: np.ndarray, layout: Layout, table: np.ndarray, start: int
+) -> bool:
+    """Run a kernel over whole blocks, and over the rest in a block of its own."""
+    n = len(given)
+    if n == 0:
+        return True
+    whole, numbers = n // POINTS, layout.as_tuples()
+    if not given.flags.writeable:
+        given = given.copy()  # Numba compiles a second version for read-only arrays
+    given, out = (values.view(np.uint8).reshape(n, -1) for values in (given, out))
+    beyond = np.zeros(numba.get_num_threads(), np.int64)
+    if whole:
+        flat = given[: POINTS * whole].reshape(-1), out[: POINTS * whole].reshape(-1)
+        blocks(*flat, table, np.uint8(start), whole, beyond, *numbers)
+    is_good = not beyond.any()
+    if n % POINTS:
+        last = [np.zeros((POINTS, values.shape[1]), np.uint8) for values in (given, out)]
+        last[0][: n % POINTS] = given[POINTS * whole :]
+        blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 1, beyond[:1], *numbers)
+        out[POINTS * whole :] = last[1][: n % POINTS]
+        is_good = is_good and not beyond[0]
+    return is_good
+
+
+@kernel(parallel=True)
+def encode_blocks(
+    cells, index, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked
+):
+    """Encode blocks of 64 cells.
+
+    Args:
+        cells: bytes of the cells.
+        index: bytes of the indices, filled.
+        table: `RegisterTables.encode`.
+        start: uint8, `RegisterTables.start`.
+        blocks: number of blocks.
+        beyond: (parts,) int64, filled: not 0 if a cell of this range of blocks is outside the grid.
+        dim: tuple whose length is the number of that name of `Layout`, like all that follow.
+        size: of `Layout`.
+        width: of `Layout`.
+        order: of `Layout`.
+        levels: of `Layout`.
+        registers: of `Layout`.
+        checked: of `Layout`.
+    """
+    parts = len(beyond)
+    for p in numba.prange(parts):
+        first, last = p * blocks // parts, (p + 1) * blocks // parts
+        beyond[p] = encode_range(
+            cells, index, table, start, first, last, dim, size, width, order, levels, registers, checked
+        )
+
+
+@kernel(parallel=True)
+def decode_blocks(
+    index, cells, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked
+):
+    """Decode blocks of 64 indices; arguments as for `encode_blocks`."""
+    parts = len(beyond)
+    for p in numba.prange(parts):
+        first, last = p * blocks // parts, (p + 1) * blocks // parts
+        beyond[p] = decode_range(
+            index, cells, table, start, first, last, dim, size, width, order, levels, registers, checked
+        )
+
+
+@intrinsic
+def encode_range(
+    typing, cells, index, table, start, first, last, dim, size, width, order, levels, registers, checked
+):  # fmt: skip
+    """Encode the blocks first .. last - 1; return a number that is not 0 if a cell is outside the grid."""
+    layout = dim, size, width, order, levels, registers, checked
+    return _over_blocks(_encode_block, cells, index, table, start, first, last, *layout)
+
+
+@intrinsic
+def decode_range(
+    typing, index, cells, table, start, first, last, dim, size, width, order, levels, registers, checked
+):  # fmt: skip
+    """Decode the blocks first .. last - 1; return a number that is not 0 if an index is past the end."""
+    layout = dim, size, width, order, levels, registers, checked
+    return _over_blocks(_decode_block, index, cells, table, start, first, last, *layout)
+
+
+def _over_blocks(work: Any, *kinds: Any) -> tuple[Any, Any]:
+    """Return the signature and the code of a loop over blocks; a block's code is made by `work`."""
+    numbers = Layout(*(kind.count for kind in kinds[6:]))
+    word = ir.IntType(64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given, out, table = (
+            builder.bitcast(
+                context.make_array(kind)(context, builder, value).data, ir.IntType(8).as_pointer()
+            )
+            for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
+        )
+        tables = [load(builder, table, word(POINTS * k)) for k in range(1 + numbers.registers)]
+        start = repeated(builder, arguments[3])
+        seen = cgutils.alloca_once_value(builder, constant([0] * POINTS))
+        with cgutils.for_range_slice(builder, arguments[4], arguments[5], word(1)) as (block, _):
+            flags = work(builder, numbers, given, out, block, tables, start)
+            builder.store(builder.or_(builder.load(seen), flags), seen)
+        are_set = builder.icmp_unsigned("!=", builder.load(seen), constant([0] * POINTS))
+        return builder.bitcast(are_set, word)
+
+    return types.int64(*kinds), generate
+
+
+def _encode_block(
+    builder: Any, n: Layout, given: Any, out: Any, block: Any, tables: list[Any], state: Any
+) -> Any:
+    """Make the code that encodes a block; return the bits that no cell of the grid has."""
+    rows = [load(builder, given, place(builder, block, n.dim * n.size, k)) for k in range(n.dim * n.size)]
+    bytes_of_axis = range(min(-(-n.order // 8), n.size))
+    planes = [
+        [gathered(builder, rows, n.dim * n.size, n.size * axis + byte) for byte in bytes_of_axis]
+        for axis in range(n.dim)
+    ]
+    codes, level = [], n.order
+    while level > 0:
+        count = (n.order % n.levels or n.levels) if level == n.order else n.levels
+        level -= count
+        number = state if count == n.levels else None
+        for axis in range(n.dim):
+            digit = shifted(builder, field(builder, planes[axis], level, count), count * axis)
+            number = digit if number is None else builder.or_(number, digit)
+        entry = looked_up(builder, tables[1:] if count == n.levels else tables[:1], number)
+        codes.append((n.dim * level, n.dim * count, entry))
+        state = masked(builder, entry, 256 - (1 << n.dim * n.levels))
+    places = [gathered_bits(builder, codes, 8 * byte) for byte in range(n.width)]
+    scatter(builder, places, out, block)
+    return beyond(builder, rows, n.size, n.checked)
+
+
+def _decode_block(
+    builder: Any, n: Layout, given: Any, out: Any, block: Any, tables: list[Any], state: Any
+) -> Any:
+    """Make the code that decodes a block; return the bits that no index of the curve has."""
+    rows = [load(builder, given, place(builder, block, n.width, k)) for k in range(n.width)]
+    bits = n.dim * n.order
+    planes = [gathered(builder, rows, n.width, byte) for byte in range(min(-(-bits // 8), n.width))]
+    codes: list[list[Any]] = [[] for _ in range(n.dim)]
+    level = n.order
+    while level > 0:
+        count = (n.order % n.levels or n.levels) if level == n.order else n.levels
+        level -= count
+        number = field(builder, planes, n.dim * level, n.dim * count)
+        if count == n.levels:
+            number = builder.or_(number, state)
+        entry = looked_up(builder, tables[1:] if count == n.levels else tables[:1], number)
+        for axis in range(n.dim):
+            digit = shifted(builder, entry, -count * axis)
+            codes[axis].append((level, count, digit))
+        state = masked(builder, entry, 256 - (1 << n.dim * n.levels))
+    places = [gathered_bits(builder, own, 8 * byte) for own in codes for byte in range(n.size)]
+    scatter(builder, places, out, block)
+    return beyond(builder, rows, n.width, n.checked)
+
+
+def _plane() -> ir.VectorType:
+    """Return the type of a register: a byte of each point."""
+    return ir.VectorType(ir.IntType(8), POINTS)
+
+
+def constant(values: Sequence[int]) -> ir.Constant:
+    """Return a plane of constants."""
+    return ir.Constant(_plane(), [ir.Constant(ir.IntType(8), value & 255) for value in values])
+
+
+def repeated(builder: Any, value: Any) -> Any:
+    """Return a plane with the same byte for each point."""
+    zero = ir.Constant(ir.IntType(32), 0)
+    one = builder.insert_element(ir.Constant(_plane(), ir.Undefined), value, zero)
+    every = ir.Constant(ir.VectorType(ir.IntType(32), POINTS), [zero] * POINTS)
+    return builder.shuffle_vector(one, ir.Constant(_plane(), ir.Undefined), every)
+
+
+def place(builder: Any, block: Any, registers: int, k: int) -> Any:
+    """Return the number of the first byte of register k of a block of so many registers."""
+    word = ir.IntType(64)
+    return builder.add(builder.mul(block, word(POINTS * registers)), word(POINTS * k))
+
+
+def load(builder: Any, data: Any, place: Any) -> Any:
+    """Load a register from any address."""
+    found = builder.load(builder.bitcast(builder.gep(data, [place]), _plane().as_pointer()))
+    found.align = 1
+    return found
+
+
+def masked(builder: Any, plane: Any, mask: int) -> Any:
+    """Return the bits of a plane under a mask."""
+    return builder.and_(plane, constant([mask] * POINTS))
+
+
+def shifted(builder: Any, plane: Any, bits: int) -> Any:
+    """Shift each byte to the left, or to the right by a negative number of bits."""
+    if bits == 0:
+        return plane
+    shift = builder.shl if bits > 0 else builder.lshr
+    return shift(plane, constant([abs(bits)] * POINTS))
+
+
+def field(builder: Any, planes: list[Any], low: int, count: int) -> Any:
+    """Return bits low .. low + count - 1 of numbers of several planes; those beyond the planes are 0."""
+    byte, bit = divmod(low, 8)
+    if byte >= len(planes):
+        return constant([0] * POINTS)
+    found = shifted(builder, planes[byte], -bit)
+    if bit + count > 8 and byte + 1 < len(planes):
+        found = builder.or_(found, shifted(builder, planes[byte + 1], 8 - bit))
+    return masked(builder, found, (1 << count) - 1)
+
+
+def gathered_bits(builder: Any, codes: list[Any], low: int) -> Any | None:
+    """Return bits low .. low + 7 of numbers made of (lowest bit, bits, plane); None if all are 0."""
+    found = None
+    for first, count, plane in codes:
+        if first >= low + 8 or first + count <= low:
+            continue
+        part = shifted(builder, masked(builder, plane, (1 << count) - 1), first - low)
+        found = part if found is None else builder.or_(found, part)
+    return found
+
+
+def looked_up(builder: Any, table: list[Any], number: Any) -> Any:
+    """Return the entries of a table of one, two or four registers."""
+    if len(table) == 1:
+        return _call(builder, "llvm.x86.avx512.permvar.qi.512", table[0], number)
+    low = of_two(builder, table[0], table[1], number)
+    if len(table) == 2:
+        return low
+    high = of_two(builder, table[2], table[3], number)
+    is_high = builder.icmp_signed("<", number, constant([0] * POINTS))
+    return builder.select(is_high, high, low)
+
+
+def of_two(builder: Any, one: Any, other: Any, number: Any) -> Any:
+    """Return bytes of two registers, by their numbers modulo 128."""
+    return _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", one, number, other)
+
+
+def _call(builder: Any, name: str, *planes: Any) -> Any:
+    kind = ir.FunctionType(_plane(), [_plane()] * len(planes))
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), planes)
+
+
+def merged(builder: Any, found: Any, new: Any, is_new: Sequence[bool]) -> Any:
+    """Take the bytes of `new` where constants say so; all of them if nothing was found before."""
+    if found is None:
+        return new
+    bit = ir.IntType(1)
+    mask = ir.Constant(ir.VectorType(bit, POINTS), [ir.Constant(bit, int(one)) for one in is_new])
+    return builder.select(mask, new, found)
+
+
+def gathered(builder: Any, rows: list[Any], stride: int, offset: int) -> Any:
+    """Return the plane of the bytes offset, offset + stride, ... of successive registers."""
+    places, found = [stride * point + offset for point in range(POINTS)], None
+    for k in range(0, len(rows), 2):
+        inside = [POINTS * k <= place < POINTS * (k + 2) for place in places]
+        numbers = [place - POINTS * k if own else 0 for place, own in zip(places, inside, strict=True)]
+        if any(inside):
+            new = of_two(builder, rows[k], rows[min(k + 1, len(rows) - 1)], constant(numbers))
+            found = merged(builder, found, new, inside)
+    return found
+
+
+def scatter(builder: Any, planes: list[Any], out: Any, block: Any) -> None:
+    """Store planes as successive bytes of each point; a plane that is None has zeros."""
+    stride, zeros = len(planes), constant([0] * POINTS)
+    for k in range(stride):
+        places = [divmod(POINTS * k + byte, stride) for byte in range(POINTS)]
+        found = zeros
+        for first in range(0, stride, 2):
+            two = planes[first : first + 2]
+            if all(plane is None for plane in two):
+                continue
+            inside = [plane in (first, first + 1) for _, plane in places]
+            numbers = [
+                point + POINTS * (plane - first) if own else 0
+                for (point, plane), own in zip(places, inside, strict=True)
+            ]
+            given = [zeros if plane is None else plane for plane in two]
+            new = of_two(builder, given[0], given[-1], constant(numbers))
+            found = merged(builder, None if all(inside) else found, new, inside)
+        pointer = builder.gep(out, [place(builder, block, stride, k)])
+        builder.store(found, builder.bitcast(pointer, _plane().as_pointer())).align = 1
+
+
+def beyond(builder: Any, rows: list[Any], size: int, checked: int) -> Any:
+    """Return the bits of numbers of `size` bytes that may not be set."""
+    mask = ((1 << 8 * size) - (1 << checked)).to_bytes(size, "little")
+    if not any(mask):
+        return constant([0] * POINTS)
+    found = rows[0]
+    for row in rows[1:]:
+        found = builder.or_(found, row)
+    return builder.and_(found, constant(list(mask) * (POINTS // size)))

@@ -1,0 +1,408 @@
+"""Keys of points along a curve, and the order of points by them, for points of floats or of integers.
+
+The key of a point is the index along the curve of the cell that holds it: of a grid over a box, or, for
+integer points without a box, of the cell with its coordinates.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from sfc import checks, device
+from sfc.automaton.curve import Curve
+from sfc.compile import kernel
+from sfc.radix_sort import argsort_of_keys
+from sfc.registry import curve as named_curve
+
+CHUNK = 2**18  # points whose cells are in memory at the same time
+PARTS = 32  # of a chunk, whose bounding boxes are computed side by side
+BOX = "a pair (low, high), each a number or one for each axis"
+REALS = "floats of 16 to 64 bits, or any integer dtype"
+
+
+class Grid(NamedTuple):
+    """Grid of cells over a box.
+
+    Attributes:
+        low: (dim,) float64 lower corner of the box.
+        high: (dim,) float64 upper corner.
+        width: (dim,) float64 distance that all cells along an axis take; 1 for an axis without extent.
+        side: number of cells along an axis.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    width: np.ndarray
+    side: int
+
+
+def keys(
+    points: Any,
+    curve: str | Curve = "hilbert",
+    bits: int | None = None,
+    box: Sequence[Any] | None = None,
+    clip: bool = False,
+    *,
+    stretch: bool = False,
+) -> Any:
+    """Compute the key of each point: the index along a curve of the cell that holds it.
+
+    Floats, and integers with a `box`, lie in a grid of `base**bits` cells along each axis. The cells are
+    cubes: those along the widest axis of the box fill it. Integers without a box are cells themselves, as
+    for `Curve.encode`.
+
+    Args:
+        points: (n, dim) array of numpy or cupy, of floats or integers, with any strides; or any array that
+            numpy or DLPack converts. The keys of points on a CUDA device are made there.
+        curve: a name of `sfc.curves(dim)`, or a curve.
+        bits: levels of the curve: bits of a coordinate, or ternary digits for a base of 3. None for the most
+            whose keys fit 64 bits; for integers without a box, for the fewest that hold the largest
+            coordinate.
+        box: (low, high), each a number or one for each axis, in units of the points. None for the bounding
+            box of the points.
+        clip: give a point outside the box, or outside the grid, the key of the nearest cell in it, and warn
+            how many there are.
+        stretch: let the cells along each axis fill the box, so that they are no cubes.
+
+    Returns:
+        (n,) uint64, of numpy, or of cupy for points on a CUDA device.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: points of another shape or dtype; an unknown curve, or too many bits for it; a point that
+            is not a number, infinite (without `clip`), or outside the box or grid (without `clip`). The
+            message has its row.
+
+    Example:
+        >>> import sfc
+        >>> sfc.keys([[0.1, 0.2], [0.9, 0.1], [0.2, 0.9]], bits=2, box=(0, 1)).tolist()
+        [0, 15, 5]
+    """
+    return _keys(points, curve, bits, box, clip, stretch)[0]
+
+
+def argsort(
+    points: Any,
+    curve: str | Curve = "hilbert",
+    bits: int | None = None,
+    box: Sequence[Any] | None = None,
+    clip: bool = False,
+    *,
+    stretch: bool = False,
+) -> Any:
+    """Return the order of points along a curve: a stable sort of their keys, the same on any machine.
+
+    Args:
+        points: as for `keys`, like all that follow.
+        curve: a name or a curve.
+        bits: levels of the curve, or None.
+        box: (low, high), or None.
+        clip: whether points may be outside the box.
+        stretch: whether the cells along each axis fill the box.
+
+    Returns:
+        (n,) int64 rows of the points, in the order of their keys; points of the same cell keep their order.
+        Of numpy, or of cupy for points on a CUDA device.
+
+    Raises:
+        TypeError, ValueError: as `keys`.
+
+    Example:
+        >>> import sfc
+        >>> sfc.argsort([[0.9, 0.1], [0.1, 0.2], [0.2, 0.9]], bits=2, box=(0, 1)).tolist()
+        [1, 2, 0]
+    """
+    made, count = _keys(points, curve, bits, box, clip, stretch)
+    return device.argsort(made) if device.holds(made) else argsort_of_keys(made, count)
+
+
+def sort(
+    points: Any,
+    *arrays: Any,
+    curve: str | Curve = "hilbert",
+    bits: int | None = None,
+    box: Sequence[Any] | None = None,
+    clip: bool = False,
+    stretch: bool = False,
+) -> Any:
+    """Sort points along a curve, and other arrays with them.
+
+    Args:
+        points: as for `keys`.
+        arrays: any number of arrays, tensors or pandas objects of as many rows, sorted as the points are.
+        curve: as for `keys`, like all that follow.
+        bits: levels of the curve, or None.
+        box: (low, high), or None.
+        clip: whether points may be outside the box.
+        stretch: whether the cells along each axis fill the box.
+
+    Returns:
+        A copy of the points in the order of `argsort`; with arrays, a tuple of it and of theirs.
+
+    Raises:
+        TypeError, ValueError: as `keys`.
+        ValueError: an array with another number of rows.
+
+    Example:
+        >>> import sfc
+        >>> points, names = sfc.sort([[0.9, 0.1], [0.1, 0.2]], ["east", "west"], bits=2, box=(0, 1))
+        >>> names.tolist()
+        ['west', 'east']
+    """
+    order = argsort(points, curve, bits, box, clip, stretch=stretch)
+    given = [
+        np.asarray(values) if isinstance(values, (list, tuple)) else values for values in (points, *arrays)
+    ]
+    for k, values in enumerate(given[1:]):
+        if not hasattr(values, "__getitem__") or not hasattr(values, "__len__"):
+            raise checks.refuse_class(f"arrays[{k}]", values, "an array")
+        if len(values) != len(order):
+            raise checks.refuse_value(f"rows of arrays[{k}]", len(values), f"{len(order)}, as many as points")
+        if device.holds(values) != device.holds(order):
+            where = "on the device" if device.holds(order) else "in host memory"
+            raise checks.refuse_class(f"arrays[{k}]", values, f"an array {where}, as points are")
+    ordered = [values.iloc[order] if hasattr(values, "iloc") else values[order] for values in given]
+    return tuple(ordered) if arrays else ordered[0]
+
+
+def _keys(
+    points: Any, curve: str | Curve, bits: int | None, box: Any, clip: bool, stretch: bool
+) -> tuple[Any, int]:
+    """Compute keys, and the bits of the longest possible one."""
+    checks.flag("clip", clip), checks.flag("stretch", stretch)
+    points = _points_of(points)
+    n, dim = points.shape
+    of = curve if isinstance(curve, Curve) else named_curve(curve, dim)
+    if of.dim != dim:
+        raise checks.refuse_value(
+            "dim of the curve", of.dim, f"{dim}, the axes of points of shape {(n, dim)}"
+        )
+    if bits is not None:
+        remedy = "so that a key fits 64 bits"
+        bits = int(checks.integer(f"bits of {of.name} in {dim}D", bits, 0, of.max_order, remedy=remedy))
+    free = device.free_memory if device.holds(points) else None
+    checks.room(f"keys of {n} points", 8 * n, "give fewer at a time", free)
+    if box is None and points.dtype.kind in "iu":
+        order = _fewest_levels(points, of) if bits is None else bits
+        made = _keys_of_cells(_cells_inside(points, of.base**order, clip), of, order)
+    else:
+        order = of.max_order if bits is None else bits
+        made = _keys_in_grid(points, of, order, _grid(points, of.base**order, box, stretch), clip)
+    return made, (of.base ** (dim * order) - 1).bit_length()
+
+
+def _points_of(points: Any) -> Any:
+    """Check the shape and dtype of points; return an array of numpy, or of cupy."""
+    if device.holds(points):
+        found = device.array(points)
+        checks.fits("points", found, "fiu", REALS, ("n", "dim"))
+        return found
+    return checks.array("points", points, "fiu", REALS, ("n", "dim"))
+
+
+def _fewest_levels(points: Any, of: Curve) -> int:
+    """Return the fewest levels of a curve for a grid with the largest coordinate."""
+    largest, order = int(points.max()) if points.size else 0, 0
+    while of.base**order <= largest:
+        order += 1
+        if order > of.max_order:
+            remedy = "so that a key fits 64 bits; give a box and bits, for wider cells"
+            raise checks.refuse_value(
+                "largest coordinate", largest, f"up to {of.base**of.max_order - 1}", remedy
+            )
+    return order
+
+
+def _cells_inside(points: Any, side: int, clip: bool) -> Any:
+    """Return integer points as cells of a grid, clipped if allowed.
+
+    Raises:
+        ValueError: a point outside, without `clip`.
+    """
+    if not points.size or (points.min() >= 0 and points.max() < side):
+        return points
+    outside = ((points < 0) | (points >= side)).any(axis=1)
+    where = f"the grid of {side} cells along each axis"
+    if not clip:
+        row = int(outside.argmax())
+        bits = "give a box" if (points[row] < 0).any() else "give more bits, a box"
+        remedy = f"{bits}, or clip=True for the nearest cells"
+        raise checks.refuse_value(f"points[{row}]", points[row].tolist(), f"a cell in {where}", remedy)
+    _warn_of_clipped(int(outside.sum()), len(points), where)
+    return points.clip(0, min(side - 1, np.iinfo(points.dtype).max))
+
+
+def _keys_of_cells(cells: Any, of: Curve, order: int) -> Any:
+    if not isinstance(cells, np.ndarray):
+        return device.encode(of, cells, order)
+    made = np.empty(len(cells), np.uint64)
+    for begin in range(0, len(cells), CHUNK):
+        of.encode_to(cells[begin : begin + CHUNK], order, made[begin : begin + CHUNK])
+    return made
+
+
+def _grid(points: Any, side: int, box: Any, stretch: bool) -> Grid:
+    """Make the grid over a box, or over the bounding box of points.
+
+    Raises:
+        TypeError: a box of another class.
+        ValueError: a box that is none, or too wide for float64; or a point without a bounding box.
+    """
+    dim = points.shape[1]
+    if box is not None:
+        low, high = _corners(box, dim)
+    elif len(points):
+        low, high = _extent(points)
+        if not (np.isfinite(low) & np.isfinite(high)).all():
+            finite = device.is_finite(points) if device.holds(points) else np.isfinite(points)
+            row = int((~finite.all(axis=1)).argmax())
+            remedy = "leave such points out, or give a box and clip=True for infinite ones"
+            raise checks.refuse_value(f"points[{row}]", points[row].tolist(), "finite numbers", remedy)
+    else:
+        low = high = np.zeros(dim)
+    with np.errstate(over="ignore"):
+        extent = high - low
+    if not np.isfinite(extent).all():
+        raise checks.refuse_value("width of the box", extent.tolist(), "a finite float64", "scale the points")
+    width = extent if stretch else np.full(dim, extent.max())
+    return Grid(low, high, np.where(width > 0, width, 1.0), side)
+
+
+def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not."""
+    if device.holds(points):
+        return device.extent(points)
+    lows, highs = [], []
+    for begin in range(0, len(points), CHUNK):
+        part = _as_floats(points[begin : begin + CHUNK])
+        extents = np.empty((2, PARTS, part.shape[1]))
+        extent_of_parts(part, extents[0], extents[1])
+        lows.append(extents[0].min(axis=0))
+        highs.append(extents[1].max(axis=0))
+    return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+def _as_floats(points: np.ndarray) -> np.ndarray:
+    """Convert points to contiguous rows of float32 or float64, without a copy if possible."""
+    kind = points.dtype if points.dtype in (np.float32, np.float64) else np.float64
+    found = np.ascontiguousarray(points, kind)
+    return found if found.flags.writeable else found.copy()  # Numba compiles a second version otherwise
+
+
+@kernel(parallel=True)
+def extent_of_parts(points, low, high):
+    """Compute the bounding box of each of some ranges of points.
+
+    Args:
+        points: (n, dim) float32 or float64, n above 0.
+        low: (parts, dim) float64, filled: least coordinates; NaN if a coordinate is not finite.
+        high: (parts, dim) float64, filled: largest coordinates.
+    """
+    n, dim = points.shape
+    parts = len(low)
+    for p in numba.prange(parts):
+        for k in range(dim):
+            least = most = points[min(p * n // parts, n - 1), k]
+            zero = least - least
+            for i in range(p * n // parts, (p + 1) * n // parts):
+                x = points[i, k]
+                zero += x - x
+                least, most = min(least, x), max(most, x)
+            low[p, k] = least + zero
+            high[p, k] = most
+
+
+def _corners(box: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Check a box and return its corners, (dim,) float64 each."""
+    if isinstance(box, (str, bytes)) or not hasattr(box, "__len__") or len(box) != 2:
+        raise checks.refuse_class("box", box, BOX)
+    corners = []
+    for name, corner in zip(("low", "high"), box, strict=True):
+        given = np.full(dim, corner) if checks.is_number(corner) else device.to_host(corner)
+        found = checks.array(f"{name} corner of the box", given, "fiu", "numbers", (dim,), finite=True)
+        corners.append(found.astype(np.float64))
+    low, high = corners
+    if (low > high).any():
+        axis = int((low > high).argmax())
+        allowed = f"at least low[{axis}] = {low[axis]}"
+        raise checks.refuse_value(f"high[{axis}] of the box", float(high[axis]), allowed, f"box is {BOX}")
+    return low, high
+
+
+def _keys_in_grid(points: Any, of: Curve, order: int, grid: Grid, clip: bool) -> Any:
+    """Compute the keys of points in a grid; clip those outside, if allowed.
+
+    Raises:
+        ValueError: a point outside, without `clip`; or one that is not a number.
+    """
+    clipped = 0
+    if isinstance(points, np.ndarray):
+        made = np.empty(len(points), np.uint64)
+        kind = np.uint16 if grid.side <= 2**16 else np.uint32 if grid.side <= 2**32 else np.uint64
+        cells = np.empty((min(len(points), CHUNK), of.dim), kind)
+        for begin in range(0, len(points), CHUNK):
+            part = _as_floats(points[begin : begin + CHUNK])
+            bad, outside = cells_in_grid(part, *grid[:3], np.uint64(grid.side), clip, cells)
+            if bad < len(part):
+                raise _refused(points, begin + int(bad), grid)
+            of.encode_to(cells[: len(part)], order, made[begin : begin + len(part)])
+            clipped += int(outside)
+    else:
+        cells, bad, clipped = device.cells_in_grid(points, *grid, clip)
+        if bad < len(points):
+            raise _refused(points, bad, grid)
+        made = device.encode(of, cells, order)
+    if clipped:
+        _warn_of_clipped(clipped, len(points), f"the box from {grid.low.tolist()} to {grid.high.tolist()}")
+    return made
+
+
+@kernel(parallel=True)
+def cells_in_grid(points, low, high, width, side, clip, cells):
+    """Compute the cells of points; points outside the box get the nearest cells if `clip`.
+
+    Args:
+        points: (n, dim) float32 or float64.
+        low: of `Grid`.
+        high: of `Grid`.
+        width: of `Grid`.
+        side: uint64, of `Grid`.
+        clip: whether points may be outside the box.
+        cells: (n or more, dim) uint16, uint32 or uint64, filled.
+
+    Returns:
+        First row that is not a number, or outside without `clip`; n if there is none. Number of rows outside.
+    """
+    n, dim = points.shape
+    bad, count = n, 0
+    for i in numba.prange(n):
+        is_outside, is_bad = False, False
+        for k in range(dim):
+            x = np.float64(points[i, k])
+            is_bad |= x != x
+            is_outside |= not (low[k] <= x <= high[k])
+            x = min(max(x, low[k]), high[k])
+            cell = np.uint64(max((x - low[k]) / width[k], 0.0) * np.float64(side))
+            cells[i, k] = min(cell, side - np.uint64(1))
+        count += is_outside
+        if is_bad or (is_outside and not clip):
+            bad = min(bad, i)
+    return bad, count
+
+
+def _refused(points: Any, row: int, grid: Grid) -> ValueError:
+    """Return the error for a point that has no cell."""
+    values = points[row].tolist()
+    if any(value != value for value in values):
+        return checks.refuse_value(f"points[{row}]", values, "numbers", "leave such points out")
+    allowed = f"a point in the box from {grid.low.tolist()} to {grid.high.tolist()}"
+    remedy = "give a wider box, or clip=True for the nearest cells"
+    return checks.refuse_value(f"points[{row}]", values, allowed, remedy)
+
+
+def _warn_of_clipped(count: int, n: int, where: str) -> None:
+    clipped = f"{count} of {n} points are outside {where}: their keys are those of the nearest cells in it"
+    warnings.warn(clipped, stacklevel=5)

@@ -1,0 +1,45 @@
+"""Report of the paths by which this process encodes."""
+
+import os
+
+import llvmlite.binding
+import numba
+import numpy as np
+
+from sfc.automaton import registers
+from sfc.registry import curve, curves
+
+
+def show_config() -> None:
+    """Print how curves are encoded on this host: versions, processor, threads, and each curve's tables.
+
+    Tables in registers serve calls of many points (`sfc.automaton.registers.FEWEST`); `SFC_REGISTERS=0` in
+    the environment turns them off.
+
+    Example:
+        >>> import sfc
+        >>> sfc.show_config()  # doctest: +ELLIPSIS
+        numpy ..., numba ..., llvmlite ...
+        processor ..., ... threads
+        ...
+    """
+    versions = np.__version__, numba.__version__, llvmlite.__version__
+    print("numpy {}, numba {}, llvmlite {}".format(*versions))
+    print(f"processor {llvmlite.binding.get_host_cpu_name()}, {numba.get_num_threads()} threads")
+    if registers.is_available():
+        print(f"tables in registers (AVX-512 VBMI), for {registers.FEWEST} points or more: {_in_registers()}")
+        print("tables in memory: all other curves, and fewer points")
+    else:
+        off = f"{registers.SWITCH}=0" if os.environ.get(registers.SWITCH) == "0" else "no AVX-512 VBMI here"
+        print(f"tables in memory: all curves ({off})")
+
+
+def _in_registers() -> str:
+    fitting: dict[str, list[str]] = {}
+    for name in curves():
+        for dim in (2, 3, 4):
+            if name in curves(dim):
+                one = curve(name, dim)
+                if one.base == 2 and registers.levels_in_registers(dim, len(one.rank)):
+                    fitting.setdefault(name, []).append(f"{dim}D")
+    return ", ".join(f"{name} {' '.join(dims)}" for name, dims in fitting.items())

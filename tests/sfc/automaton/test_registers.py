@@ -1,0 +1,211 @@
+"""Tables in registers: their bytes on any host, and their kernels beside the walk where the host has them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sfc
+from sfc.automaton import registers
+from sfc.automaton.curve import Curve
+from tests import tiers
+
+needs_registers = pytest.mark.skipif(not registers.is_available(), reason="a host without AVX-512 VBMI")
+FITTING = [
+    (name, dim)
+    for dim in (2, 3, 4)
+    for name in sfc.curves(dim)
+    if sfc.curve(name, dim).base == 2 and registers.levels_in_registers(dim, len(sfc.curve(name, dim).rank))
+]
+DTYPES = np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
+
+
+def without_registers(curve: Curve) -> Curve:
+    """The same curve, which encodes by tables in memory."""
+    other = Curve(curve.name, curve.dim, curve.base, curve.rank, curve.next, curve.start)
+    other._register_tables = dict.fromkeys(range(other.max_order + 1))
+    return other
+
+
+def tables_of(curve: Curve, order: int) -> registers.RegisterTables:
+    found = registers.tables(curve.cell, curve.succ, curve.dim, curve.start, order)
+    assert found is not None
+    return found
+
+
+def test_the_curves_that_fit():
+    assert {("hilbert", 2), ("hilbert", 3), ("butz", 3), ("morton", 4), ("moore", 2)} <= set(FITTING)
+    assert not {("moore", 3), ("compact", 3), ("hilbert", 4)} & set(FITTING)
+    levels = [registers.levels_in_registers(*case) for case in ((2, 4), (2, 1), (3, 16), (3, 32), (3, 33))]
+    assert levels == [2, 3, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("name", "dim"), FITTING)
+@pytest.mark.parametrize("order", [1, 2, 3, 5, 7])
+def test_the_bytes_of_the_tables_walk_along_the_curve(name, dim, order):
+    curve = sfc.curve(name, dim)
+    table = tables_of(curve, order)
+    bits = dim * table.levels
+    index = np.random.default_rng(order).integers(0, 2 ** (dim * order), 200, dtype=np.uint64)
+    cells = without_registers(curve).decode(index, order)
+    for is_encoding, bytes_of_table in ((True, table.encode), (False, table.decode)):
+        state, level, found = (
+            np.full(200, table.start),
+            order,
+            np.zeros((200, dim if not is_encoding else 1), int),
+        )
+        while level:
+            first = level == order and order % table.levels
+            count = order % table.levels if first else table.levels
+            level -= count
+            mask = 2**count - 1
+            if is_encoding:
+                number = sum((cells[:, k] >> level & mask) << count * k for k in range(dim))
+            else:
+                number = index.astype(int) >> dim * level & (2 ** (dim * count) - 1)
+            entry = bytes_of_table[number if first else registers.POINTS + (state | number)].astype(int)
+            code = entry & (2 ** (dim * count) - 1)
+            if is_encoding:
+                found[:, 0] = found[:, 0] << dim * count | code
+            else:
+                for k in range(dim):
+                    found[:, k] = found[:, k] << count | (code >> count * k & mask)
+            state = entry >> bits << bits
+        np.testing.assert_array_equal(found, index[:, None] if is_encoding else cells)
+
+
+def orders_of(curve: Curve, dtype: type) -> list[int]:
+    bits = 8 * np.dtype(dtype).itemsize - (np.dtype(dtype).kind == "i")
+    return sorted({1, 2, min(bits, curve.max_order), min(bits, curve.max_order) // 2 + 1})
+
+
+@needs_registers
+@pytest.mark.parametrize(
+    ("name", "dim", "order", "dtype"),
+    tiers.by_default(
+        [
+            (name, dim, order, dtype)
+            for (name, dim), dtype in itertools.product(FITTING, DTYPES)
+            for order in orders_of(sfc.curve(name, dim), dtype)
+        ],
+        lambda name, dim, order, dtype: (
+            (name, dim, order, dtype)
+            in {
+                ("hilbert", 2, 16, np.uint16),
+                ("hilbert", 3, 21, np.uint32),
+                ("butz", 3, 4, np.int16),
+                ("gray", 4, 16, np.int64),
+                ("morton", 3, 5, np.uint8),
+                ("moore", 2, 1, np.int32),
+            }
+        ),
+    ),
+)
+def test_kernels_give_what_the_walk_gives(name, dim, order, dtype):
+    curve = sfc.curve(name, dim)
+    table, plain = tables_of(curve, order), without_registers(curve)
+    cells = np.random.default_rng(1).integers(0, 2**order, (1000, dim), dtype=np.uint64).astype(dtype)
+    cells[0], cells[1] = 0, 2**order - 1
+    expected = plain.encode(cells, order)
+    kinds = [kind for kind in (np.uint32, np.uint64) if dim * order <= 8 * np.dtype(kind).itemsize]
+    for kind, n in ((kinds[0], 1000), (kinds[-1], 63), (kinds[-1], 0), (kinds[-1], 64)):
+        index, found = np.full(n, 7, kind), np.full((n, dim), 7, dtype)
+        assert registers.encode(cells[:n], order, table, index)
+        np.testing.assert_array_equal(index, expected[:n])
+        assert registers.decode(index, order, table, found)
+        np.testing.assert_array_equal(found, cells[:n])
+
+
+@needs_registers
+@pytest.mark.parametrize("dtype", [np.uint16, np.int16])
+@pytest.mark.parametrize("row", [0, 100, 999])
+def test_kernels_report_what_is_outside(dtype, row):
+    curve, order = sfc.curve("hilbert", 2), 5
+    table = tables_of(curve, order)
+    cells, index = np.zeros((1000, 2), dtype), np.zeros(1000, np.uint32)
+    assert registers.encode(cells, order, table, index)
+    cells[row, 1] = 2**order
+    assert not registers.encode(cells, order, table, index)
+    cells[row, 1] = -1 if dtype is np.int16 else 2**15
+    assert not registers.encode(cells, order, table, index)
+    index[:] = 0
+    assert registers.decode(index, order, table, cells)
+    index[row] = 2 ** (2 * order)
+    assert not registers.decode(index, order, table, cells)
+
+
+@needs_registers
+def test_a_negative_number_of_all_bits_is_outside():
+    curve = sfc.curve("hilbert", 2)
+    cells, index = np.zeros((100, 2), np.int8), np.zeros(100, np.uint64)
+    cells[70, 0] = -1
+    assert not registers.encode(cells, 8, tables_of(curve, 8), index)
+    with pytest.raises(ValueError, match=r"row 70 is outside the grid"):
+        sfc.curve("hilbert", 2).encode(np.tile(cells, (400, 1)), 8)
+
+
+@needs_registers
+def test_a_call_of_many_points_takes_them_and_one_of_few_does_not(monkeypatch):
+    curve, called = without_registers(sfc.curve("hilbert", 2)), []
+    curve._register_tables = {}
+    right = registers.encode
+    monkeypatch.setattr(registers, "encode", lambda *given: called.append(len(given[0])) or right(*given))
+    cells = np.random.default_rng(2).integers(0, 2**10, (registers.FEWEST, 2)).astype(np.uint16)
+    expected = without_registers(curve).encode(cells, 10)
+    np.testing.assert_array_equal(curve.encode(cells, 10), expected)
+    np.testing.assert_array_equal(curve.encode(cells[:-1], 10), expected[:-1])
+    assert called == [registers.FEWEST]
+
+
+def test_the_environment_turns_them_off(monkeypatch):
+    registers.is_available.cache_clear()
+    monkeypatch.setenv("SFC_REGISTERS", "0")
+    try:
+        assert not registers.is_available()
+    finally:
+        registers.is_available.cache_clear()
+
+
+@pytest.mark.parametrize(("n", "order"), [(50, 10), (50, 32), (registers.FEWEST + 5, 10)])
+def test_results_go_to_any_array_that_holds_them(n, order):
+    curve = sfc.curve("hilbert", 2)
+    plain, rng = without_registers(curve), np.random.default_rng(3)
+    cells = rng.integers(0, 2**order, (n, 2), dtype=np.uint64)
+    expected = plain.encode(cells, order)
+    wide = np.zeros((n, 2), np.uint64)
+    outs = [np.zeros(n, np.uint64), wide[:, 1], np.zeros(n, ">u8")]
+    outs += [np.zeros(n, np.uint32), np.zeros(n, np.int64)] if order == 10 else []
+    for out in outs:
+        for given, right in (
+            (cells, expected),
+            (cells[::-1], expected[::-1]),
+            (np.asfortranarray(cells), expected),
+        ):
+            assert curve.encode(given, order, out=out) is out
+            np.testing.assert_array_equal(out, right)
+    for kind in (np.uint32, np.int64):
+        back = np.zeros((n, 2), kind)
+        assert curve.decode(expected, order, out=back) is back
+        np.testing.assert_array_equal(back, cells)
+    overlapping = np.zeros((n, 2), np.uint64)
+    overlapping[:] = cells
+    curve.encode(overlapping, order, out=overlapping[:, 0])
+    np.testing.assert_array_equal(overlapping[:, 0], expected)
+
+
+def test_an_array_that_cannot_hold_the_result_is_refused():
+    curve, cells = sfc.curve("hilbert", 2), np.zeros((5, 2), np.uint8)
+    frozen = np.zeros(5, np.uint64)
+    frozen.setflags(write=False)
+    for out, message in (
+        (np.zeros(5, np.uint16), "an integer dtype that holds 1048575, such as uint32"),
+        (np.zeros(5, np.float64), "dtype float64; allowed: any integer dtype"),
+        (np.zeros(4, np.uint64), r"out of shape \(4,\); allowed: \(5,\)"),
+        (frozen, "a writeable one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            curve.encode(cells, 10, out=out)
+    with pytest.raises(TypeError, match="out = \\[0\\]"):
+        curve.encode(cells, 10, out=[0])
+    with pytest.raises(ValueError, match="holds 1023, such as uint16"):
+        curve.decode(np.zeros(5, int), 10, out=np.zeros((5, 2), np.uint8))

@@ -1,0 +1,42 @@
+"""The examples of docstrings and of the README."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+
+import sfc
+
+MODULES = [one.name for one in pkgutil.walk_packages(sfc.__path__, "sfc.")]
+README = Path(sfc.__file__).parent / "README.md"
+
+
+def test_examples_of_docstrings_print_what_they_say():
+    tried = 0
+    for name in MODULES:
+        found = doctest.testmod(importlib.import_module(name))
+        assert found.failed == 0, name
+        tried += found.attempted
+    assert tried >= 8
+
+
+def test_the_lines_of_the_readme_sort_points():
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert sorted(names["order"]) == list(range(1000))
+    np.testing.assert_array_equal(names["ids"], names["order"])
+    keys = sfc.keys(names["points"])
+    assert (keys[1:] >= keys[:-1]).all()
+
+
+def test_the_configuration_names_the_path(capsys, monkeypatch):
+    for available in (True, False):
+        monkeypatch.setattr(sfc.automaton.registers, "is_available", lambda given=available: given)
+        sfc.show_config()
+        shown = capsys.readouterr().out
+        assert ("hilbert 2D 3D," in shown) == available
+        assert "tables in memory: all" in shown
