@@ -43,7 +43,7 @@ def test_without_a_box_it_is_that_of_the_points_and_bits_fill_the_key():
     low, high = points.min(axis=0), points.max(axis=0)
     expected = sfc.curve("hilbert", 3).encode(cells_of(points, 21, low, high), 21)
     np.testing.assert_array_equal(sfc.keys(points), expected)
-    for dim, bits in ((1, 62), (2, 32), (3, 21), (4, 16)):
+    for dim, bits in ((2, 32), (3, 21), (4, 16)):
         some = points.reshape(-1, 1)[: 1000 * dim].reshape(-1, dim)
         np.testing.assert_array_equal(sfc.keys(some, "gray"), sfc.keys(some, "gray", bits))
     flat = points[:, :2]
@@ -99,9 +99,7 @@ def test_a_point_that_has_no_cell_is_named(wrong, row):
 
 def test_a_point_outside_the_box_is_refused_or_clipped():
     points = [[0.5, 0.5], [1.5, -2.0], [1.0, 0.0]]
-    with pytest.raises(
-        ValueError, match=r"points\[1\] = \[1.5, -2.0\]; allowed: a point in the box from \[0.0, 0.0\]"
-    ):
+    with pytest.raises(ValueError, match=r"points\[1\] = \[1.5, -2.0\]; allowed: a point in the box"):
         sfc.keys(points, box=(0, 1))
     with pytest.warns(UserWarning, match="1 of 3 points") as caught:
         found = sfc.keys(points, bits=4, box=(0, 1), clip=True)
@@ -192,5 +190,5 @@ def test_arrays_are_sorted_with_the_points():
 
 
 def test_the_error_of_encode_names_keys():
-    with pytest.raises(ValueError, match="sfc.keys"):
+    with pytest.raises(ValueError, match=r"sfc\.keys"):
         sfc.curve("hilbert", 2).encode([[0.5, 0.5]], 3)
