@@ -3,7 +3,7 @@
 `sfc/curves/__init__.py` registers the curve families and `sfc/orderings/__init__.py` the orderings, one line
 an entry. `register` adds one curve and `register_ordering` one ordering in the present process; both are then
 available wherever a built-in name is. Names of curves and of orderings are disjoint, because each curve is
-also an ordering.
+also an ordering. `ALIASES` has further names, by which `curve` and `ordering` find the same curves.
 """
 
 import re
@@ -60,6 +60,7 @@ class OrderingEntry(NamedTuple):
     covering: Callable[[Shape], Shape] | None = None
 
 
+ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton"}  # names that others use, in no list
 CURVES: dict[str, dict[int, CurveEntry]] = {}
 ORDERINGS: dict[str, OrderingEntry] = {}
 _registered: dict[tuple[str, int], Curve] = {}
@@ -109,7 +110,7 @@ def register_ordering(
     known = frozenset(checks.integer("dims", dim) for dim in dims)
     if covering is not None:
         checks.function("covering", covering, "None, or a function of a shape that returns a shape")
-    taken = {*ORDERINGS, *CURVES, *(one for one, _ in _registered)}
+    taken = {*ORDERINGS, *CURVES, *ALIASES, *(one for one, _ in _registered)}
     if name in taken:
         raise ValueError(
             f"ordering {name!r}: the name is taken; choose another than {', '.join(sorted(taken))}"
@@ -134,7 +135,7 @@ def register(curve: Curve) -> None:
     known = _registered.get((curve.name, curve.dim))
     if known is not None and _same(known, curve):
         return
-    taken = {*ORDERINGS, *CURVES, *orderings(curve.dim)}
+    taken = {*ORDERINGS, *CURVES, *ALIASES, *orderings(curve.dim)}
     if curve.name in taken:
         raise ValueError(
             f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than "
@@ -174,7 +175,8 @@ def orderings(dim: int | None = None) -> tuple[str, ...]:
 
 
 def is_curve(name: str, dim: int) -> bool:
-    """Return whether `curves(dim)` contains a name, without listing all."""
+    """Return whether `curves(dim)` contains a name, or the name of an alias, without listing all."""
+    name = ALIASES.get(name, name)
     return (name, dim) in _registered or dim in CURVES.get(name, {})
 
 
@@ -187,7 +189,7 @@ def curve(name: str, dim: int, **options: Any) -> Curve:
     """Return the curve of a name and dimension.
 
     Args:
-        name: one of `curves(dim)`.
+        name: one of `curves(dim)`, or of `ALIASES`.
         dim: dimensions.
         options: `axiom` for `hilbert` in 2D and 3D, one of its grammar's symbols; nothing for the others.
 
@@ -202,6 +204,7 @@ def curve(name: str, dim: int, **options: Any) -> Curve:
     dim = checks.integer("dim", dim)
     if not isinstance(name, str):
         raise checks.refuse_class("name", name, f"a name, one of {_list(dim)}")
+    name = ALIASES.get(name, name)
     if not is_curve(name, dim):
         if name in curves():
             there = " and ".join(f"{d}D" for d in _dims(name))

@@ -167,3 +167,14 @@ def test_a_curve_may_not_take_the_name_of_a_registered_ordering(own_orderings):
     sfc.register_ordering("columns", columns, (3,))
     with pytest.raises(ValueError, match=r"curve 'columns' in 2D: the name is taken"):
         sfc.register(sfc.Curve("columns", 2, 2, np.arange(4)[None], np.zeros((1, 4), int)))
+
+
+@pytest.mark.parametrize("alias", ["z", "zorder", "lebesgue"])
+def test_other_names_of_a_curve_find_it(alias):
+    assert sfc.curve(alias, 3) is sfc.curve("morton", 3)
+    assert sfc.ordering(alias, (4, 4)).name == "morton"
+    np.testing.assert_array_equal(sfc.keys([[1, 2]], alias), sfc.keys([[1, 2]], "morton"))
+    assert alias not in sfc.orderings()
+    taken = sfc.Curve(alias, 2, 2, [[0, 1, 2, 3]], [[0, 0, 0, 0]])
+    with pytest.raises(ValueError, match="the name is taken"):
+        sfc.register(taken)
