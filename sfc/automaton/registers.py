@@ -3,8 +3,9 @@
 Contract. A table of a curve of base 2 merges `levels` levels, as in `sfc.automaton.walk`, but an entry is one
 byte: the next state shifted left by `dim * levels`, and below it the code, the position along the curve or,
 to decode, the bits of the coordinates. It is addressed by the state of the entry before and the next code.
-Curves whose table has up to 256 entries fit four registers; one instruction looks up 64 entries. A point's
-coordinates and its index are byte planes: vectors of one byte of each of 64 points.
+A table of up to 256 entries fits four registers; one instruction looks up 64 entries in two of them. A table
+of up to 512 entries is stored as two, of states and of codes, because an entry has more than eight bits. A
+point's coordinates and its index are byte planes: vectors of one byte of each of 64 points.
 
 Kernels are compiled for one `Layout`, passed as tuples whose lengths are the numbers: those are constants for
 the compiler. Bytes are addressed as on x86-64, lowest first.
@@ -29,7 +30,8 @@ from sfc.automaton import walk
 from sfc.compile import kernel
 
 POINTS = 64  # of a block: one byte of each fills a register
-MOST_ENTRIES = 256  # of a table: four registers
+NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of any: 4 and 16 registers
+BANK = 2 * POINTS  # entries in two registers
 SWITCH = "SFC_REGISTERS"  # environment variable: 0 for no tables in registers
 FEATURES = ("avx512f", "avx512bw", "avx512vbmi")
 FEWEST = 2**15  # points for which a kernel, compiled for each order and dtype, is worth its time
@@ -45,7 +47,7 @@ def is_available() -> bool:
 def levels_in_registers(dim: int, states: int) -> int:
     """Return the levels of a table in registers; 0 if none fits.
 
-    As many as one register holds; or else one level, in up to four.
+    As many as one register holds; or else one level, in up to sixteen.
     """
     levels = 1
     while states << dim * (levels + 1) <= POINTS:
@@ -62,7 +64,7 @@ class Layout(NamedTuple):
         width: bytes of an index in memory.
         order: of the curve.
         levels: of a look-up; the first one has `order % levels`, if that is not 0.
-        registers: of the table: 1, 2 or 4.
+        registers: of the table: 1, 2 or 4 of entries; or 4 for each `BANK` of more than 256 entries.
         checked: bits of a coordinate, or of an index to decode, that may be set.
     """
 
@@ -85,8 +87,9 @@ class RegisterTables(NamedTuple):
     Attributes:
         levels: of a look-up.
         registers: of the table.
-        start: byte of the state of the whole cube.
-        encode: (64 + 64 registers,) uint8: first table, then that of `levels` levels.
+        start: byte of the state of the whole cube: shifted, as in an entry, up to 256 entries.
+        encode: (64 + 64 registers,) uint8: first table, then that of `levels` levels; of more than 256
+            entries, half of it states and half codes.
         decode: the same to decode.
     """
 
@@ -113,17 +116,22 @@ def tables(cell: np.ndarray, succ: np.ndarray, dim: int, start: int, order: int)
         return None
     bits, rest = dim * levels, dim * (order % levels)
     entries = states << bits
-    registers = 1 if entries <= POINTS else 2 if entries <= 2 * POINTS else 4
+    banks = -(-entries // BANK)
+    registers = 1 if entries <= POINTS else 2 * banks if entries <= NARROW else 4 * banks
     made = []
     for first, table in zip(
         walk.merged(cell, succ, dim, 2, order % levels), walk.merged(cell, succ, dim, 2, levels), strict=True
     ):
         both = np.zeros(POINTS * (1 + registers), np.uint8)
         own = first[start << rest : (start + 1) << rest].astype(np.int64)
-        both[: 1 << rest] = (own >> rest << bits) | (own & ((1 << rest) - 1))
-        both[POINTS : POINTS + entries] = table
+        if entries <= NARROW:
+            both[: 1 << rest] = (own >> rest << bits) | (own & ((1 << rest) - 1))
+            both[POINTS : POINTS + entries] = table
+        else:
+            both[POINTS : POINTS + entries] = table >> bits
+            both[POINTS + BANK * banks :][:entries] = table & ((1 << bits) - 1)
         made.append(both)
-    return RegisterTables(levels, registers, start << bits, *made)
+    return RegisterTables(levels, registers, start << bits if entries <= NARROW else start, *made)
 
 
 def encode(cells: np.ndarray, order: int, curve: RegisterTables, index: np.ndarray) -> bool:
@@ -297,13 +305,12 @@ def _encode_block(
     while level > 0:
         count = (n.order % n.levels or n.levels) if level == n.order else n.levels
         level -= count
-        number = state if count == n.levels else None
+        number = None
         for axis in range(n.dim):
             digit = shifted(builder, field(builder, planes[axis], level, count), count * axis)
             number = digit if number is None else builder.or_(number, digit)
-        entry = looked_up(builder, tables[1:] if count == n.levels else tables[:1], number)
-        codes.append((n.dim * level, n.dim * count, entry))
-        state = masked(builder, entry, 256 - (1 << n.dim * n.levels))
+        code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
+        codes.append((n.dim * level, n.dim * count, code))
     places = [gathered_bits(builder, codes, 8 * byte) for byte in range(n.width)]
     scatter(builder, places, out, block)
     return beyond(builder, rows, n.size, n.checked)
@@ -322,16 +329,48 @@ def _decode_block(
         count = (n.order % n.levels or n.levels) if level == n.order else n.levels
         level -= count
         number = field(builder, planes, n.dim * level, n.dim * count)
-        if count == n.levels:
-            number = builder.or_(number, state)
-        entry = looked_up(builder, tables[1:] if count == n.levels else tables[:1], number)
+        code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
         for axis in range(n.dim):
-            digit = shifted(builder, entry, -count * axis)
-            codes[axis].append((level, count, digit))
-        state = masked(builder, entry, 256 - (1 << n.dim * n.levels))
+            codes[axis].append((level, count, shifted(builder, code, -count * axis)))
     places = [gathered_bits(builder, own, 8 * byte) for own in codes for byte in range(n.size)]
     scatter(builder, places, out, block)
     return beyond(builder, rows, n.width, n.checked)
+
+
+def stepped(builder: Any, n: Layout, tables: list[Any], state: Any, number: Any) -> tuple[Any, Any]:
+    """Return the code and the state after a step.
+
+    Args:
+        builder: LLVM's builder.
+        n: the layout.
+        tables: all registers, that of the first table first.
+        state: before the step; None for a first step of fewer levels.
+        number: of the block of cells, or the position along the curve. Bits of the code above those that
+            count are those of the state.
+    """
+    bits = n.dim * n.levels
+    if state is None:
+        entry = looked_up(builder, tables[:1], number)
+    elif POINTS * n.registers <= NARROW:
+        entry = looked_up(builder, tables[1:], builder.or_(number, state))
+    else:
+        number = builder.or_(number, masked(builder, shifted(builder, state, bits), BANK - 1))
+        half, bank = n.registers // 2, shifted(builder, state, bits - 7)
+        after, code = (
+            looked_up_in_banks(builder, tables[1 + first : 1 + first + half], number, bank)
+            for first in (0, half)
+        )
+        return code, after
+    return entry, masked(builder, entry, 256 - (1 << bits))
+
+
+def looked_up_in_banks(builder: Any, table: list[Any], number: Any, bank: Any) -> Any:
+    """Return entries of a table of several banks, by the number in a bank and the number of the bank."""
+    found = of_two(builder, table[0], table[1], number)
+    for k in range(1, len(table) // 2):
+        is_here = builder.icmp_unsigned("==", bank, constant([k] * POINTS))
+        found = builder.select(is_here, of_two(builder, table[2 * k], table[2 * k + 1], number), found)
+    return found
 
 
 def _plane() -> ir.VectorType:

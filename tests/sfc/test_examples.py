@@ -38,5 +38,5 @@ def test_the_configuration_names_the_path(capsys, monkeypatch):
         monkeypatch.setattr(sfc.automaton.registers, "is_available", lambda given=available: given)
         sfc.show_config()
         shown = capsys.readouterr().out
-        assert ("hilbert 2D 3D," in shown) == available
+        assert ("hilbert 2D 3D 4D," in shown) == available
         assert "tables in memory: all" in shown

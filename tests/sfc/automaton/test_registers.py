@@ -34,10 +34,10 @@ def tables_of(curve: Curve, order: int) -> registers.RegisterTables:
 
 
 def test_the_curves_that_fit():
-    assert {("hilbert", 2), ("hilbert", 3), ("butz", 3), ("morton", 4), ("moore", 2)} <= set(FITTING)
-    assert not {("moore", 3), ("compact", 3), ("hilbert", 4)} & set(FITTING)
-    levels = [registers.levels_in_registers(*case) for case in ((2, 4), (2, 1), (3, 16), (3, 32), (3, 33))]
-    assert levels == [2, 3, 1, 1, 0]
+    binary = {(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2}
+    assert set(FITTING) == binary
+    cases = (2, 4), (2, 1), (3, 16), (3, 32), (3, 64), (3, 65), (4, 33)
+    assert [registers.levels_in_registers(*case) for case in cases] == [2, 3, 1, 1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "dim"), FITTING)
@@ -49,11 +49,8 @@ def test_the_bytes_of_the_tables_walk_along_the_curve(name, dim, order):
     index = np.random.default_rng(order).integers(0, 2 ** (dim * order), 200, dtype=np.uint64)
     cells = without_registers(curve).decode(index, order)
     for is_encoding, bytes_of_table in ((True, table.encode), (False, table.decode)):
-        state, level, found = (
-            np.full(200, table.start),
-            order,
-            np.zeros((200, dim if not is_encoding else 1), int),
-        )
+        state, level = np.full(200, table.start), order
+        found = np.zeros((200, 1 if is_encoding else dim), int)
         while level:
             first = level == order and order % table.levels
             count = order % table.levels if first else table.levels
@@ -63,14 +60,17 @@ def test_the_bytes_of_the_tables_walk_along_the_curve(name, dim, order):
                 number = sum((cells[:, k] >> level & mask) << count * k for k in range(dim))
             else:
                 number = index.astype(int) >> dim * level & (2 ** (dim * count) - 1)
-            entry = bytes_of_table[number if first else registers.POINTS + (state | number)].astype(int)
-            code = entry & (2 ** (dim * count) - 1)
+            if len(curve.rank) << dim > registers.NARROW:
+                number, half = number + (state << dim), 64 * table.registers // 2
+                state, code = (bytes_of_table[64 + first + number].astype(int) for first in (0, half))
+            else:
+                entry = bytes_of_table[number if first else registers.POINTS + (state | number)].astype(int)
+                state, code = entry >> bits << bits, entry & (2 ** (dim * count) - 1)
             if is_encoding:
                 found[:, 0] = found[:, 0] << dim * count | code
             else:
                 for k in range(dim):
                     found[:, k] = found[:, k] << count | (code >> count * k & mask)
-            state = entry >> bits << bits
         np.testing.assert_array_equal(found, index[:, None] if is_encoding else cells)
 
 
@@ -97,6 +97,8 @@ def orders_of(curve: Curve, dtype: type) -> list[int]:
                 ("gray", 4, 16, np.int64),
                 ("morton", 3, 5, np.uint8),
                 ("moore", 2, 1, np.int32),
+                ("compact", 3, 17, np.uint32),
+                ("hilbert", 4, 16, np.uint16),
             }
         ),
     ),
