@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,11 @@ from md.backend.kernels.launcher import Launcher
 from md.backend.kernels.source import file_of, parameters
 
 HEADER = Path(__file__).parents[3] / "grid_on_host.h"
+LIBRARIES = (
+    Path(__file__).parents[4] / ".pytest_cache" / "emulated"
+)  # compiled kernels, by all they are made of
+FLAGS = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
+FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
 template <class From, class To> void load_words(unsigned when, From* from, To& to) {
@@ -125,7 +131,7 @@ class EmulatedCuda(Cpu):
     """Backend "cuda" on the host.
 
     Args:
-        folder: for compiled kernels.
+        folder: for the sources of kernels; compiled ones are kept in `LIBRARIES`.
         multiprocessors: of the device that is emulated.
     """
 
@@ -178,11 +184,16 @@ class EmulatedCuda(Cpu):
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
         code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
-        path = self.folder / f"{name}_{hashlib.sha256(code.encode()).hexdigest()[:16]}.cpp"
-        library = path.with_suffix(".so")
+        key = hashlib.sha256("\n".join([compiler, *FLAGS, HEADER.read_text(), code]).encode()).hexdigest()[
+            :32
+        ]
+        library = LIBRARIES / f"{name}_{key}.so"
         if not library.exists():
+            LIBRARIES.mkdir(parents=True, exist_ok=True)
+            path = self.folder / f"{name}_{key}.cpp"
             path.write_text(code)
-            flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
-            flags += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
-            subprocess.run([compiler, *flags, "-o", library, path], check=True)
+            subprocess.run([compiler, *FLAGS, "-o", path.with_suffix(".so"), path], check=True)
+            own = library.with_suffix(f".{os.getpid()}")  # another process may compile the same kernel now
+            shutil.copyfile(path.with_suffix(".so"), own)
+            own.replace(library)
         return Kernel(ctypes.CDLL(str(library)), self.at_once)
