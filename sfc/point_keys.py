@@ -65,7 +65,8 @@ def keys(
             box of the points.
         clip: give a point outside the box, or outside the grid, the key of the nearest cell in it, and warn
             how many there are.
-        stretch: let the cells along each axis fill the box, so that they are no cubes.
+        stretch: let the cells along each axis fill the box, so that they are no cubes; integers without a box
+            are cells in any case.
 
     Returns:
         (n,) uint64, of numpy, or of cupy for points on a CUDA device.
@@ -73,8 +74,8 @@ def keys(
     Raises:
         TypeError: an argument of another class.
         ValueError: points of another shape or dtype; an unknown curve, or too many bits for it; a point that
-            is not a number, infinite (without `clip`), or outside the box or grid (without `clip`). The
-            message has its row.
+            is not a number, infinite (without both `box` and `clip`), or outside the box or grid (without
+            `clip`). The message has its row.
 
     Example:
         >>> import sfc
@@ -115,8 +116,7 @@ def argsort(
         >>> sfc.argsort([[0.9, 0.1], [0.1, 0.2], [0.2, 0.9]], bits=2, box=(0, 1)).tolist()
         [1, 2, 0]
     """
-    made, count = _keys(points, curve, bits, box, clip, stretch)
-    return device.argsort(made) if device.holds(made) else argsort_of_keys(made, count)
+    return _order_of(*_keys(points, curve, bits, box, clip, stretch))
 
 
 def sort(
@@ -152,7 +152,7 @@ def sort(
         >>> names.tolist()
         ['west', 'east']
     """
-    order = argsort(points, curve, bits, box, clip, stretch=stretch)
+    order = _order_of(*_keys(points, curve, bits, box, clip, stretch))
     given = [
         np.asarray(values) if isinstance(values, (list, tuple)) else values for values in (points, *arrays)
     ]
@@ -194,13 +194,21 @@ def _keys(
     return made, (of.base ** (dim * order) - 1).bit_length()
 
 
+def _order_of(made: Any, bits: int) -> Any:
+    """Return the stable order of keys."""
+    return device.argsort(made) if device.holds(made) else argsort_of_keys(made, bits)
+
+
 def _points_of(points: Any) -> Any:
     """Check the shape and dtype of points; return an array of numpy, or of cupy."""
     if device.holds(points):
         found = device.array(points)
         checks.fits("points", found, "fiu", REALS, ("n", "dim"))
         return found
-    return checks.array("points", points, "fiu", REALS, ("n", "dim"))
+    found = checks.array("points", points, "fiu", REALS, ("n", "dim"))
+    if found.dtype.itemsize > 8:
+        raise checks.refuse_value("dtype of points", found.dtype.name, REALS)
+    return found
 
 
 def _fewest_levels(points: Any, of: Curve) -> int:

@@ -175,7 +175,8 @@ class ParticleArrays:
         Args:
             order: (n,) int32 permutation on the backend.
             keep_roles: copy the particles back instead, so that arrays and spare arrays stay what they are.
-            gather: kernel that copies them, with the arguments of `gather`, and computes more; None for that.
+            gather: kernel that copies them and computes more, with the arguments of `gather` in arrays.cu;
+                None for that one.
         """
         now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius

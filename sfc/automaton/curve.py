@@ -155,7 +155,8 @@ class Curve:
         if not index.flags.c_contiguous or not index.dtype.isnative or np.may_share_memory(cells, index):
             own = np.empty(len(index), np.uint64)
             bad = self.encode_to(cells, order, own)
-            index[:] = own
+            if bad == len(cells):  # or else the caller's message reads the cells, which may be in `index`
+                index[:] = own
             return bad
         if tables is not None and registers.encode(np.ascontiguousarray(cells), order, tables, index):
             return len(cells)
@@ -200,7 +201,8 @@ class Curve:
         if not cells.flags.c_contiguous or not cells.dtype.isnative or np.may_share_memory(cells, index):
             own = np.empty(cells.shape, np.int64)
             bad = self._decode_to(index, order, own, length)
-            cells[:] = own
+            if bad == len(index):
+                cells[:] = own
             return bad
         if tables is not None:
             if registers.decode(np.ascontiguousarray(index), order, tables, cells):

@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from sfc.automaton import walk
@@ -31,17 +31,18 @@ from sfc.compile import kernel
 
 POINTS = 64  # of a block: one byte of each fills a register
 NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of any: 4 and 16 registers
-BANK = 2 * POINTS  # entries in two registers
+BANK_BITS = 7
+BANK = 1 << BANK_BITS  # entries in two registers
 SWITCH = "SFC_REGISTERS"  # environment variable: 0 for no tables in registers
 FEATURES = ("avx512f", "avx512bw", "avx512vbmi")
-FEWEST = 2**15  # points for which a kernel, compiled for each order and dtype, is worth its time
+FEWEST = 2**20  # points of a call that uses them: a kernel for an order and a dtype compiles for a second
 
 
 @cache
 def is_available() -> bool:
-    """Return whether the host has the instructions, and `SFC_REGISTERS` is not 0."""
-    features = llvmlite.binding.get_host_cpu_features()
-    return os.environ.get(SWITCH, "1") != "0" and all(features.get(name) for name in FEATURES)
+    """Return whether Numba compiles for the instructions, and `SFC_REGISTERS` is not 0."""
+    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+    return os.environ.get(SWITCH, "1") != "0" and all(f"+{name}" in features for name in FEATURES)
 
 
 def levels_in_registers(dim: int, states: int) -> int:
@@ -52,7 +53,8 @@ def levels_in_registers(dim: int, states: int) -> int:
     levels = 1
     while states << dim * (levels + 1) <= POINTS:
         levels += 1
-    return levels if states << dim * levels <= MOST_ENTRIES else 0
+    entries = states << dim * levels
+    return levels if entries <= (MOST_ENTRIES if dim * levels <= BANK_BITS else NARROW) else 0
 
 
 class Layout(NamedTuple):
@@ -141,7 +143,7 @@ def encode(cells: np.ndarray, order: int, curve: RegisterTables, index: np.ndarr
         cells: (n, dim) contiguous integers.
         order: of the curve, above 0.
         curve: its tables for that order.
-        index: (n,) contiguous unsigned integers of dim * order bits or more, filled.
+        index: (n,) contiguous integers of dim * order bits or more, filled.
 
     Returns:
         Whether all cells are in the grid.
@@ -355,7 +357,7 @@ def stepped(builder: Any, n: Layout, tables: list[Any], state: Any, number: Any)
         entry = looked_up(builder, tables[1:], builder.or_(number, state))
     else:
         number = builder.or_(number, masked(builder, shifted(builder, state, bits), BANK - 1))
-        half, bank = n.registers // 2, shifted(builder, state, bits - 7)
+        half, bank = n.registers // 2, shifted(builder, state, bits - BANK_BITS)
         after, code = (
             looked_up_in_banks(builder, tables[1 + first : 1 + first + half], number, bank)
             for first in (0, half)

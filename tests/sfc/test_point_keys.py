@@ -101,9 +101,10 @@ def test_a_point_outside_the_box_is_refused_or_clipped():
     points = [[0.5, 0.5], [1.5, -2.0], [1.0, 0.0]]
     with pytest.raises(ValueError, match=r"points\[1\] = \[1.5, -2.0\]; allowed: a point in the box"):
         sfc.keys(points, box=(0, 1))
-    with pytest.warns(UserWarning, match="1 of 3 points") as caught:
-        found = sfc.keys(points, bits=4, box=(0, 1), clip=True)
-    assert caught[0].filename == __file__
+    for make in (sfc.argsort, sfc.sort, sfc.keys):
+        with pytest.warns(UserWarning, match="1 of 3 points") as caught:
+            found = make(points, bits=4, box=(0, 1), clip=True)
+        assert caught[0].filename == __file__
     assert found[1] == found[2]
 
 
@@ -114,6 +115,7 @@ def test_a_point_outside_the_box_is_refused_or_clipped():
         ({"points": [1.0, 2.0]}, ValueError, r"allowed: \(n, dim\)"),
         ({"points": [[True, False]]}, ValueError, "floats of 16 to 64 bits"),
         ({"points": [[1j, 0]]}, ValueError, "floats of 16 to 64 bits"),
+        ({"points": np.zeros((2, 2), np.longdouble)}, ValueError, "dtype of points = 'float128'"),
         ({"curve": "nosuch"}, ValueError, "unknown curve 'nosuch'; known in 2D"),
         ({"curve": sfc.curve("hilbert", 3)}, ValueError, "dim of the curve = 3; allowed: 2"),
         ({"bits": 33}, ValueError, "bits of hilbert in 2D = 33; allowed: .* up to 32"),

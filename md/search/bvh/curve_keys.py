@@ -23,7 +23,7 @@ AROUND = 3  # extent along an open axis, in box lengths, for which cells are as 
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
 BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
-SPARSEST = 16  # of so many particles one at least is looked at for the extent
+SPARSEST = 16  # of so many particles, at least one is in the sample of the extent
 
 
 def curve_of(choice: str | Curve, dim: int) -> Curve:

@@ -87,7 +87,7 @@ __device__ __forceinline__ int select(Descent& descent, int leaf, const int* lea
 }
 
 #define LEAVES_AT_ONCE 4                      // of which the bytes are compared at once
-#define KEPT (MOST_NEAR / LEAVES_AT_ONCE)  // numbers of 32 bits for a thread: one for each particle of the leaves near it
+#define KEPT (MOST_NEAR / LEAVES_AT_ONCE)  // words of a thread: a bit for each particle of the leaves near it
 
 // Compares bytes with those of the particles of the next leaves of `near`, from leaf k on. Returns a bit for each particle
 // that may be within reach, the highest for the first. The bytes of absent particles are any.

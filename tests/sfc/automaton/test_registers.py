@@ -36,8 +36,8 @@ def tables_of(curve: Curve, order: int) -> registers.RegisterTables:
 def test_the_curves_that_fit():
     binary = {(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2}
     assert set(FITTING) == binary
-    cases = (2, 4), (2, 1), (3, 16), (3, 32), (3, 64), (3, 65), (4, 33)
-    assert [registers.levels_in_registers(*case) for case in cases] == [2, 3, 1, 1, 1, 0, 0]
+    cases = (2, 4), (2, 1), (3, 16), (3, 32), (3, 64), (3, 65), (4, 33), (7, 4), (8, 1), (8, 2), (9, 1)
+    assert [registers.levels_in_registers(*case) for case in cases] == [2, 3, 1, 1, 1, 0, 0, 1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "dim"), FITTING)
@@ -143,7 +143,33 @@ def test_a_negative_number_of_all_bits_is_outside():
     cells[70, 0] = -1
     assert not registers.encode(cells, 8, tables_of(curve, 8), index)
     with pytest.raises(ValueError, match=r"row 70 is outside the grid"):
-        sfc.curve("hilbert", 2).encode(np.tile(cells, (400, 1)), 8)
+        sfc.curve("hilbert", 2).encode(np.tile(cells, (registers.FEWEST // 100 + 1, 1)), 8)
+
+
+@needs_registers
+@pytest.mark.parametrize(("dim", "states"), [(1, 3), (5, 16), (6, 8), (7, 3), (8, 1)])
+def test_curves_of_any_tables_give_what_the_walk_gives(dim, states):
+    rng, cells = np.random.default_rng(dim), 2**dim
+    rank = np.stack([rng.permutation(cells) for _ in range(states)])
+    curve = Curve("any", dim, 2, rank, rng.integers(0, states, (states, cells)), start=states - 1)
+    order = 3
+    points = rng.integers(0, 2**order, (200, dim)).astype(np.uint8)
+    index, found = np.zeros(200, np.uint32), np.zeros((200, dim), np.uint8)
+    assert registers.encode(points, order, tables_of(curve, order), index)
+    np.testing.assert_array_equal(index, without_registers(curve).encode(points, order))
+    assert registers.decode(index, order, tables_of(curve, order), found)
+    np.testing.assert_array_equal(found, points)
+
+
+def test_the_cells_of_an_error_are_those_given_even_if_out_overlaps():
+    curve, cells = sfc.curve("hilbert", 2), np.zeros((20, 2), np.int64)
+    cells[7] = 99, 3
+    with pytest.raises(ValueError, match=r"cell \[99, 3\] in row 7"):
+        curve.encode(cells, 5, out=cells[:, 0])
+    cells[:, 0] = 1
+    cells[4, 0] = -5
+    with pytest.raises(ValueError, match="index -5 in row 4 is negative"):
+        curve.decode(cells[:, 0], 5, out=cells)
 
 
 @needs_registers
