@@ -18,7 +18,7 @@ from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
 CHUNK = 2**18  # points whose cells are in memory at the same time
-PARTS = 32  # of a chunk, whose bounding boxes are computed side by side
+PARTS = 32  # of a chunk; their bounding boxes are computed side by side
 BOX = "a pair (low, high), each a number or one for each axis"
 REALS = "floats of 16 to 64 bits, or any integer dtype"
 

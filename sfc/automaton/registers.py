@@ -7,8 +7,8 @@ A table of up to 256 entries fits four registers; one instruction looks up 64 en
 of up to 512 entries is stored as two, of states and of codes, because an entry has more than eight bits. A
 point's coordinates and its index are byte planes: vectors of one byte of each of 64 points.
 
-Kernels are compiled for one `Layout`, passed as tuples whose lengths are the numbers: those are constants for
-the compiler. Bytes are addressed as on x86-64, lowest first.
+Kernels are compiled for one `Layout`, passed as tuples of these lengths: lengths are constants for the
+compiler. Bytes are addressed as on x86-64, lowest first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Layout(NamedTuple):
         width: bytes of an index in memory.
         order: of the curve.
         levels: of a look-up; the first one has `order % levels`, if that is not 0.
-        registers: of the table: 1, 2 or 4 of entries; or 4 for each `BANK` of more than 256 entries.
+        registers: of 64 bytes that hold the table: 1, 2 or 4; of more than 256 entries, 4 for each `BANK`.
         checked: bits of a coordinate, or of an index to decode, that may be set.
     """
 
@@ -79,7 +79,7 @@ class Layout(NamedTuple):
     checked: int
 
     def as_tuples(self) -> tuple[tuple[int, ...], ...]:
-        """Return a tuple of each number's length."""
+        """Return, for each number, a tuple of that length."""
         return tuple((0,) * number for number in self)
 
 
@@ -88,8 +88,8 @@ class RegisterTables(NamedTuple):
 
     Attributes:
         levels: of a look-up.
-        registers: of the table.
-        start: byte of the state of the whole cube: shifted, as in an entry, up to 256 entries.
+        registers: of 64 bytes that hold the table.
+        start: state of the whole cube; of a table of up to 256 entries shifted left by `dim * levels`.
         encode: (64 + 64 registers,) uint8: first table, then that of `levels` levels; of more than 256
             entries, half of it states and half codes.
         decode: the same to decode.
@@ -148,7 +148,7 @@ def encode(cells: np.ndarray, order: int, curve: RegisterTables, index: np.ndarr
     Returns:
         Whether all cells are in the grid.
     """
-    layout = _layout(cells, cells.shape[1], order, order, curve, index)
+    layout = _layout(cells, order, cells, order, curve, index)
     return _in_blocks(encode_blocks, cells, index, layout, curve.encode, curve.start)
 
 
@@ -164,24 +164,22 @@ def decode(index: np.ndarray, order: int, curve: RegisterTables, cells: np.ndarr
     Returns:
         Whether all indices are below the length of the curve.
     """
-    dim = cells.shape[1]
-    layout = _layout(index, dim, order, dim * order, curve, index, cells)
+    layout = _layout(index, cells.shape[1] * order, cells, order, curve, index)
     return _in_blocks(decode_blocks, index, cells, layout, curve.decode, curve.start)
 
 
 def _layout(
     given: np.ndarray,
-    dim: int,
-    order: int,
     bits: int,
+    cells: np.ndarray,
+    order: int,
     curve: RegisterTables,
     index: np.ndarray,
-    cells: np.ndarray | None = None,
 ) -> Layout:
     """Make the layout; of `given` numbers the lowest `bits` bits may be set, and no sign."""
     checked = min(bits, 8 * given.itemsize - (given.dtype.kind == "i"))
-    size = (given if cells is None else cells).itemsize
-    return Layout(dim, size, index.itemsize, order, curve.levels, curve.registers, checked)
+    sizes = cells.shape[1], cells.itemsize, index.itemsize
+    return Layout(*sizes, order, curve.levels, curve.registers, checked)
 
 
 def _in_blocks(
@@ -222,7 +220,7 @@ def encode_blocks(
         start: uint8, `RegisterTables.start`.
         blocks: number of blocks.
         beyond: (parts,) int64, filled: not 0 if a cell of this range of blocks is outside the grid.
-        dim: tuple whose length is the number of that name of `Layout`, like all that follow.
+        dim: tuple as long as the number of that name of `Layout`, like all that follow.
         size: of `Layout`.
         width: of `Layout`.
         order: of `Layout`.

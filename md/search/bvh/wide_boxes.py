@@ -374,6 +374,38 @@ def copy_leaves(dim, n, pos, grid, boxes, reach, leaf, near, kept, around):
     return kept
 
 
+@inlined
+def near_and_copied(dim, n, pos, radius, grid, boxes, reach, leaf, found, count, near, around):
+    """List the leaves within reach of a leaf, and copy the particles in them.
+
+    Nothing is copied if the particles of the leaf have to test the leaves one by one: if radii differ, or if
+    the leaf or its node is crowded.
+
+    Args:
+        dim: 2 or 3.
+        n: number of particles.
+        pos: (n, dim) positions.
+        radius: (n,) in d, or (0,).
+        grid: record of the box.
+        boxes: of the nodes.
+        reach: record of `reaches_of`.
+        leaf: number of the leaf.
+        found: leaves within reach of its node.
+        count: number of leaves in `found`.
+        near: (leaves,) int32, filled.
+        around: of `copy_leaves`, filled.
+
+    Returns:
+        Number of leaves in `near`, number of those copied, and whether particles test leaves one by one.
+    """
+    kept = near_of_leaf(dim, leaf, reach.reach2, grid, boxes, found, count, near)
+    by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
+    copied = 0
+    if not by_particle:
+        copied = copy_leaves(dim, n, pos, grid, boxes, reach.reach, leaf, near, kept, around)
+    return kept, copied, by_particle
+
+
 @callee
 def near_of_copies(dim, pos, grid, boxes, reach2, leaf, i, leaves, copied, around, near):
     """List the particles of `copy_leaves` within reach of particle i of the leaf; return their number.

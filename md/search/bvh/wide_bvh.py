@@ -33,12 +33,10 @@ from md.search.bvh.wide_boxes import (
     LEAF,
     LEAVES,
     MOST_NEAR,
-    MOST_NODES,
     WideBoxes,
     bound2_of,
-    copy_leaves,
+    near_and_copied,
     near_leaves,
-    near_of_leaf,
     near_particles,
     reaches_of,
 )
@@ -57,6 +55,9 @@ class WideBvh(TreeConfig):
 
     If particles differ in radius, boxes enclose whole spheres and each leaf of 8 particles searches within
     their radii. A few large spheres then do not widen the search of all others.
+
+    A fused step of a device also computes the boxes of the next step. Positions that a caller writes to the
+    particle arrays between such steps count from the next build on: call `search.update(force=True)`.
 
     Args:
         cell_order: the curve of the leaves: a name of `sfc.curves(dim)` or a curve, of base 2.
@@ -217,12 +218,9 @@ def force(
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             count = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, count, own)
-                # A large leaf, or unequal particles: then each tests the leaves itself.
-                by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
-                copied = 0
-                if not by_particle:
-                    copied = copy_leaves(dim, n, pos, g, boxes, rc.reach, leaf, own, kept, around)
+                kept, copied, by_particle = near_and_copied(
+                    dim, n, pos, radius, g, boxes, rc, leaf, found, count, own, around
+                )
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri, vi = load(pos, i, g), load(vel, i, g)
                     acc = initial(law, ri)

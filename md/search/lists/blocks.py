@@ -2,9 +2,11 @@
 
 Most listed partners are too far away for a force, and how many each particle has cannot be predicted. The
 lists of a block are contiguous. So one loop over all of its entries, which has no branch, finds those within
-the cutoff, and a second one takes these particle by particle: a third of the time of a force is saved. A call
-can take many fused steps, because a step of few particles takes less time than its call from Python. Now and
-then a step prunes: it keeps the nearer entries, which the next steps read (`md.search.lists.pruned_lists`).
+the cutoff, and a second one takes these particle by particle: a third of the time of a force is saved. If a
+particle without partners has no force, all of a block move freely first, and those with near entries again
+(`md.particles.free_flight`). A call can take many fused steps, because a step of few particles takes less
+time than its call from Python. Now and then a step prunes: it keeps the nearer entries, which the next steps
+read (`md.search.lists.pruned_lists`).
 """
 
 import math

@@ -25,12 +25,10 @@ from md.search.bvh.wide_boxes import (
     LEAF,
     LEAVES,
     MOST_NEAR,
-    MOST_NODES,
     WideBoxes,
     bound2_of,
-    copy_leaves,
+    near_and_copied,
     near_leaves,
-    near_of_leaf,
     near_particles,
     reaches_of,
 )
@@ -184,12 +182,9 @@ def build_lists(
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             number = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept = near_of_leaf(dim, leaf, rc.reach2, g, boxes, found, number, own)
-                # A large leaf, or unequal particles: then each tests the leaves itself.
-                by_particle = len(radius) > 0 or kept > MOST_NEAR or number > MOST_NODES
-                copied = 0
-                if not by_particle:
-                    copied = copy_leaves(dim, n, pos, g, boxes, rc.reach, leaf, own, kept, around)
+                kept, copied, by_particle = near_and_copied(
+                    dim, n, pos, radius, g, boxes, rc, leaf, found, number, own, around
+                )
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri = load(pos, i, g)
                     store(reference_pos, i, ri)

@@ -85,7 +85,7 @@ def test_without_a_flight_no_block_moves():
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs, whose law has a `result` of its own, so that each particle moves by itself."""
+    """Springs of a law with a `result` of its own, so that each particle moves by itself."""
 
     stiffness: float
     cutoff = 1.0
