@@ -3,6 +3,8 @@
 cupy is imported at the first call.
 """
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,6 +18,7 @@ __all__ = ["decode", "encode", "rank", "source"]
 
 TABLE_CELLS = 2**31  # of a box, in a table of ranks
 CUDA = 2  # a device type of DLPack
+THREADS, MOST_BLOCKS = 256, 2**11  # of a block; for the bounding box
 _rank_tables: WeakKeyDictionary[Ordering, dict[int, Any]] = WeakKeyDictionary()
 
 
@@ -95,11 +98,32 @@ def free_memory() -> int:
     return int(cupy.cuda.runtime.memGetInfo()[0])
 
 
-def argsort(keys: Any) -> Any:
-    """Return the stable order of keys, (n,) int64."""
+def argsort(keys: Any, bits: int) -> Any:
+    """Return the stable order of keys, (n,) int64.
+
+    Each key is packed with its row into 64 bits, because cupy sorts numbers by radix and orders not. A key
+    that leaves no room for the row is sorted by parts, the lowest first.
+
+    Args:
+        keys: (n,) uint64 of cupy.
+        bits: of the longest possible key.
+    """
     import cupy
 
-    return cupy.argsort(keys, kind="stable")
+    row_bits = max(len(keys) - 1, 1).bit_length()
+    pack = cupy.ElementwiseKernel(
+        "uint64 key, uint64 shift, uint64 row_bits",
+        "uint64 packed",
+        "packed = key >> shift << row_bits | i",
+        "sfc_pack",
+    )
+    order = None
+    for shift in range(0, max(bits, 1), 64 - row_bits):
+        packed = pack(keys if order is None else keys[order], shift, row_bits)
+        packed.sort()
+        rows = (packed & np.uint64((1 << row_bits) - 1)).view(np.int64)
+        order = rows if order is None else order[rows]
+    return order
 
 
 def is_finite(points: Any) -> Any:
@@ -110,8 +134,21 @@ def is_finite(points: Any) -> Any:
 
 
 def extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not."""
-    return points.min(axis=0).get().astype(np.float64), points.max(axis=0).get().astype(np.float64)
+    """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not.
+
+    Args:
+        points: (n, dim) array of cupy, n above 0.
+    """
+    import cupy
+
+    points = _as_floats(points)
+    n, dim = points.shape
+    blocks = min(MOST_BLOCKS, -(-n // THREADS))
+    corners = cupy.empty((2, blocks, dim))
+    kernel = _kernel("extent", dim, points.dtype.str, np.dtype(np.uint64).str)
+    kernel((blocks,), (THREADS,), (np.int64(n), points, corners[0], corners[1]))
+    low, high = corners.get()
+    return low.min(axis=0), high.max(axis=0)
 
 
 def cells_in_grid(
@@ -128,19 +165,39 @@ def cells_in_grid(
         clip: whether points may be outside the box.
 
     Returns:
-        (n, dim) uint64 cells; the first row that is not a number, or outside without `clip`, or n; and the
-        number of rows outside.
+        (n, dim) cells of the narrowest unsigned integers of 16 bits or more; the first row that is not a
+        number, or outside without `clip`, or n; and the number of rows outside.
     """
     import cupy
 
-    wide, n = points.astype(np.float64), len(points)
-    lowest, highest, widths = (cupy.asarray(numbers) for numbers in (low, high, width))
-    inside = ((wide >= lowest) & (wide <= highest)).all(axis=1)
-    outside = n - int(inside.sum())
-    if outside:
-        wrong = cupy.isnan(wide).any(axis=1) if clip else ~inside
-        if wrong.any():
-            return None, int(wrong.argmax()), outside
-        wide = cupy.minimum(cupy.maximum(wide, lowest), highest)
-    cells = ((wide - lowest) / widths * float(side)).astype(np.uint64)
-    return cupy.minimum(cells, np.uint64(side - 1)), n, outside
+    points = _as_floats(points)
+    n, dim = points.shape
+    kind = np.dtype(np.uint16 if side <= 2**16 else np.uint32 if side <= 2**32 else np.uint64)
+    cells, found = cupy.empty((n, dim), kind), cupy.array([n, 0], np.uint64)
+    if n:
+        grid = cupy.asarray(np.concatenate([low, high, width]))
+        kernel = _kernel("cells_in_grid", dim, points.dtype.str, kind.str)
+        arguments = (np.int64(n), points, grid, np.uint64(side), np.int32(clip), cells, found)
+        kernel((-(-n // THREADS),), (THREADS,), arguments)
+    bad, outside = found.tolist()
+    return cells, bad, outside
+
+
+def _as_floats(points: Any) -> Any:
+    """Convert points to contiguous rows of float32 or float64, without a copy if possible."""
+    import cupy
+
+    kind = points.dtype if points.dtype in (np.float32, np.float64) else np.float64
+    return cupy.ascontiguousarray(points, kind)
+
+
+@cache
+def _kernel(name: str, dim: int, real: str, cell: str) -> Any:
+    """Compile a kernel of point_cells.cu, for dtypes of points and cells."""
+    import cupy
+
+    types = {"<f4": "float", "<f8": "double", "<u2": "unsigned short", "<u4": "unsigned", "<u8": "u64"}
+    head = f"typedef unsigned long long u64;\n#define DIM {dim}\n"
+    head += f"typedef {types[real]} real;\ntypedef {types[cell]} cell_t;\n"
+    code = head + (Path(__file__).parent / "point_cells.cu").read_text()
+    return cupy.RawModule(code=code, options=("--std=c++17",), backend="nvrtc").get_function(name)

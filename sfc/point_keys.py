@@ -196,7 +196,7 @@ def _keys(
 
 def _order_of(made: Any, bits: int) -> Any:
     """Return the stable order of keys."""
-    return device.argsort(made) if device.holds(made) else argsort_of_keys(made, bits)
+    return device.argsort(made, bits) if device.holds(made) else argsort_of_keys(made, bits)
 
 
 def _points_of(points: Any) -> Any:

@@ -59,13 +59,22 @@ def output(out: object, shape: tuple[int, ...], most: int, default: type) -> np.
         return np.empty(shape, default)
     found = checks.instance("out", out, np.ndarray, f"an array of numpy, shape {shape}, or None")
     checks.fits("out", found, "iu", checks.INTEGERS, shape)
-    if found.dtype.kind not in "iu" or np.iinfo(found.dtype).max < most:
-        kinds = [np.dtype(kind).name for kind in "BHIQ" if np.iinfo(kind).max >= most]
-        allowed = f"an integer dtype that holds {most}, such as {kinds[0]}"
-        raise checks.refuse_value("dtype of out", found.dtype.name, allowed)
+    require_room(found.dtype, most)
     if not found.flags.writeable:
         raise checks.refuse_value("out", "a read-only array", "a writeable one")
     return found
+
+
+def require_room(kind: np.dtype, most: int) -> None:
+    """Check that a dtype of a result holds the largest number.
+
+    Raises:
+        ValueError: a dtype of too few bits, or of no integers.
+    """
+    if kind.kind not in "iu" or np.iinfo(kind).max < most:
+        kinds = [np.dtype(one).name for one in "BHIQ" if np.iinfo(one).max >= most]
+        allowed = f"an integer dtype that holds {most}, such as {kinds[0]}"
+        raise checks.refuse_value("dtype of out", kind.name, allowed)
 
 
 @lru_cache(maxsize=256)

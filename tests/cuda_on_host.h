@@ -39,6 +39,15 @@ inline int __clz(unsigned value) { return value ? __builtin_clz(value) : 32; }
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
     return by % 32 ? high << by % 32 | low >> (32 - by % 32) : high;
 }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+    return by % 32 ? low >> by % 32 | high << (32 - by % 32) : low;
+}
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+    unsigned long long both = (unsigned long long)high << 32 | low;
+    unsigned chosen = 0;
+    for (int k = 0; k < 4; ++k) chosen |= (unsigned)(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
+    return chosen;
+}
 inline int __dp4a(int a, int b, int sum) {  // of the bytes, which are signed
     for (int k = 0; k < 32; k += 8) sum += (signed char)(a >> k) * (signed char)(b >> k);
     return sum;

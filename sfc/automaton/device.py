@@ -1,6 +1,8 @@
-"""Encoding and decoding of arrays on a CUDA device, with the tables that the host uses.
+"""Encoding and decoding of arrays on a CUDA device.
 
-cupy is imported at the first call. `curve.cuh` has the device functions, also for kernels of other packages.
+Many points of a curve of base 2 in 2D to 4D take the kernels of shared_tables.cu, if its tables fit the
+shared memory; all others those of device.cu, which walk the tables of the host level by level. cupy is
+imported at the first call. `curve.cuh` has the device functions, also for kernels of other packages.
 """
 
 from functools import cache, lru_cache
@@ -11,10 +13,13 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve
+from sfc.automaton.shared_tables import SharedTables, shared_tables
 from sfc.automaton.tables import cells_of_a_state
-from sfc.points import along, floored
+from sfc.points import along, floored, require_room
 
-THREADS = 256
+THREADS, THREADS_OF_TABLE = 256, 1024  # of a block; of one that fills a table in shared memory first
+FEWEST = 2**18  # points for a table in shared memory
+CHUNK_BYTES = 8  # of each coordinate of a chunk in shared_tables.cu
 _C_INTEGERS = {
     "i1": "signed char",
     "u1": "unsigned char",
@@ -27,16 +32,19 @@ _C_INTEGERS = {
 }
 
 
-def encode(curve: Curve, cells: Any, order: int) -> Any:
+def encode(curve: Curve, cells: Any, order: int, out: Any = None) -> Any:
     """Compute the index of each cell along a curve, on the device.
 
     Args:
         curve: the curve.
-        cells: (n, dim) cupy integers of any dtype, 0 <= cell < base**order.
+        cells: (n, dim) cupy integers of any dtype, 0 <= cell < base**order. It is fastest for contiguous
+            cells of the fewest bytes.
         order: recursion depth.
+        out: (n,) cupy integers of any dtype that holds the largest index, filled; None for a new array.
+            After an error its contents mean nothing.
 
     Returns:
-        (n,) cupy uint64.
+        (n,) cupy uint64; or `out`.
 
     Raises:
         TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
@@ -44,10 +52,8 @@ def encode(curve: Curve, cells: Any, order: int) -> Any:
     """
     side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
     require_cells(cells, (side,) * curve.dim)
-    import cupy
-
-    index = cupy.empty(len(cells), np.uint64)
-    bad = _launch("encode", curve, cells, order, side, (curve.rank, curve.next), index)
+    index = _output(out, (len(cells),), side**curve.dim - 1, np.uint64)
+    bad = _run("encode", curve, cells, int(order), index)
     if bad < len(cells):
         raise ValueError(
             f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
@@ -56,28 +62,29 @@ def encode(curve: Curve, cells: Any, order: int) -> Any:
     return index
 
 
-def decode(curve: Curve, index: Any, order: int) -> Any:
+def decode(curve: Curve, index: Any, order: int, out: Any = None) -> Any:
     """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
         curve: the curve.
         index: (n,) cupy integers of any dtype, 0 <= index < base**(dim * order).
         order: recursion depth.
+        out: (n, dim) cupy integers of any dtype that holds the largest coordinate, filled; None for a new
+            array. It is fastest if contiguous, of the fewest bytes. After an error its contents mean nothing.
 
     Returns:
-        (n, dim) cupy int64.
+        (n, dim) cupy int64; or `out`.
 
     Raises:
         TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.decode`; the check synchronises with the device.
     """
-    length = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order) ** curve.dim
+    side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
+    length = side**curve.dim
     _require_on_device("index", index)
     checks.fits("index", index, "iu", checks.INTEGERS, ("n",), along(length))
-    import cupy
-
-    cells = cupy.empty((len(index), curve.dim), np.int64)
-    bad = _launch("decode", curve, index, order, length - 1, (curve.cell, curve.succ), cells)
+    cells = _output(out, (len(index), curve.dim), side - 1, np.int64)
+    bad = _run("decode", curve, index, int(order), cells)
     if bad < len(index):
         wrong = int(index[bad])
         where = "negative" if wrong < 0 else f"past the end of the curve of order {order}"
@@ -123,25 +130,65 @@ def _require_on_device(name: str, values: Any) -> None:
         raise checks.refuse_class(name, values, "an array of cupy", remedy)
 
 
-def _launch(
-    kernel: str,
-    curve: Curve,
-    given: Any,
-    order: int,
-    bound: int,
-    tables: tuple[np.ndarray, np.ndarray],
-    out: Any,
-) -> int:
-    """Run a kernel; return the first row out of range, or the number of rows."""
+def _output(out: Any, shape: tuple[int, ...], most: int, default: type) -> Any:
+    """Check the array that a caller gives for the result, or make one."""
     import cupy
 
-    n = len(given)
-    if n == 0:
+    if out is None:
+        return cupy.empty(shape, default)
+    _require_on_device("out", out)
+    checks.fits("out", out, "iu", checks.INTEGERS, shape)
+    require_room(out.dtype, most)
+    return out
+
+
+def _run(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
+    """Encode or decode; return the first row out of range, or the number of rows.
+
+    Args:
+        kernel: "encode" or "decode".
+        curve: the curve.
+        given: cells or indices.
+        order: recursion depth.
+        out: indices or cells, filled. One that is not contiguous, or may overlap with `given`, is filled by a
+            copy.
+    """
+    import cupy
+
+    if len(given) == 0:
         return 0
+    if not out.flags.c_contiguous or cupy.may_share_memory(given, out):
+        own = cupy.empty(out.shape, out.dtype)
+        bad = _run(kernel, curve, given, order, own)
+        if bad == len(given):
+            out[...] = own
+        return bad
+    given = cupy.ascontiguousarray(given)
+    tables = shared_tables(curve, order) if len(given) >= FEWEST else None
+    index = out if kernel == "encode" else given
+    if tables is not None and index.itemsize >= 4:
+        return _run_in_shared_memory(kernel, curve, tables, given, order, out)
+    kind = np.uint64 if kernel == "encode" else np.int64
+    own = out if out.dtype == kind else cupy.empty(out.shape, kind)
+    bad = _run_level_by_level(kernel, curve, given, order, own)
+    if own is not out:
+        out[...] = own
+    return bad
+
+
+def _run_level_by_level(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
+    import cupy
+
+    n, side = len(given), curve.base**order
     bad = cupy.full(1, n, np.uint64)
+    bound, tables = (
+        (side, (curve.rank, curve.next))
+        if kernel == "encode"
+        else (side**curve.dim - 1, (curve.cell, curve.succ))
+    )
     arguments = (
         np.int64(n),
-        cupy.ascontiguousarray(given),
+        given,
         np.int32(order),
         np.uint64(bound),
         *(_on_device(table.tobytes(), table.shape, cupy.cuda.runtime.getDevice()) for table in tables),
@@ -154,6 +201,61 @@ def _launch(
     return int(bad[0])
 
 
+def _run_in_shared_memory(
+    kernel: str, curve: Curve, tables: SharedTables, given: Any, order: int, out: Any
+) -> int:
+    import cupy
+
+    n, device = len(given), cupy.cuda.runtime.getDevice()
+    cells, index = (given, out) if kernel == "encode" else (out, given)
+    if any(array.data.ptr % 16 for array in (given, out)):  # a part of another array
+        aligned = cupy.empty(out.shape, out.dtype) if out.data.ptr % 16 else out
+        given = given.copy() if given.data.ptr % 16 else given
+        bad = _run_in_shared_memory(kernel, curve, tables, given, order, aligned)
+        if aligned is not out:
+            out[...] = aligned
+        return bad
+    bad = cupy.full(1, n, np.uint64)
+    bound = np.int32(order) if kernel == "encode" else np.uint64(2 ** (curve.dim * order) - 1)
+    entries = tables.encode if kernel == "encode" else tables.decode
+    table = _on_device(entries.tobytes(), entries.shape, device, "u4")
+    source = shared_source(curve.dim, tables, cells.dtype, index.dtype)
+    function, blocks = _shared_kernel(source, kernel, device)
+    size = tables.size + (CHUNK_BYTES * curve.dim * THREADS_OF_TABLE if kernel == "decode" else 0)
+    function.max_dynamic_shared_size_bytes = size
+    chunks = -(-n * cells.itemsize // CHUNK_BYTES)
+    arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
+    grid = min(blocks, -(-chunks // THREADS_OF_TABLE))
+    function((grid,), (THREADS_OF_TABLE,), arguments, shared_mem=size)
+    return int(bad[0])
+
+
+def shared_source(dim: int, tables: SharedTables, cell: np.dtype, index: np.dtype) -> str:
+    """Return the CUDA source of shared_tables.cu for some tables and the dtypes of cells and indices."""
+    defined = {
+        "DIM": dim,
+        "GROUPS": tables.groups,
+        "STATES": tables.states,
+        "COPY_BITS": tables.copy_bits,
+        "TABLE_BYTES": tables.size,
+        "THREADS": THREADS_OF_TABLE,
+    }
+    head = "".join(f"#define {name} {value}\n" for name, value in defined.items())
+    for name, kind in (("cell_t", cell), ("index_t", index)):
+        head += f"typedef {_C_INTEGERS[kind.str[1:]]} {name};\n"
+    name = "shared_tables.cu"
+    return f'{head}#line 1 "sfc/automaton/{name}"\n{(Path(__file__).parent / name).read_text()}'
+
+
+@lru_cache(maxsize=256)
+def _shared_kernel(source: str, kernel: str, device: int) -> tuple[Any, int]:
+    """Compile a kernel of shared_tables.cu; return it and the multiprocessors of the device."""
+    import cupy
+
+    module = cupy.RawModule(code=source, options=("--std=c++17",), backend="nvrtc")
+    return module.get_function(kernel), cupy.cuda.Device(device).attributes["MultiProcessorCount"]
+
+
 @cache
 def _module(dim: int, base: int, dtype: str) -> Any:
     import cupy
@@ -162,7 +264,7 @@ def _module(dim: int, base: int, dtype: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _on_device(table: bytes, shape: tuple[int, int], device: int) -> Any:
+def _on_device(table: bytes, shape: tuple[int, int], device: int, kind: str = "u2") -> Any:
     import cupy
 
-    return cupy.asarray(np.frombuffer(table, np.uint16).reshape(shape))
+    return cupy.asarray(np.frombuffer(table, kind).reshape(shape))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sfc
+from sfc.automaton import device
 from tests.strategies import CURVES, INTEGER_DTYPES, ORDERINGS
 
 pytestmark = pytest.mark.gpu
@@ -97,3 +98,162 @@ def test_rank_of_no_cells_or_of_a_box_too_large_for_a_table(cupy):
     assert len(sfc.device.rank(sfc.ordering("row", (3, 4)), cupy.zeros((0, 2), int))) == 0
     with pytest.raises(ValueError, match=r"takes 8,796,093,022,208 bytes .* take a curve"):
         sfc.device.rank(ordering, cupy.zeros((1, 2), int))
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Let few points take the tables in shared memory too."""
+    monkeypatch.setattr(device, "FEWEST", 1)
+
+
+def indices_of(curve, order, n, most=2**64 - 1):
+    """Random indices along a curve, its first and its last one included."""
+    last = min(curve.side(order) ** curve.dim - 1, most)
+    indices = np.random.default_rng(order).integers(0, last, n, dtype=np.uint64, endpoint=True)
+    indices[:2] = 0, last
+    return indices
+
+
+@pytest.mark.parametrize(("name", "dim"), CURVES)
+def test_tables_in_shared_memory_give_the_hosts_cells_and_indices(cupy, shared, name, dim):
+    curve, n = sfc.curve(name, dim), 70_001
+    for order in sorted({1, 2, 3, 7, 8, curve.max_order // 2, curve.max_order - 1, curve.max_order}):
+        side = curve.side(order)
+        for cell, index in (("u1", "u4"), ("i2", "i4"), ("u4", "u8"), ("i8", "i8")):
+            if np.iinfo(cell).max < side - 1:
+                continue
+            most = np.iinfo(index).max
+            indices = indices_of(curve, order, n, most)
+            cells = curve.decode(indices, order)
+            is_short = side**dim - 1 <= most  # else `out` is refused
+            out = cupy.empty(n, index) if is_short else None
+            found = sfc.device.encode(curve, cupy.asarray(cells.astype(cell)), order, out)
+            assert found is out or out is None
+            assert np.array_equal(cupy.asnumpy(found), indices)
+            out = cupy.empty((n, dim), cell)
+            assert sfc.device.decode(curve, cupy.asarray(indices.astype(index)), order, out) is out
+            assert np.array_equal(cupy.asnumpy(out), cells)
+
+
+def test_many_points_take_them_without_being_told(cupy):
+    curve, n = sfc.curve("hilbert", 3), device.FEWEST + 5
+    indices = indices_of(curve, 21, n)
+    cells = curve.decode(indices, 21).astype(np.uint32)
+    before = device._shared_kernel.cache_info()
+    assert np.array_equal(cupy.asnumpy(sfc.device.encode(curve, cupy.asarray(cells), 21)), indices)
+    after = device._shared_kernel.cache_info()
+    assert after.hits + after.misses == before.hits + before.misses + 1
+
+
+@pytest.mark.parametrize("part", [np.s_[1:], np.s_[::2], np.s_[3:-1], np.s_[::-1]])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_parts_of_arrays_are_taken_and_filled(cupy, shared, dim, part):
+    curve, n = sfc.curve("hilbert", dim), 20_011
+    indices = indices_of(curve, 9, n)
+    cells = curve.decode(indices, 9)
+    for kind in (np.uint16, np.uint32):
+        given, out = cupy.asarray(cells.astype(kind)), cupy.full(n, 7, np.uint32)
+        sfc.device.encode(curve, given[part], 9, out[part])
+        expected = np.full(n, 7)
+        expected[part] = indices[part]
+        assert np.array_equal(cupy.asnumpy(out), expected)
+        out = cupy.full((n, dim), 7, kind)
+        sfc.device.decode(curve, cupy.asarray(indices)[part], 9, out[part])
+        expected = np.full((n, dim), 7)
+        expected[part] = cells[part]
+        assert np.array_equal(cupy.asnumpy(out), expected)
+
+
+def test_out_may_be_the_array_that_is_given(cupy, shared):
+    curve = sfc.curve("hilbert", 2)
+    indices = indices_of(curve, 7, 3000)
+    numbers = cupy.asarray(curve.decode(indices, 7).astype(np.uint32))
+    sfc.device.encode(curve, numbers, 7, numbers[:, 0])
+    assert np.array_equal(cupy.asnumpy(numbers[:, 0]), indices)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_the_first_wrong_row_of_many_is_told(cupy, monkeypatch, few):
+    monkeypatch.setattr(device, "FEWEST", 1 if few else 2**40)
+    curve = sfc.curve("hilbert", 3)
+    for wrong in (-1, 32, 2**40):
+        cells = cupy.zeros((5000, 3), np.int64)
+        cells[4321:, 1] = wrong
+        with pytest.raises(ValueError, match=rf"cell \[0, {wrong}, 0\] in row 4321 .* 0 <= cell < 32"):
+            sfc.device.encode(curve, cells, 5)
+    for wrong, where in ((-1, "negative"), (2**15, "past the end")):
+        index = cupy.zeros(5000, np.int64)
+        index[4999] = wrong
+        with pytest.raises(ValueError, match=rf"index {wrong} in row 4999 is {where}"):
+            sfc.device.decode(curve, index, 5)
+
+
+def test_what_cannot_hold_the_result_is_refused(cupy):
+    curve, cells = sfc.curve("hilbert", 2), cupy.zeros((5, 2), np.uint16)
+    with pytest.raises(ValueError, match=r"dtype of out = .*uint16.*4294967295, such as uint32"):
+        sfc.device.encode(curve, cells, 16, cupy.empty(5, np.uint16))
+    with pytest.raises(ValueError, match=r"out of shape \(4,\)"):
+        sfc.device.encode(curve, cells, 16, cupy.empty(4, np.uint32))
+    with pytest.raises(TypeError, match="out = .*array of cupy"):
+        sfc.device.encode(curve, cells, 16, np.empty(5, np.uint32))
+
+
+@pytest.mark.parametrize(("name", "dim"), CURVES)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int16])
+def test_keys_and_order_of_points_are_the_hosts(cupy, shared, name, dim, dtype):
+    points = np.random.default_rng(4).normal(0, 50, (30_011, dim)).astype(dtype)
+    low, high = points.min(axis=0), points.max(axis=0)
+    for arguments in ({}, {"bits": 5}, {"bits": 4, "stretch": True}, {"box": (low, high + dtype(1))}):
+        if dtype is np.int16 and "box" not in arguments:
+            arguments = arguments | {"box": (-1000, 1000)}
+        given = cupy.asarray(points)
+        found = sfc.keys(given, name, **arguments)
+        assert isinstance(found, cupy.ndarray)
+        np.testing.assert_array_equal(found.get(), sfc.keys(points, name, **arguments))
+        order = sfc.argsort(given, name, **arguments)
+        assert order.dtype == np.int64
+        np.testing.assert_array_equal(order.get(), sfc.argsort(points, name, **arguments))
+    ordered, rows = sfc.sort(given, cupy.arange(len(points)), curve=name, **arguments)
+    np.testing.assert_array_equal(ordered.get(), points[rows.get()])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_few_points_have_keys_and_an_order(cupy, n):
+    points = cupy.asarray(np.random.default_rng(1).normal(size=(n, 3)).astype(np.float32))
+    assert sfc.argsort(points).tolist() == sfc.argsort(points.get()).tolist()
+
+
+@pytest.mark.parametrize("bits", [1, 40, 53, 64])
+def test_equal_keys_keep_their_order(cupy, bits):
+    keys = np.random.default_rng(bits).integers(0, 2**bits - 1, 5000, dtype=np.uint64, endpoint=True)
+    keys[1::2] = keys[::2]  # each twice
+    found = sfc.device.argsort(cupy.asarray(keys), bits).get()
+    np.testing.assert_array_equal(found, np.argsort(keys, kind="stable"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 4097, 99_999])
+def test_points_without_a_cell_are_refused_as_on_the_host(cupy, value, row):
+    points = np.random.default_rng(1).random((100_000, 3)).astype(np.float32)
+    points[row, 1] = value
+    for call in (lambda p: sfc.keys(p), lambda p: sfc.keys(p, box=(0, 1))):
+        messages = []
+        for given in (points, cupy.asarray(points)):
+            with pytest.raises(ValueError, match=rf"points\[{row}\]") as caught:
+                call(given)
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+
+
+def test_points_outside_are_refused_or_clipped_as_on_the_host(cupy):
+    points = np.random.default_rng(1).normal(size=(1000, 2))
+    given = cupy.asarray(points)
+    first = int(((points < -1) | (points > 1)).any(axis=1).argmax())
+    with pytest.raises(ValueError, match=rf"points\[{first}\] = .* in the box from"):
+        sfc.keys(given, box=(-1, 1))
+    with pytest.warns(UserWarning, match="of 1000 points are outside") as on_device:
+        found = sfc.keys(given, box=(-1, 1), clip=True)
+    with pytest.warns(UserWarning, match="of 1000 points are outside") as on_host:
+        expected = sfc.keys(points, box=(-1, 1), clip=True)
+    np.testing.assert_array_equal(found.get(), expected)
+    assert str(on_device[0].message) == str(on_host[0].message)
