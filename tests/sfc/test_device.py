@@ -194,7 +194,7 @@ def test_what_cannot_hold_the_result_is_refused(cupy):
         sfc.device.encode(curve, cells, 16, cupy.empty(5, np.uint16))
     with pytest.raises(ValueError, match=r"out of shape \(4,\)"):
         sfc.device.encode(curve, cells, 16, cupy.empty(4, np.uint32))
-    with pytest.raises(TypeError, match="out = .*array of cupy"):
+    with pytest.raises(TypeError, match=r"out = .*array of cupy"):
         sfc.device.encode(curve, cells, 16, np.empty(5, np.uint32))
 
 
