@@ -217,43 +217,55 @@ def _run_in_shared_memory(
         return bad
     bad = cupy.full(1, n, np.uint64)
     bound = np.int32(order) if kernel == "encode" else np.uint64(2 ** (curve.dim * order) - 1)
-    entries = tables.encode if kernel == "encode" else tables.decode
-    table = _on_device(entries.tobytes(), entries.shape, device, "u4")
-    source = shared_source(curve.dim, tables, cells.dtype, index.dtype)
-    function, blocks = _shared_kernel(source, kernel, device)
     size = tables.size + (CHUNK_BYTES * curve.dim * THREADS_OF_TABLE if kernel == "decode" else 0)
-    function.max_dynamic_shared_size_bytes = size
+    constants = curve.dim, tables.groups, tables.states, tables.copy_bits, tables.size
+    function, blocks = _shared_kernel(kernel, constants, cells.dtype.str, index.dtype.str, size, device)
     chunks = -(-n * cells.itemsize // CHUNK_BYTES)
+    table = _shared_table(curve, order, kernel, device)
     arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
     grid = min(blocks, -(-chunks // THREADS_OF_TABLE))
     function((grid,), (THREADS_OF_TABLE,), arguments, shared_mem=size)
     return int(bad[0])
 
 
-def shared_source(dim: int, tables: SharedTables, cell: np.dtype, index: np.dtype) -> str:
-    """Return the CUDA source of shared_tables.cu for some tables and the dtypes of cells and indices."""
-    defined = {
-        "DIM": dim,
-        "GROUPS": tables.groups,
-        "STATES": tables.states,
-        "COPY_BITS": tables.copy_bits,
-        "TABLE_BYTES": tables.size,
-        "THREADS": THREADS_OF_TABLE,
-    }
-    head = "".join(f"#define {name} {value}\n" for name, value in defined.items())
+@lru_cache(maxsize=64)
+def _shared_table(curve: Curve, order: int, kernel: str, device: int) -> Any:
+    import cupy
+
+    tables = shared_tables(curve, order)
+    assert tables is not None  # its caller has checked
+    return cupy.asarray(tables.encode if kernel == "encode" else tables.decode)
+
+
+@cache
+def _shared_kernel(
+    kernel: str, constants: tuple[int, ...], cell: str, index: str, size: int, device: int
+) -> tuple[Any, int]:
+    """Compile a kernel of shared_tables.cu; return it and the multiprocessors of the device."""
+    import cupy
+
+    source = shared_source(constants, np.dtype(cell), np.dtype(index))
+    module = cupy.RawModule(code=source, options=("--std=c++17",), backend="nvrtc")
+    function = module.get_function(kernel)
+    function.max_dynamic_shared_size_bytes = size
+    return function, cupy.cuda.Device(device).attributes["MultiProcessorCount"]
+
+
+def shared_source(constants: tuple[int, ...], cell: np.dtype, index: np.dtype) -> str:
+    """Return the CUDA source of shared_tables.cu.
+
+    Args:
+        constants: the dim, and groups, states, copy_bits and size of `SharedTables`.
+        cell: integer dtype of cells.
+        index: integer dtype of indices, of 4 or 8 bytes.
+    """
+    names = ("DIM", "GROUPS", "STATES", "COPY_BITS", "TABLE_BYTES", "THREADS")
+    values = (*constants, THREADS_OF_TABLE)
+    head = "".join(f"#define {name} {value}\n" for name, value in zip(names, values, strict=True))
     for name, kind in (("cell_t", cell), ("index_t", index)):
         head += f"typedef {_C_INTEGERS[kind.str[1:]]} {name};\n"
     name = "shared_tables.cu"
     return f'{head}#line 1 "sfc/automaton/{name}"\n{(Path(__file__).parent / name).read_text()}'
-
-
-@lru_cache(maxsize=256)
-def _shared_kernel(source: str, kernel: str, device: int) -> tuple[Any, int]:
-    """Compile a kernel of shared_tables.cu; return it and the multiprocessors of the device."""
-    import cupy
-
-    module = cupy.RawModule(code=source, options=("--std=c++17",), backend="nvrtc")
-    return module.get_function(kernel), cupy.cuda.Device(device).attributes["MultiProcessorCount"]
 
 
 @cache
@@ -264,7 +276,7 @@ def _module(dim: int, base: int, dtype: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _on_device(table: bytes, shape: tuple[int, int], device: int, kind: str = "u2") -> Any:
+def _on_device(table: bytes, shape: tuple[int, int], device: int) -> Any:
     import cupy
 
-    return cupy.asarray(np.frombuffer(table, kind).reshape(shape))
+    return cupy.asarray(np.frombuffer(table, np.uint16).reshape(shape))

@@ -13,7 +13,6 @@ typedef unsigned long long u64;
 #define LOW_BITS (6 - COPY_BITS)   // of a state that stand below the digit in an address; the others stand above it
 #define ADDRESS (0xfcu | (0xffffffu & ~((1u << (8 + BITS)) - 1)))  // bits of a state and a copy in an address
 #define EACH (8 / (int)sizeof(cell_t))
-#define AT_ONCE (sizeof(cell_t) == 8 ? 4 : sizeof(cell_t) == 1 ? 1 : 2)  // chunks of a thread in a tile
 
 struct alignas(DIM % 2 ? 8 : 16) Chunk {
     u64 word[DIM];
@@ -121,35 +120,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) encode(long long n, const 
     char* table = (char*)memory;
     fill(entries, table);
     unsigned first = address_of(start) | threadIdx.x % COPIES << 2;
-    long long chunks = n / EACH, tile = THREADS * AT_ONCE, i = blockIdx.x * tile + threadIdx.x;
+    long long chunks = n / EACH, i = blockIdx.x * (long long)THREADS + threadIdx.x, step = gridDim.x * (long long)THREADS;
     const Chunk* given = (const Chunk*)cells;
-    Chunk chunk[AT_ONCE];
+    Chunk chunk, later;
+    if (i < chunks) chunk = given[i];
+    for (; i < chunks; i += step, chunk = later) {
+        if (i + step < chunks) later = given[i + step];  // while the present one is encoded
+        Indices made;
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; ++k) {
-        if (i + k * THREADS < chunks) chunk[k] = given[i + k * THREADS];
-    }
-    for (; i < chunks; i += gridDim.x * tile) {
-        Chunk now[AT_ONCE];
+        for (int p = 0; p < EACH; ++p) {
+            u64 cell[DIM];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            long long later = i + gridDim.x * tile + k * THREADS;
-            now[k] = chunk[k];
-            if (later < chunks) chunk[k] = given[later];  // while the present ones are encoded
+            for (int axis = 0; axis < DIM; ++axis) cell[axis] = coordinate(chunk, p * DIM + axis);
+            made.of[p] = (index_t)checked_index(cell, i * EACH + p, order, table, first, bad);
         }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            long long at = i + k * THREADS;
-            if (at >= chunks) break;
-            Indices made;
-#pragma unroll
-            for (int p = 0; p < EACH; ++p) {
-                u64 cell[DIM];
-#pragma unroll
-                for (int axis = 0; axis < DIM; ++axis) cell[axis] = coordinate(now[k], p * DIM + axis);
-                made.of[p] = (index_t)checked_index(cell, at * EACH + p, order, table, first, bad);
-            }
-            ((Indices*)index)[at] = made;
-        }
+        ((Indices*)index)[i] = made;
     }
     long long rest = chunks * EACH + threadIdx.x;
     if (blockIdx.x == 0 && rest < n) {
@@ -172,54 +157,41 @@ extern "C" __global__ void __launch_bounds__(THREADS) decode(long long n, const 
     char* table = (char*)memory;
     fill(entries, table);
     unsigned first = address_of(start) | threadIdx.x % COPIES << 2;
-    long long chunks = n / EACH, tile = THREADS * AT_ONCE, i = blockIdx.x * tile + threadIdx.x;
+    long long chunks = n / EACH, i = blockIdx.x * (long long)THREADS + threadIdx.x, step = gridDim.x * (long long)THREADS;
     const Indices* given = (const Indices*)index;
     // Chunks of 24 bytes pass through shared memory, so that a warp writes adjacent addresses.
     int lane = threadIdx.x % 32;
     u64* own = (u64*)(table + TABLE_BYTES) + threadIdx.x / 32 * 32 * DIM;
-    Indices indices[AT_ONCE];
+    Indices indices, later;
+    if (i < chunks) indices = given[i];
+    for (; i - lane < chunks; i += step, indices = later) {  // all lanes of a warp
+        if (i + step < chunks) later = given[i + step];
+        Chunk made;
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; ++k) {
-        if (i + k * THREADS < chunks) indices[k] = given[i + k * THREADS];
-    }
-    for (; i - lane < chunks; i += gridDim.x * tile) {  // all lanes of a warp
-        Indices now[AT_ONCE];
+        for (int d = 0; d < DIM; ++d) made.word[d] = 0;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            long long later = i + gridDim.x * tile + k * THREADS;
-            now[k] = indices[k];
-            if (later < chunks) indices[k] = given[later];
+        for (int p = 0; p < EACH; ++p) {
+            unsigned word[4];
+            if (i < chunks) checked_cell(indices.of[p], i * EACH + p, last, table, first, word, bad);
+#pragma unroll
+            for (int axis = 0; axis < DIM; ++axis) {
+                const int element = p * DIM + axis;
+                made.word[element / EACH] |= (u64)word[axis] << 8 * sizeof(cell_t) * (element % EACH) % 64;
+            }
+        }
+        if (DIM % 2 == 0) {
+            if (i < chunks) ((Chunk*)cells)[i] = made;
+            continue;
         }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            long long at = i + k * THREADS, begin = at - lane;
-            Chunk made;
+        for (int d = 0; d < DIM; ++d) own[lane * DIM + d] = made.word[d];
+        __syncwarp();
 #pragma unroll
-            for (int d = 0; d < DIM; ++d) made.word[d] = 0;
-#pragma unroll
-            for (int p = 0; p < EACH; ++p) {
-                unsigned word[4];
-                if (at < chunks) checked_cell(now[k].of[p], at * EACH + p, last, table, first, word, bad);
-#pragma unroll
-                for (int axis = 0; axis < DIM; ++axis) {
-                    const int element = p * DIM + axis;
-                    made.word[element / EACH] |= (u64)word[axis] << 8 * sizeof(cell_t) * (element % EACH) % 64;
-                }
-            }
-            if (DIM % 2 == 0) {
-                if (at < chunks) ((Chunk*)cells)[at] = made;
-                continue;
-            }
-#pragma unroll
-            for (int d = 0; d < DIM; ++d) own[lane * DIM + d] = made.word[d];
-            __syncwarp();
-#pragma unroll
-            for (int d = 0; d < DIM; ++d) {
-                long long place = begin * DIM + d * 32 + lane;
-                if (place < chunks * DIM) ((u64*)cells)[place] = own[d * 32 + lane];
-            }
-            __syncwarp();
+        for (int d = 0; d < DIM; ++d) {
+            long long place = (i - lane) * DIM + d * 32 + lane;
+            if (place < chunks * DIM) ((u64*)cells)[place] = own[d * 32 + lane];
         }
+        __syncwarp();
     }
     long long rest = chunks * EACH + threadIdx.x;
     if (blockIdx.x == 0 && rest < n) {

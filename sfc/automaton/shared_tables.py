@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sfc.automaton.curve import Curve
+from sfc.automaton.merged_rows import merged_rows
 
 LEVELS = {2: 4, 3: 2, 4: 2}  # dim -> levels of a look-up
 MOST_BYTES, ENOUGH_BYTES = 2**17 + 2**16, 2**17  # of shared memory; of several copies
@@ -57,19 +58,13 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
     ]
     if not copies:
         return None
-    rank, next_row = _merged(curve, np.arange(len(curve.rank)), levels, levels)
-    start = curve.start
-    if rest:
-        first = _merged(curve, np.array([curve.start]), levels, rest)
-        rank, next_row, start = np.vstack([rank, first[0]]), np.vstack([next_row, first[1]]), len(curve.rank)
+    rank, next_row, start, top = merged_rows(curve, order, levels)
     digits = np.arange(2**bits)
     encode = rank << (32 - bits) | next_row
     decode = np.zeros_like(encode)
-    np.put_along_axis(decode, rank, digits << 24 | next_row, axis=1)
-    if rest:  # ranks of the added state repeat: the lowest digits have the levels that it walks
-        is_walked = _bits_above(digits, curve.dim, levels, rest) == 0
-        decode[start] = 0
-        decode[start, rank[start, is_walked]] = digits[is_walked] << 24 | next_row[start, is_walked]
+    for row in range(len(curve.rank)):
+        decode[row, rank[row]] = digits << 24 | next_row[row]
+    decode[start, rank[start, top]] = top << 24 | next_row[start, top]
     groups, copy_bits = -(-order // levels), copies[-1]
     tables = encode.astype(np.uint32), decode.astype(np.uint32)
     return SharedTables(groups, states, start, copy_bits, _size(states, bits, copy_bits), *tables)
@@ -78,25 +73,3 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
 def _size(states: int, bits: int, copy_bits: int) -> int:
     """Return the bytes of shared memory; low bits of a state stand below the digit, the others above it."""
     return -(-states // 2 ** (6 - copy_bits)) * 2 ** (8 + bits)
-
-
-def _merged(curve: Curve, states: np.ndarray, levels: int, walked: int) -> tuple[np.ndarray, np.ndarray]:
-    """Walk the lowest `walked` of a digit's levels from each state, for every digit.
-
-    Returns:
-        (states, digits) int64 ranks and states after the walk.
-    """
-    digits = np.arange(2 ** (curve.dim * levels))
-    state = np.repeat(states[:, None], len(digits), axis=1)
-    rank = np.zeros_like(state)
-    for level in range(walked - 1, -1, -1):
-        cell = sum((digits >> (axis * levels + level) & 1) << axis for axis in range(curve.dim))
-        rank = rank << curve.dim | curve.rank[state, cell]
-        state = curve.next[state, cell].astype(np.int64)
-    return rank, state
-
-
-def _bits_above(digits: np.ndarray, dim: int, levels: int, walked: int) -> np.ndarray:
-    """Return the bits of digits that belong to levels above the lowest `walked` ones."""
-    above = sum(1 << (axis * levels + level) for axis in range(dim) for level in range(walked, levels))
-    return digits & above

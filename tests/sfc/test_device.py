@@ -172,9 +172,9 @@ def test_out_may_be_the_array_that_is_given(cupy, shared):
     assert np.array_equal(cupy.asnumpy(numbers[:, 0]), indices)
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_the_first_wrong_row_of_many_is_told(cupy, monkeypatch, few):
-    monkeypatch.setattr(device, "FEWEST", 1 if few else 2**40)
+@pytest.mark.parametrize("fewest", [1, 2**40])
+def test_the_first_wrong_row_is_told_by_both_kernels(cupy, monkeypatch, fewest):
+    monkeypatch.setattr(device, "FEWEST", fewest)
     curve = sfc.curve("hilbert", 3)
     for wrong in (-1, 32, 2**40):
         cells = cupy.zeros((5000, 3), np.int64)
@@ -194,7 +194,7 @@ def test_what_cannot_hold_the_result_is_refused(cupy):
         sfc.device.encode(curve, cells, 16, cupy.empty(5, np.uint16))
     with pytest.raises(ValueError, match=r"out of shape \(4,\)"):
         sfc.device.encode(curve, cells, 16, cupy.empty(4, np.uint32))
-    with pytest.raises(TypeError, match=r"out = .*array of cupy"):
+    with pytest.raises(TypeError, match=r"(?s)out = .*array of cupy"):
         sfc.device.encode(curve, cells, 16, np.empty(5, np.uint32))
 
 

@@ -48,34 +48,36 @@ extern "C" __global__ void extent_of_all(int threads, const real* pos, const rea
     }
 }
 
-// A negative start state stands for the Morton curve: its index interleaves the bits of the coordinates.
-extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int start, const int* steps,
-                                      unsigned* keys) {
+// `steps` walks several levels of a curve at once. A negative start row stands for the Morton curve: its index interleaves the
+// bits of the coordinates.
+extern "C" __global__ void curve_keys(int n, const real* pos, const real* extent, int bits, int levels, int start,
+                                      const int* steps, unsigned* keys) {
     int i = work_item();
     if (i >= n) return;
     real widest = extent[1] - extent[0];
 #pragma unroll
     for (int axis = 1; axis < DIM; ++axis) widest = max(widest, extent[2 * axis + 1] - extent[2 * axis]);
+    int at_once = start < 0 ? 1 : levels, groups = (bits + at_once - 1) / at_once;
     unsigned most = (1u << bits) - 1, cell[DIM];
     real scale = widest > 0 ? ((real)most + 1) / widest : (real)0;
     Vec r = load(pos, n, i);
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         real x = min(max((r.x[axis] - extent[2 * axis]) * scale, (real)0), (real)most);
-        cell[axis] = min((unsigned)x, most) << (32 - bits);  // the rounded largest number may be most + 1
+        cell[axis] = min((unsigned)x, most) << (32 - groups * at_once);  // the rounded largest number may be most + 1
     }
     unsigned long long key = 0;
-    unsigned state = max(start, 0);
-    for (int level = 0; level < bits; ++level) {
-        unsigned place = state;  // with the next bit of each coordinate behind it
+    unsigned row = max(start, 0);
+    for (int group = 0; group < groups; ++group) {
+        unsigned place = row;  // with the next bits of each coordinate behind it
 #pragma unroll
         for (int axis = DIM - 1; axis >= 0; --axis) {
-            place = __funnelshift_l(cell[axis], place, 1);
-            cell[axis] <<= 1;
+            place = __funnelshift_l(cell[axis], place, at_once);
+            cell[axis] <<= at_once;
         }
         unsigned step = start < 0 ? place << 16 : steps[place];
-        key = key << DIM | step >> 16;
-        state = step & 0xffff;
+        key = key << DIM * at_once | step >> 16;
+        row = step & 0xffff;
     }
     put_key(keys, bits * DIM > 32, i, key);
 }

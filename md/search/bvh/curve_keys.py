@@ -16,6 +16,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.particles.cell_grid import CellGrid
 from sfc import Curve
+from sfc.automaton.merged_rows import merged_rows
+from sfc.automaton.walk import levels_at_once
 from sfc.compile import inlined, kernel
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
@@ -23,6 +25,7 @@ AROUND = 3  # extent along an open axis, in box lengths, for which cells are as 
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
 BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
+LEVELS = {2: 4, 3: 2}  # dim -> levels of the curve in a look-up, at most
 SPARSEST = 16  # of so many particles, at least one is in the sample of the extent
 
 
@@ -84,19 +87,26 @@ def bits_to_count(n: int, grid: CellGrid, narrowest: float) -> int:
     return bits if dim * bits < 31 else 0
 
 
-def steps_of(curve: Curve) -> np.ndarray:
-    """Make the table of a curve with the rank and the next state of a quadrant or octant in one number.
+def steps_of(curve: Curve, bits: int) -> tuple[int, int, np.ndarray]:
+    """Make the table of a curve with the rank and the next row of some levels in one number.
+
+    Args:
+        curve: of base 2.
+        bits: of a key along an axis.
 
     Returns:
-        (states * 2**dim,) int32: rank << 16 | next at place state << dim | digit.
+        levels of a look-up; row of the first one; (rows * 2**(dim * levels),) int32: rank << 16 | next row,
+        at place row << dim * levels | digit. A digit has `levels` bits of each coordinate, axis 0 lowest.
 
     Raises:
-        ValueError: more than 65536 states.
+        ValueError: 65536 states or more.
     """
     states = len(curve.rank)
-    if states > 2**16:
-        raise ValueError(f"a curve of {states} states; allowed: up to {2**16}; take another curve")
-    return (curve.rank.astype(np.int32) << 16 | curve.next).ravel()
+    if states >= 2**16:
+        raise ValueError(f"a curve of {states} states; allowed: fewer than {2**16}; take another curve")
+    levels = min(LEVELS[curve.dim], levels_at_once(curve.dim, 2, states))
+    rows = merged_rows(curve, bits, levels)
+    return levels, rows.start, (rows.rank << 16 | rows.next).astype(np.int32).ravel()
 
 
 class CurveKeys:
@@ -122,8 +132,8 @@ class CurveKeys:
             most `FAR` box lengths out.
 
     Raises:
-        ValueError: a curve that is unknown, of another dimension or of another base, or of more than 65536
-            states; or not enough memory for the cells of a counting sort.
+        ValueError: a curve that is unknown, of another dimension or of another base, or of 65536
+            states or more; or not enough memory for the cells of a counting sort.
     """
 
     def __init__(
@@ -145,9 +155,10 @@ class CurveKeys:
             checks.memory(f"counts of {bins} cells along a curve", 8 * bins, backend.free_memory(), remedy)
         self._starts = backend.empty(bins + 1, np.int32)
         self._scratch = backend.sort_scratch(n, bins) if self.counts else backend.radix_scratch(self.keys)
-        self._steps = backend.upload(steps_of(self._curve))
-        slot_of = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
-        self._start = -1 if slot_of else self._curve.start
+        self._levels, start, steps = steps_of(self._curve, self.bits)
+        self._steps = backend.upload(steps)
+        interleaves = len(self._curve.rank) == 1 and (self._curve.rank == np.arange(2**dim)).all()
+        self._start = -1 if interleaves else start
 
     def sort(self, pos: Array) -> None:
         """Compute and sort the keys, by kernel launches only.
@@ -159,7 +170,7 @@ class CurveKeys:
         every = max(1, min(n // threads, SPARSEST))
         kernels.extent_of_parts(threads, n, every, pos, self._parts)
         kernels.extent_of_all(LANES, pos, self._parts, self._grid.record, self.extent)
-        kernels.curve_keys(n, pos, self.extent, self.bits, self._start, self._steps, self.keys)
+        kernels.curve_keys(n, pos, self.extent, self.bits, self._levels, self._start, self._steps, self.keys)
         if self.counts:
             self._backend.sort(self.keys, self._starts, self.order, self._scratch)
         else:
@@ -207,26 +218,27 @@ def extent_of_all(threads, pos, extents, grid, extent):
 
 
 @kernel(parallel=True)
-def curve_keys(n, pos, extent, bits, start, steps, keys):
+def curve_keys(n, pos, extent, bits, levels, start, steps, keys):
     """Compute keys[i], the index along the curve of the cell of particle i in a grid of 2**bits cubes a side.
 
-    `steps` is that of `steps_of`. A negative `start` stands for the Morton curve, for which a device needs no
-    table.
+    `levels` and `steps` are those of `steps_of`. A negative `start` stands for the Morton curve, whose index
+    interleaves the bits of the coordinates, so that a device needs no table.
     """
     dim, real = pos.shape[1], extent.dtype.type
     widest = extent[1] - extent[0]
     for axis in range(1, dim):
         widest = max(widest, extent[2 * axis + 1] - extent[2 * axis])
     scale = real(2**bits) / widest if widest > 0 else real(0)
+    groups = -(-bits // levels)
     for i in numba.prange(n):
-        key, state = np.uint64(0), max(start, 0)
-        for level in range(bits - 1, -1, -1):
+        key, row = np.uint64(0), max(start, 0)
+        for group in range(groups - 1, -1, -1):
             digit = 0
             for axis in range(dim):
                 cell = np.int64((pos[i, axis] - extent[2 * axis]) * scale)
                 cell = max(0, min(cell, 2**bits - 1))
-                digit |= ((cell >> level) & 1) << axis
-            step = steps[state << dim | digit]
-            key = key << np.uint64(dim) | np.uint64(step >> 16)
-            state = np.int64(step & 0xFFFF)
+                digit |= ((cell >> group * levels) & 2**levels - 1) << axis * levels
+            step = steps[row << dim * levels | digit]
+            key = key << np.uint64(dim * levels) | np.uint64(step >> 16)
+            row = np.int64(step & 0xFFFF)
         keys[i] = key

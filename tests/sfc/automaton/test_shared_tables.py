@@ -70,6 +70,11 @@ cases = pytest.mark.parametrize(
 )
 
 
+def constants_of(curve, order):
+    tables = shared_tables(curve, order)
+    return curve.dim, tables.groups, tables.states, tables.copy_bits, tables.size
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Return a function that runs a kernel and returns its result and the first wrong row."""
@@ -83,7 +88,7 @@ def run(tmp_path, monkeypatch):
         tables = shared_tables(curve, order)
         cell, index = np.dtype(cell), np.dtype(index)
         if (cell, index) not in programs:
-            source = device.shared_source(curve.dim, tables, cell, index)
+            source = device.shared_source(constants_of(curve, order), cell, index)
             source = source.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory;")
             path = tmp_path / f"{cell}_{index}.cpp"
             path.write_text(f'#define BLOCKS {BLOCKS}\n#include "{HEADER}"\n{source}\n{PROGRAM}')
@@ -158,6 +163,6 @@ def test_more_states_than_fit_shared_memory_have_no_such_table():
 
 @cases
 def test_kernels_fit_a_multiprocessor(name, dim, order, cell, index):
-    tables = shared_tables(sfc.curve(name, dim), order)
-    source = device.shared_source(dim, tables, np.dtype(cell), np.dtype(index))
+    constants = constants_of(sfc.curve(name, dim), order)
+    source = device.shared_source(constants, np.dtype(cell), np.dtype(index))
     assert compile_cubin(source).startswith(b"\x7fELF")
