@@ -26,11 +26,17 @@ def show_config() -> None:
     versions = np.__version__, numba.__version__, llvmlite.__version__
     print("numpy {}, numba {}, llvmlite {}".format(*versions))
     print(f"processor {llvmlite.binding.get_host_cpu_name()}, {numba.get_num_threads()} threads")
-    if registers.is_available():
-        print(f"tables in registers (AVX-512 VBMI), for {registers.FEWEST} points or more: {_in_registers()}")
+    if instructions := registers.instructions():
+        print(
+            f"tables in registers ({instructions}), for {registers.FEWEST} points or more: {_in_registers()}"
+        )
         print("tables in memory: all other curves, and fewer points")
     else:
-        off = f"{registers.SWITCH}=0" if os.environ.get(registers.SWITCH) == "0" else "no AVX-512 VBMI here"
+        off = (
+            f"{registers.SWITCH}=0"
+            if os.environ.get(registers.SWITCH) == "0"
+            else f"no {' or '.join(registers.FEATURES)} here"
+        )
         print(f"tables in memory: all curves ({off})")
 
 

@@ -219,7 +219,7 @@ class Curve:
 
     def _in_registers(self, order: int, n: int) -> registers.RegisterTables | None:
         """Return the tables in registers for an order; None for few points, or if host or curve has none."""
-        if n < registers.FEWEST or self.base != 2 or order == 0 or not registers.is_available():
+        if n < registers.FEWEST or self.base != 2 or order == 0 or not registers.instructions():
             return None
         if order not in self._register_tables:
             self._register_tables[order] = registers.tables(self.cell, self.succ, self.dim, self.start, order)

@@ -1,11 +1,13 @@
-"""Encoding and decoding on hosts with AVX-512 VBMI: tables in registers, 64 points at a time.
+"""Encoding and decoding on hosts with AVX-512 VBMI or AVX2: tables in registers, 64 points at a time.
 
 Contract. A table of a curve of base 2 merges `levels` levels, as in `sfc.automaton.walk`, but an entry is one
 byte: the next state shifted left by `dim * levels`, and below it the code, the position along the curve or,
 to decode, the bits of the coordinates. It is addressed by the state of the entry before and the next code.
-A table of up to 256 entries fits four registers; one instruction looks up 64 entries in two of them. A table
-of up to 512 entries is stored as two, of states and of codes, because an entry has more than eight bits. A
-point's coordinates and its index are byte planes: vectors of one byte of each of 64 points.
+A table of up to 256 entries fits four registers of 64 bytes; one instruction of AVX-512 VBMI looks up 64
+entries in two of them. One of AVX2 looks up 32 entries in 16 bytes, so that a table takes one for each of
+its slices of 16 bytes, and a selection by the upper bits. With AVX-512 VBMI a table of up to 512 entries is
+stored as two, of states and of codes, because an entry has more than eight bits. A point's coordinates and
+its index are byte planes: vectors of one byte of each of 64 points.
 
 Kernels are compiled for one `Layout`, passed as tuples of these lengths: lengths are constants for the
 compiler. Bytes are addressed as on x86-64, lowest first.
@@ -34,27 +36,31 @@ NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of a
 BANK_BITS = 7
 BANK = 1 << BANK_BITS  # entries in two registers
 SWITCH = "SFC_REGISTERS"  # environment variable: 0 for no tables in registers
-FEATURES = ("avx512f", "avx512bw", "avx512vbmi")
+VBMI, AVX2 = "AVX-512 VBMI", "AVX2"
+FEATURES = {VBMI: ("avx512f", "avx512bw", "avx512vbmi"), AVX2: ("avx2",)}
+SLICE = 16  # bytes of a table in which an instruction of AVX2 looks up
 FEWEST = 2**20  # points of a call that uses them: a kernel for an order and a dtype compiles for a second
 
 
 @cache
-def is_available() -> bool:
-    """Return whether Numba compiles for the instructions, and `SFC_REGISTERS` is not 0."""
+def instructions() -> str | None:
+    """Return the best of `FEATURES` that Numba compiles for; None without one, or if `SFC_REGISTERS` is 0."""
     features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-    return os.environ.get(SWITCH, "1") != "0" and all(f"+{name}" in features for name in FEATURES)
+    if os.environ.get(SWITCH, "1") == "0":
+        return None
+    return next((name for name, its in FEATURES.items() if all(f"+{one}" in features for one in its)), None)
 
 
 def levels_in_registers(dim: int, states: int) -> int:
     """Return the levels of a table in registers; 0 if none fits.
 
-    As many as one register holds; or else one level, in up to sixteen.
+    As many as one register holds; or else one level, in up to sixteen registers, or in up to four of AVX2.
     """
     levels = 1
     while states << dim * (levels + 1) <= POINTS:
         levels += 1
-    entries = states << dim * levels
-    return levels if entries <= (MOST_ENTRIES if dim * levels <= BANK_BITS else NARROW) else 0
+    is_narrow = dim * levels > BANK_BITS or instructions() == AVX2
+    return levels if states << dim * levels <= (NARROW if is_narrow else MOST_ENTRIES) else 0
 
 
 class Layout(NamedTuple):
@@ -68,6 +74,7 @@ class Layout(NamedTuple):
         levels: of a look-up; the first one has `order % levels`, if that is not 0.
         registers: of 64 bytes that hold the table: 1, 2 or 4; of more than 256 entries, 4 for each `BANK`.
         checked: bits of a coordinate, or of an index to decode, that may be set.
+        window: bytes of a table in which one instruction looks up: 64 of AVX-512 VBMI, 16 of AVX2.
     """
 
     dim: int
@@ -77,6 +84,7 @@ class Layout(NamedTuple):
     levels: int
     registers: int
     checked: int
+    window: int
 
     def as_tuples(self) -> tuple[tuple[int, ...], ...]:
         """Return, for each number, a tuple of that length."""
@@ -179,7 +187,8 @@ def _layout(
     """Make the layout; of `given` numbers the lowest `bits` bits may be set, and no sign."""
     checked = min(bits, 8 * given.itemsize - (given.dtype.kind == "i"))
     sizes = cells.shape[1], cells.itemsize, index.itemsize
-    return Layout(*sizes, order, curve.levels, curve.registers, checked)
+    window = SLICE if instructions() == AVX2 else POINTS
+    return Layout(*sizes, order, curve.levels, curve.registers, checked, window)
 
 
 def _in_blocks(
@@ -209,7 +218,7 @@ def _in_blocks(
 
 @kernel(parallel=True)
 def encode_blocks(
-    cells, index, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked
+    cells, index, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked, window
 ):
     """Encode blocks of 64 cells.
 
@@ -227,43 +236,72 @@ def encode_blocks(
         levels: of `Layout`.
         registers: of `Layout`.
         checked: of `Layout`.
+        window: of `Layout`.
     """
     parts = len(beyond)
     for p in numba.prange(parts):
         first, last = p * blocks // parts, (p + 1) * blocks // parts
         beyond[p] = encode_range(
-            cells, index, table, start, first, last, dim, size, width, order, levels, registers, checked
+            cells,
+            index,
+            table,
+            start,
+            first,
+            last,
+            dim,
+            size,
+            width,
+            order,
+            levels,
+            registers,
+            checked,
+            window,
         )
 
 
 @kernel(parallel=True)
 def decode_blocks(
-    index, cells, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked
+    index, cells, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked, window
 ):
     """Decode blocks of 64 indices; arguments as for `encode_blocks`."""
     parts = len(beyond)
     for p in numba.prange(parts):
         first, last = p * blocks // parts, (p + 1) * blocks // parts
         beyond[p] = decode_range(
-            index, cells, table, start, first, last, dim, size, width, order, levels, registers, checked
+            index,
+            cells,
+            table,
+            start,
+            first,
+            last,
+            dim,
+            size,
+            width,
+            order,
+            levels,
+            registers,
+            checked,
+            window,
         )
 
 
 @intrinsic
 def encode_range(
-    typing, cells, index, table, start, first, last, dim, size, width, order, levels, registers, checked
+    typing, cells, index, table, start, first, last,
+    dim, size, width, order, levels, registers, checked, window,
 ):  # fmt: skip
     """Encode the blocks first .. last - 1; return a number that is not 0 if a cell is outside the grid."""
-    layout = dim, size, width, order, levels, registers, checked
+    layout = dim, size, width, order, levels, registers, checked, window
     return _over_blocks(_encode_block, cells, index, table, start, first, last, *layout)
 
 
 @intrinsic
 def decode_range(
-    typing, index, cells, table, start, first, last, dim, size, width, order, levels, registers, checked
+    typing, index, cells, table, start, first, last,
+    dim, size, width, order, levels, registers, checked, window,
 ):  # fmt: skip
     """Decode the blocks first .. last - 1; return a number that is not 0 if an index is past the end."""
-    layout = dim, size, width, order, levels, registers, checked
+    layout = dim, size, width, order, levels, registers, checked, window
     return _over_blocks(_decode_block, index, cells, table, start, first, last, *layout)
 
 
@@ -298,7 +336,7 @@ def _encode_block(
     rows = [load(builder, given, place(builder, block, n.dim * n.size, k)) for k in range(n.dim * n.size)]
     bytes_of_axis = range(min(-(-n.order // 8), n.size))
     planes = [
-        [gathered(builder, rows, n.dim * n.size, n.size * axis + byte) for byte in bytes_of_axis]
+        [gathered(builder, n, rows, n.dim * n.size, n.size * axis + byte) for byte in bytes_of_axis]
         for axis in range(n.dim)
     ]
     codes, level = [], n.order
@@ -312,7 +350,7 @@ def _encode_block(
         code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
         codes.append((n.dim * level, n.dim * count, code))
     places = [gathered_bits(builder, codes, 8 * byte) for byte in range(n.width)]
-    scatter(builder, places, out, block)
+    scatter(builder, n, places, out, block)
     return beyond(builder, rows, n.size, n.checked)
 
 
@@ -322,7 +360,7 @@ def _decode_block(
     """Make the code that decodes a block; return the bits that no index of the curve has."""
     rows = [load(builder, given, place(builder, block, n.width, k)) for k in range(n.width)]
     bits = n.dim * n.order
-    planes = [gathered(builder, rows, n.width, byte) for byte in range(min(-(-bits // 8), n.width))]
+    planes = [gathered(builder, n, rows, n.width, byte) for byte in range(min(-(-bits // 8), n.width))]
     codes: list[list[Any]] = [[] for _ in range(n.dim)]
     level = n.order
     while level > 0:
@@ -333,7 +371,7 @@ def _decode_block(
         for axis in range(n.dim):
             codes[axis].append((level, count, shifted(builder, code, -count * axis)))
     places = [gathered_bits(builder, own, 8 * byte) for own in codes for byte in range(n.size)]
-    scatter(builder, places, out, block)
+    scatter(builder, n, places, out, block)
     return beyond(builder, rows, n.width, n.checked)
 
 
@@ -350,9 +388,9 @@ def stepped(builder: Any, n: Layout, tables: list[Any], state: Any, number: Any)
     """
     bits = n.dim * n.levels
     if state is None:
-        entry = looked_up(builder, tables[:1], number)
+        entry = looked_up(builder, n, tables[:1], number)
     elif POINTS * n.registers <= NARROW:
-        entry = looked_up(builder, tables[1:], builder.or_(number, state))
+        entry = looked_up(builder, n, tables[1:], builder.or_(number, state))
     else:
         number = builder.or_(number, masked(builder, shifted(builder, state, bits), BANK - 1))
         half, bank = n.registers // 2, shifted(builder, state, bits - BANK_BITS)
@@ -439,25 +477,76 @@ def gathered_bits(builder: Any, codes: list[Any], low: int) -> Any | None:
     return found
 
 
-def looked_up(builder: Any, table: list[Any], number: Any) -> Any:
+def looked_up(builder: Any, n: Layout, table: list[Any], number: Any) -> Any:
     """Return the entries of a table of one, two or four registers."""
+    if n.window == SLICE:
+        return looked_up_in_slices(builder, table, number)
     if len(table) == 1:
         return _call(builder, "llvm.x86.avx512.permvar.qi.512", table[0], number)
     low = of_two(builder, table[0], table[1], number)
     if len(table) == 2:
         return low
     high = of_two(builder, table[2], table[3], number)
-    is_high = builder.icmp_signed("<", number, constant([0] * POINTS))
-    return builder.select(is_high, high, low)
+    return builder.select(has_bit(builder, number, 7), high, low)
 
 
 def of_two(builder: Any, one: Any, other: Any, number: Any) -> Any:
-    """Return bytes of two registers, by their numbers modulo 128."""
+    """Return bytes of two registers, by their numbers modulo 128, with AVX-512 VBMI."""
     return _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", one, number, other)
 
 
+def looked_up_in_slices(builder: Any, table: list[Any], number: Any) -> Any:
+    """Return the entries of a table of one, two or four registers, with a look-up in each slice of it."""
+    in_slice = masked(builder, number, SLICE - 1)
+    found = [
+        _in_slice(builder, _part(builder, register, SLICE * k, SLICE), in_slice)
+        for register in table
+        for k in range(POINTS // SLICE)
+    ]
+    bit = SLICE.bit_length() - 1
+    while len(found) > 1:
+        is_upper = has_bit(builder, number, bit)
+        found = [builder.select(is_upper, b, a) for a, b in zip(found[::2], found[1::2], strict=True)]
+        bit += 1
+    return found[0]
+
+
+def _in_slice(builder: Any, entries: Any, number: Any) -> Any:
+    """Look up each byte of a plane in 16 bytes, by an instruction for each half of the plane."""
+    half = POINTS // 2
+    twice = builder.shuffle_vector(entries, entries, _numbers([*range(SLICE)] * (half // SLICE)))
+    halves = [
+        _call(builder, "llvm.x86.avx2.pshuf.b", twice, _part(builder, number, first, half))
+        for first in (0, half)
+    ]
+    return builder.shuffle_vector(*halves, _numbers(range(POINTS)))
+
+
+def _part(builder: Any, plane: Any, first: int, count: int) -> Any:
+    """Return bytes first .. first + count - 1 of a plane."""
+    return builder.shuffle_vector(plane, plane, _numbers(range(first, first + count)))
+
+
+def _numbers(values: Sequence[int]) -> ir.Constant:
+    """Return the constant places of a shuffle."""
+    word = ir.IntType(32)
+    return ir.Constant(ir.VectorType(word, len(values)), [ir.Constant(word, value) for value in values])
+
+
+def has_bit(builder: Any, plane: Any, bit: int) -> Any:
+    """Return which bytes have a bit."""
+    return builder.icmp_signed("<", shifted(builder, plane, 7 - bit), constant([0] * POINTS))
+
+
+def of_two_in_order(builder: Any, n: Layout, one: Any, other: Any, numbers: Sequence[int]) -> Any:
+    """Return bytes of two registers, by constant numbers below 128."""
+    if n.window == SLICE:
+        return builder.shuffle_vector(one, other, _numbers(numbers))
+    return of_two(builder, one, other, constant(numbers))
+
+
 def _call(builder: Any, name: str, *planes: Any) -> Any:
-    kind = ir.FunctionType(_plane(), [_plane()] * len(planes))
+    kind = ir.FunctionType(planes[0].type, [planes[0].type] * len(planes))
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), planes)
 
 
@@ -470,19 +559,19 @@ def merged(builder: Any, found: Any, new: Any, is_new: Sequence[bool]) -> Any:
     return builder.select(mask, new, found)
 
 
-def gathered(builder: Any, rows: list[Any], stride: int, offset: int) -> Any:
+def gathered(builder: Any, n: Layout, rows: list[Any], stride: int, offset: int) -> Any:
     """Return the plane of the bytes offset, offset + stride, ... of successive registers."""
     places, found = [stride * point + offset for point in range(POINTS)], None
     for k in range(0, len(rows), 2):
         inside = [POINTS * k <= place < POINTS * (k + 2) for place in places]
         numbers = [place - POINTS * k if own else 0 for place, own in zip(places, inside, strict=True)]
         if any(inside):
-            new = of_two(builder, rows[k], rows[min(k + 1, len(rows) - 1)], constant(numbers))
+            new = of_two_in_order(builder, n, rows[k], rows[min(k + 1, len(rows) - 1)], numbers)
             found = merged(builder, found, new, inside)
     return found
 
 
-def scatter(builder: Any, planes: list[Any], out: Any, block: Any) -> None:
+def scatter(builder: Any, n: Layout, planes: list[Any], out: Any, block: Any) -> None:
     """Store planes as successive bytes of each point; a plane that is None has zeros."""
     stride, zeros = len(planes), constant([0] * POINTS)
     for k in range(stride):
@@ -498,7 +587,7 @@ def scatter(builder: Any, planes: list[Any], out: Any, block: Any) -> None:
                 for (point, plane), own in zip(places, inside, strict=True)
             ]
             given = [zeros if plane is None else plane for plane in two]
-            new = of_two(builder, given[0], given[-1], constant(numbers))
+            new = of_two_in_order(builder, n, given[0], given[-1], numbers)
             found = merged(builder, None if all(inside) else found, new, inside)
         pointer = builder.gep(out, [place(builder, block, stride, k)])
         builder.store(found, builder.bitcast(pointer, _plane().as_pointer())).align = 1

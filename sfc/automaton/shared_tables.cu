@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) decode(long long n, const 
     unsigned first = address_of(start) | threadIdx.x % COPIES << 2;
     long long chunks = n / EACH, i = blockIdx.x * (long long)THREADS + threadIdx.x, step = gridDim.x * (long long)THREADS;
     const Indices* given = (const Indices*)index;
-    // Chunks of 24 bytes pass through shared memory, so that a warp writes adjacent addresses.
+    // Chunks of more than 16 bytes pass through shared memory, so that a warp writes adjacent addresses.
     int lane = threadIdx.x % 32;
     u64* own = (u64*)(table + TABLE_BYTES) + threadIdx.x / 32 * 32 * DIM;
     Indices indices, later;
@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) decode(long long n, const 
                 made.word[element / EACH] |= (u64)word[axis] << 8 * sizeof(cell_t) * (element % EACH) % 64;
             }
         }
-        if (DIM % 2 == 0) {
+        if (DIM == 2) {
             if (i < chunks) ((Chunk*)cells)[i] = made;
             continue;
         }

@@ -10,7 +10,7 @@ from sfc.automaton import registers
 from sfc.automaton.curve import Curve
 from tests import tiers
 
-needs_registers = pytest.mark.skipif(not registers.is_available(), reason="a host without AVX-512 VBMI")
+needs_registers = pytest.mark.skipif(not registers.instructions(), reason="a host without AVX2")
 FITTING = [
     (name, dim)
     for dim in (2, 3, 4)
@@ -18,6 +18,15 @@ FITTING = [
     if sfc.curve(name, dim).base == 2 and registers.levels_in_registers(dim, len(sfc.curve(name, dim).rank))
 ]
 DTYPES = np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
+
+
+@pytest.fixture(params=registers.FEATURES)
+def instructions(request, monkeypatch):
+    """Let kernels be made of these instructions, if the host has them."""
+    if registers.instructions() not in (request.param, registers.VBMI):
+        pytest.skip(f"a host without {request.param}")
+    monkeypatch.setattr(registers, "instructions", lambda: request.param)
+    return request.param
 
 
 def without_registers(curve: Curve) -> Curve:
@@ -33,11 +42,14 @@ def tables_of(curve: Curve, order: int) -> registers.RegisterTables:
     return found
 
 
-def test_the_curves_that_fit():
+def test_the_curves_that_fit(monkeypatch):
+    monkeypatch.setattr(registers, "instructions", lambda: registers.VBMI)
     binary = {(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2}
     assert set(FITTING) == binary
     cases = (2, 4), (2, 1), (3, 16), (3, 32), (3, 64), (3, 65), (4, 33), (7, 4), (8, 1), (8, 2), (9, 1)
     assert [registers.levels_in_registers(*case) for case in cases] == [2, 3, 1, 1, 1, 0, 0, 1, 1, 0, 0]
+    monkeypatch.setattr(registers, "instructions", lambda: registers.AVX2)
+    assert [registers.levels_in_registers(*case) for case in cases] == [2, 3, 1, 1, 0, 0, 0, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "dim"), FITTING)
@@ -79,31 +91,36 @@ def orders_of(curve: Curve, dtype: type) -> list[int]:
     return sorted({1, 2, min(bits, curve.max_order), min(bits, curve.max_order) // 2 + 1})
 
 
-@needs_registers
+BY_DEFAULT = {
+    (registers.VBMI, "hilbert", 2, 16, np.uint16),
+    (registers.VBMI, "hilbert", 3, 21, np.uint32),
+    (registers.VBMI, "butz", 3, 4, np.int16),
+    (registers.VBMI, "gray", 4, 16, np.int64),
+    (registers.VBMI, "morton", 3, 5, np.uint8),
+    (registers.VBMI, "moore", 2, 1, np.int32),
+    (registers.VBMI, "compact", 3, 17, np.uint32),
+    (registers.VBMI, "hilbert", 4, 16, np.uint16),
+    (registers.AVX2, "hilbert", 2, 16, np.uint16),
+    (registers.AVX2, "butz", 3, 4, np.int16),
+    (registers.AVX2, "gray", 4, 9, np.int64),
+    (registers.AVX2, "moore", 2, 1, np.int32),
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "dim", "order", "dtype"),
+    ("instructions", "name", "dim", "order", "dtype"),
     tiers.by_default(
         [
-            (name, dim, order, dtype)
-            for (name, dim), dtype in itertools.product(FITTING, DTYPES)
+            (instructions, name, dim, order, dtype)
+            for instructions, (name, dim), dtype in itertools.product(registers.FEATURES, FITTING, DTYPES)
             for order in orders_of(sfc.curve(name, dim), dtype)
+            if instructions == registers.VBMI or len(sfc.curve(name, dim).rank) << dim <= registers.NARROW
         ],
-        lambda name, dim, order, dtype: (
-            (name, dim, order, dtype)
-            in {
-                ("hilbert", 2, 16, np.uint16),
-                ("hilbert", 3, 21, np.uint32),
-                ("butz", 3, 4, np.int16),
-                ("gray", 4, 16, np.int64),
-                ("morton", 3, 5, np.uint8),
-                ("moore", 2, 1, np.int32),
-                ("compact", 3, 17, np.uint32),
-                ("hilbert", 4, 16, np.uint16),
-            }
-        ),
+        lambda *case: case in BY_DEFAULT,
     ),
+    indirect=["instructions"],
 )
-def test_kernels_give_what_the_walk_gives(name, dim, order, dtype):
+def test_kernels_give_what_the_walk_gives(instructions, name, dim, order, dtype):
     curve = sfc.curve(name, dim)
     table, plain = tables_of(curve, order), without_registers(curve)
     cells = np.random.default_rng(1).integers(0, 2**order, (1000, dim), dtype=np.uint64).astype(dtype)
@@ -118,10 +135,9 @@ def test_kernels_give_what_the_walk_gives(name, dim, order, dtype):
         np.testing.assert_array_equal(found, cells[:n])
 
 
-@needs_registers
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16])
 @pytest.mark.parametrize("row", [0, 100, 999])
-def test_kernels_report_what_is_outside(dtype, row):
+def test_kernels_report_what_is_outside(instructions, dtype, row):
     curve, order = sfc.curve("hilbert", 2), 5
     table = tables_of(curve, order)
     cells, index = np.zeros((1000, 2), dtype), np.zeros(1000, np.uint32)
@@ -146,13 +162,15 @@ def test_a_negative_number_of_all_bits_is_outside():
         sfc.curve("hilbert", 2).encode(np.tile(cells, (registers.FEWEST // 100 + 1, 1)), 8)
 
 
-@needs_registers
 @pytest.mark.parametrize(("dim", "states"), [(1, 3), (5, 16), (6, 8), (7, 3), (8, 1)])
-def test_curves_of_any_tables_give_what_the_walk_gives(dim, states):
+def test_curves_of_any_tables_give_what_the_walk_gives(instructions, dim, states):
     rng, cells = np.random.default_rng(dim), 2**dim
     rank = np.stack([rng.permutation(cells) for _ in range(states)])
     curve = Curve("any", dim, 2, rank, rng.integers(0, states, (states, cells)), start=states - 1)
     order = 3
+    if instructions == registers.AVX2 and states << dim > registers.NARROW:
+        assert registers.tables(curve.cell, curve.succ, dim, curve.start, order) is None
+        return
     points = rng.integers(0, 2**order, (200, dim)).astype(np.uint8)
     index, found = np.zeros(200, np.uint32), np.zeros((200, dim), np.uint8)
     assert registers.encode(points, order, tables_of(curve, order), index)
@@ -186,12 +204,12 @@ def test_a_call_of_many_points_takes_them_and_one_of_few_does_not(monkeypatch):
 
 
 def test_the_environment_turns_them_off(monkeypatch):
-    registers.is_available.cache_clear()
+    registers.instructions.cache_clear()
     monkeypatch.setenv("SFC_REGISTERS", "0")
     try:
-        assert not registers.is_available()
+        assert not registers.instructions()
     finally:
-        registers.is_available.cache_clear()
+        registers.instructions.cache_clear()
 
 
 @pytest.mark.parametrize(("n", "order"), [(50, 10), (50, 32), (registers.FEWEST + 5, 10)])
