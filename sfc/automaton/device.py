@@ -1,8 +1,8 @@
 """Encoding and decoding of arrays on a CUDA device.
 
-Many points of a curve of base 2 in 2D to 4D take the kernels of shared_tables.cu, if its tables fit the
-shared memory; all others those of device.cu, which walk the tables of the host level by level. cupy is
-imported at the first call. `curve.cuh` has the device functions, also for kernels of other packages.
+Many points in 2D to 4D take the kernels of shared_tables.cu, if the tables of the curve fit shared memory. All
+others take those of device.cu, which walk the tables of the host level by level. cupy is imported at the
+first call. `curve.cuh` has the device functions, also for kernels of other packages.
 """
 
 from functools import cache, lru_cache
@@ -216,10 +216,11 @@ def _run_in_shared_memory(
             out[...] = aligned
         return bad
     bad = cupy.full(1, n, np.uint64)
-    bound = np.int32(order) if kernel == "encode" else np.uint64(2 ** (curve.dim * order) - 1)
+    side = curve.base**order
+    bound = np.uint64(side if kernel == "encode" else side**curve.dim - 1)
     size = tables.size + (CHUNK_BYTES * curve.dim * THREADS_OF_TABLE if kernel == "decode" else 0)
-    constants = curve.dim, tables.groups, tables.states, tables.copy_bits, tables.size
-    function, blocks = _shared_kernel(kernel, constants, cells.dtype.str, index.dtype.str, size, device)
+    variant = tables.header, tables.constants, cells.dtype.str, index.dtype.str
+    function, blocks = _shared_kernel(kernel, variant, size, device)
     chunks = -(-n * cells.itemsize // CHUNK_BYTES)
     table = _shared_table(curve, order, kernel, device)
     arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
@@ -238,34 +239,33 @@ def _shared_table(curve: Curve, order: int, kernel: str, device: int) -> Any:
 
 
 @cache
-def _shared_kernel(
-    kernel: str, constants: tuple[int, ...], cell: str, index: str, size: int, device: int
-) -> tuple[Any, int]:
+def _shared_kernel(kernel: str, variant: tuple, size: int, device: int) -> tuple[Any, int]:
     """Compile a kernel of shared_tables.cu; return it and the multiprocessors of the device."""
     import cupy
 
-    source = shared_source(constants, np.dtype(cell), np.dtype(index))
-    module = cupy.RawModule(code=source, options=("--std=c++17",), backend="nvrtc")
+    module = cupy.RawModule(code=shared_source(*variant), options=("--std=c++17",), backend="nvrtc")
     function = module.get_function(kernel)
     function.max_dynamic_shared_size_bytes = size
     return function, cupy.cuda.Device(device).attributes["MultiProcessorCount"]
 
 
-def shared_source(constants: tuple[int, ...], cell: np.dtype, index: np.dtype) -> str:
+def shared_source(header: str, constants: tuple[tuple[str, int], ...], cell: str, index: str) -> str:
     """Return the CUDA source of shared_tables.cu.
 
     Args:
-        constants: the dim, and groups, states, copy_bits and size of `SharedTables`.
+        header: of `SharedTables`, like `constants`.
+        constants: to define.
         cell: integer dtype of cells.
         index: integer dtype of indices, of 4 or 8 bytes.
     """
-    names = ("DIM", "GROUPS", "STATES", "COPY_BITS", "TABLE_BYTES", "THREADS")
-    values = (*constants, THREADS_OF_TABLE)
-    head = "".join(f"#define {name} {value}\n" for name, value in zip(names, values, strict=True))
+    head = "typedef unsigned long long u64;\n"
+    for name, value in (*constants, ("THREADS", THREADS_OF_TABLE)):
+        head += f"#define {name} {value}\n"
     for name, kind in (("cell_t", cell), ("index_t", index)):
-        head += f"typedef {_C_INTEGERS[kind.str[1:]]} {name};\n"
-    name = "shared_tables.cu"
-    return f'{head}#line 1 "sfc/automaton/{name}"\n{(Path(__file__).parent / name).read_text()}'
+        head += f"typedef {_C_INTEGERS[np.dtype(kind).str[1:]]} {name};\n"
+    folder = Path(__file__).parent
+    files = (header, "shared_tables.cu")
+    return head + "".join(f'#line 1 "sfc/automaton/{name}"\n{(folder / name).read_text()}' for name in files)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Tables of a curve of base 2 that walk a fixed number of levels in a look-up, at any order."""
+"""Tables of a curve that walk a fixed number of levels in a look-up, at any order."""
 
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ from sfc.automaton.curve import Curve
 class MergedRows(NamedTuple):
     """Rows of a merged table: one for each state, and if needed one more for the first look-up.
 
-    A digit has `levels` bits of each coordinate side by side, axis 0 lowest.
+    A digit has `levels` digits of each coordinate as one number of base**levels, axis 0 lowest.
 
     Attributes:
-        rank: (rows, 2**(dim * levels)) int64: the next digit of the index, by digit.
-        next: (rows, 2**(dim * levels)) int64: the next row, by digit.
+        rank: (rows, base**(dim * levels)) int64: the next digit of the index, by digit.
+        next: (rows, base**(dim * levels)) int64: the next row, by digit.
         start: row of the first look-up.
-        top: the digits for which the row `start` is defined: if it walks fewer levels, those of the lowest
-            bits of each coordinate. For all others it has rank 0 and row 0.
+        top: the digits for which the row `start` is defined: if it walks fewer levels, those with zeros in
+            the upper digits of each coordinate. For all others it has rank 0 and row 0.
     """
 
     rank: np.ndarray
@@ -33,30 +33,26 @@ def merged_rows(curve: Curve, order: int, levels: int) -> MergedRows:
     If the order is no multiple of `levels`, an added row walks only the rest in the first look-up.
 
     Args:
-        curve: of base 2.
+        curve: the curve.
         order: recursion depth, 1 or more.
         levels: of a look-up, 1 or more.
     """
-    states, dim, rest = len(curve.rank), curve.dim, order % levels
-    digits = np.arange(2 ** (dim * levels))
-    made = _entries(curve, levels)
-    rank, next_row, start = made % len(digits), made // len(digits), curve.start
-    if rest:
-        number = np.arange(2 ** (dim * rest))
-        top = sum((number >> axis * rest & 2**rest - 1) << axis * levels for axis in range(dim))
-        entries = _entries(curve, rest)[curve.start]
-        rank, next_row = (np.vstack([table, np.zeros_like(digits)]) for table in (rank, next_row))
-        rank[states, top], next_row[states, top], start = (
-            entries % len(number),
-            entries // len(number),
-            states,
-        )
-    else:
-        top = digits
-    return MergedRows(rank, next_row, start, top)
+    states, rest = len(curve.rank), order % levels
+    rank, next_row = _by_digit(curve, levels)
+    if not rest:
+        return MergedRows(rank, next_row, curve.start, np.arange(rank.shape[1]))
+    own = _by_digit(curve, rest)
+    number, axes = np.arange(own[0].shape[1])[:, None], np.arange(curve.dim)
+    top = (number // curve.base ** (rest * axes) % curve.base**rest) @ curve.base ** (levels * axes)
+    rank, next_row = (np.vstack([table, np.zeros_like(table[:1])]) for table in (rank, next_row))
+    rank[states, top], next_row[states, top] = (table[curve.start] for table in own)
+    return MergedRows(rank, next_row, states, top)
 
 
-def _entries(curve: Curve, levels: int) -> np.ndarray:
-    """Return next state * digits + rank by state and digit, of some levels."""
-    encode, _ = walk.merged(curve.cell, curve.succ, curve.dim, 2, levels)
-    return encode.reshape(len(curve.rank), -1).astype(np.int64)
+def _by_digit(curve: Curve, levels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rank and the next state, (states, base**(dim * levels)) int64, after some levels."""
+    encode, _ = walk.merged(curve.cell, curve.succ, curve.dim, curve.base, levels)
+    digits = curve.base ** (curve.dim * levels)
+    bits = (digits - 1).bit_length()
+    entries = encode.reshape(len(curve.rank), 1 << bits)[:, :digits].astype(np.int64)
+    return entries & (1 << bits) - 1, entries >> bits

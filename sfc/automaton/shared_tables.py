@@ -1,8 +1,9 @@
 """Tables for the kernels of shared_tables.cu, which encode and decode with a table in shared memory.
 
-A look-up takes four levels of a curve in 2D, and two in 3D and 4D. The table has several copies: lanes of a
-warp that read different copies read different banks. If the order is no multiple of these levels, an added
-state walks only the rest of them, so that a kernel depends on the order by the number of look-ups alone.
+A look-up takes several levels of a curve: in base 2 four in 2D, and two in 3D and 4D; in another base as many
+as `sfc.automaton.walk` takes. The table has several copies: lanes of a warp that read different copies read
+different banks. If the order is no multiple of these levels, an added row walks only the rest of them, so
+that a kernel depends on the order by the number of look-ups alone.
 """
 
 from functools import lru_cache
@@ -10,31 +11,34 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfc.automaton import walk
 from sfc.automaton.curve import Curve
 from sfc.automaton.merged_rows import merged_rows
 
-LEVELS = {2: 4, 3: 2, 4: 2}  # dim -> levels of a look-up
+LEVELS = {2: 4, 3: 2, 4: 2}  # dim -> levels of a look-up in base 2
 MOST_BYTES, ENOUGH_BYTES = 2**17 + 2**16, 2**17  # of shared memory; of several copies
 MOST_COPIES = 4  # as a power of two
+CODE_SHIFT = 18  # in an entry of digit_table.cuh
+BY_BITS, BY_DIGITS = "binary_table.cuh", "digit_table.cuh"
 
 
 class SharedTables(NamedTuple):
     """Tables of a curve at an order.
 
     Attributes:
-        groups: look-ups of a point.
-        states: rows of each table.
+        header: file with the functions of the table.
+        constants: what the source defines: sizes of the table, look-ups of a point.
         start: row of the first look-up.
-        copy_bits: the table has 2**copy_bits copies in shared memory.
         size: bytes of shared memory.
-        encode: (states, digits) uint32: rank << (32 - bits of a digit) | next row.
-        decode: (states, digits) uint32: digit << 24 | next row, by rank.
+        encode: (rows, digits) uint32: code and next row. In base 2 the code is the rank << (32 - bits of a
+            digit), in another base the rank << `CODE_SHIFT`.
+        decode: (rows, digits) uint32: code and next row, by rank. In base 2 the code is the digit << 24, in
+            another base the coordinates' digits in equal fields << `CODE_SHIFT`.
     """
 
-    groups: int
-    states: int
+    header: str
+    constants: tuple[tuple[str, int], ...]
     start: int
-    copy_bits: int
     size: int
     encode: np.ndarray
     decode: np.ndarray
@@ -48,28 +52,46 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
         curve: the curve.
         order: recursion depth.
     """
-    if curve.base != 2 or curve.dim not in LEVELS or order == 0:
+    states, dim, base = len(curve.rank), curve.dim, curve.base
+    if dim not in LEVELS or order == 0 or base**order > 2**32:
         return None
-    levels = LEVELS[curve.dim]
-    bits, rest = curve.dim * levels, order % levels
-    states = len(curve.rank) + (rest > 0)
-    copies = [
-        c for c in range(MOST_COPIES + 1) if _size(states, bits, c) <= (ENOUGH_BYTES if c else MOST_BYTES)
-    ]
-    if not copies:
+    levels = LEVELS[dim] if base == 2 else walk.levels_at_once(dim, base, states)
+    digits = base ** (dim * levels)
+    field = (base**levels - 1).bit_length()
+    if base != 2 and max((digits - 1).bit_length(), dim * field) > 32 - CODE_SHIFT:
+        return None
+    rows, bits = states + (order % levels > 0), (digits - 1).bit_length()
+    most = range(MOST_COPIES + 1)
+    sizes = [_size_by_bits(rows, bits, c) if base == 2 else rows * digits * 4 << c for c in most]
+    fitting = [c for c in most if sizes[c] <= (ENOUGH_BYTES if c else MOST_BYTES)]
+    if not fitting:
         return None
     rank, next_row, start, top = merged_rows(curve, order, levels)
-    digits = np.arange(2**bits)
-    encode = rank << (32 - bits) | next_row
-    decode = np.zeros_like(encode)
-    for row in range(len(curve.rank)):
-        decode[row, rank[row]] = digits << 24 | next_row[row]
-    decode[start, rank[start, top]] = top << 24 | next_row[start, top]
-    groups, copy_bits = -(-order // levels), copies[-1]
-    tables = encode.astype(np.uint32), decode.astype(np.uint32)
-    return SharedTables(groups, states, start, copy_bits, _size(states, bits, copy_bits), *tables)
+    number = np.arange(digits)
+    if base == 2:
+        code, shift, rank_shift = number, 24, 32 - bits
+    else:
+        axes = np.arange(dim)
+        code = (number[:, None] // base ** (levels * axes) % base**levels << field * axes).sum(axis=1)
+        shift = rank_shift = CODE_SHIFT
+    decode = np.zeros_like(rank)
+    for row in range(states):
+        decode[row, rank[row]] = code << shift | next_row[row]
+    decode[start, rank[start, top]] = code[top] << shift | next_row[start, top]
+    tables = ((rank << rank_shift | next_row).astype(np.uint32), decode.astype(np.uint32))
+    constants = {
+        "DIM": dim,
+        "BASE": base,
+        "LEVELS": levels,
+        "GROUPS": -(-order // levels),
+        "STATES": rows,
+        "COPY_BITS": fitting[-1],
+        "TABLE_BYTES": sizes[fitting[-1]],
+    }
+    header = BY_BITS if base == 2 else BY_DIGITS
+    return SharedTables(header, tuple(constants.items()), start, sizes[fitting[-1]], *tables)
 
 
-def _size(states: int, bits: int, copy_bits: int) -> int:
-    """Return the bytes of shared memory; low bits of a state stand below the digit, the others above it."""
-    return -(-states // 2 ** (6 - copy_bits)) * 2 ** (8 + bits)
+def _size_by_bits(rows: int, bits: int, copy_bits: int) -> int:
+    """Return the bytes of a table whose rows have some low bits below the digit, and the others above it."""
+    return -(-rows // 2 ** (6 - copy_bits)) * 2 ** (8 + bits)

@@ -10,6 +10,7 @@ import pytest
 import sfc
 from sfc.automaton import device
 from sfc.automaton.shared_tables import shared_tables
+from sfc.curves.gray import gray
 from tests.nvrtc import compile_cubin
 from tests.tiers import nightly
 
@@ -21,14 +22,15 @@ template <class T> void read(FILE* file, std::vector<T>& into) {
 }
 alignas(16) std::vector<cell_t> cells;
 alignas(16) std::vector<index_t> indices;
-std::vector<unsigned> entries(STATES << BITS);
+std::vector<unsigned> entries;
 long long n;
 u64 bound, first_bad;
 unsigned start, *table;
-void encode_block() { encode(n, cells.data(), (int)bound, table, start, indices.data(), &first_bad); }
+void encode_block() { encode(n, cells.data(), bound, table, start, indices.data(), &first_bad); }
 void decode_block() { decode(n, indices.data(), bound, table, start, cells.data(), &first_bad); }
 int main(int, char** given) {
     n = atoll(given[1]), bound = strtoull(given[2], nullptr, 10), start = atoi(given[3]);
+    entries.resize(atoi(given[7]));
     table = entries.data(), cells.resize(n * DIM), indices.resize(n);
     bool is_encode = given[4][0] == 'e';
     FILE* file = fopen(given[5], "rb");
@@ -55,6 +57,8 @@ CASES = [
     ("gray", 3, 21, "i8", "u8"),
     ("hilbert", 4, 15, "i2", "u8"),
     ("hilbert", 4, 8, "u1", "u4"),
+    ("peano", 2, 20, "u4", "u8"),
+    ("peano", 3, 6, "i2", "u4"),
 ]
 FURTHER = [
     ("gray", 2, 1, "u1", "u4"),
@@ -64,15 +68,13 @@ FURTHER = [
     ("moore", 3, 21, "u4", "u8"),
     ("hilbert", 3, 1, "i1", "i4"),
     ("morton", 4, 16, "u4", "u8"),
+    ("peano", 2, 9, "i4", "i4"),
+    ("peano", 3, 13, "i8", "u8"),
+    ("peano", 2, 1, "u1", "u4"),
 ]
 cases = pytest.mark.parametrize(
     ("name", "dim", "order", "cell", "index"), [*CASES, *(nightly(*case) for case in FURTHER)]
 )
-
-
-def constants_of(curve, order):
-    tables = shared_tables(curve, order)
-    return curve.dim, tables.groups, tables.states, tables.copy_bits, tables.size
 
 
 @pytest.fixture
@@ -88,7 +90,7 @@ def run(tmp_path, monkeypatch):
         tables = shared_tables(curve, order)
         cell, index = np.dtype(cell), np.dtype(index)
         if (cell, index) not in programs:
-            source = device.shared_source(constants_of(curve, order), cell, index)
+            source = device.shared_source(tables.header, tables.constants, cell, index)
             source = source.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory;")
             path = tmp_path / f"{cell}_{index}.cpp"
             path.write_text(f'#define BLOCKS {BLOCKS}\n#include "{HEADER}"\n{source}\n{PROGRAM}')
@@ -99,8 +101,16 @@ def run(tmp_path, monkeypatch):
         encodes = kernel == "encode"
         entries = tables.encode if encodes else tables.decode
         (tmp_path / "given").write_bytes(entries.tobytes() + np.ascontiguousarray(given).tobytes())
-        bound = order if encodes else 2 ** (curve.dim * order) - 1
-        arguments = [len(given), bound, tables.start, kernel, tmp_path / "given", tmp_path / "found"]
+        bound = curve.side(order) if encodes else curve.side(order) ** curve.dim - 1
+        arguments = [
+            len(given),
+            bound,
+            tables.start,
+            kernel,
+            tmp_path / "given",
+            tmp_path / "found",
+            entries.size,
+        ]
         subprocess.run([programs[cell, index], *map(str, arguments)], check=True)
         found = (tmp_path / "found").read_bytes()
         made = np.frombuffer(found[8:], index if encodes else cell)
@@ -125,20 +135,32 @@ def test_cells_and_indices_are_those_of_the_host(run, name, dim, order, cell, in
     np.testing.assert_array_equal(found, cells)
 
 
-@pytest.mark.parametrize(("cell", "wrong"), [("u2", 32), ("i4", -1), ("i8", 2**40), ("i1", -128)])
-@pytest.mark.parametrize("row", [0, 1700, N - 1])
-def test_the_first_cell_outside_the_grid_is_found(run, cell, wrong, row):
-    cells = np.zeros((N, 3), cell)
-    cells[row, 1] = cells[min(row + 3, N - 1), 2] = wrong
-    assert run("encode", sfc.curve("hilbert", 3), 5, cells, cell, "u8")[1] == row
+@pytest.mark.parametrize(
+    ("name", "cell", "wrong"),
+    [
+        ("hilbert", "u2", 32),
+        ("hilbert", "i8", 2**40),
+        ("hilbert", "i1", -128),
+        ("peano", "u2", 3**5),
+        ("peano", "i4", -1),
+    ],
+)
+def test_the_first_cell_outside_the_grid_is_found(run, name, cell, wrong):
+    for row in (0, 1700, N - 1):
+        cells = np.zeros((N, 3), cell)
+        cells[row, 1] = cells[min(row + 3, N - 1), 2] = wrong
+        assert run("encode", sfc.curve(name, 3), 5, cells, cell, "u8")[1] == row
 
 
-@pytest.mark.parametrize(("index", "wrong"), [("u4", 2**15), ("i8", -1), ("u8", 2**63)])
-@pytest.mark.parametrize("row", [0, 1700, N - 1])
-def test_the_first_index_past_the_end_is_found(run, index, wrong, row):
-    indices = np.zeros(N, index)
-    indices[row:] = wrong
-    assert run("decode", sfc.curve("hilbert", 3), 5, indices, "u4", index)[1] == row
+@pytest.mark.parametrize(
+    ("name", "index", "wrong"),
+    [("hilbert", "u4", 2**15), ("hilbert", "u8", 2**63), ("peano", "i8", -1), ("peano", "u8", 2**64 - 1)],
+)
+def test_the_first_index_past_the_end_is_found(run, name, index, wrong):
+    for row in (0, 1700, N - 1):
+        indices = np.zeros(N, index)
+        indices[row:] = wrong
+        assert run("decode", sfc.curve(name, 3), 5, indices, "u4", index)[1] == row
 
 
 def test_a_negative_index_of_64_bits_is_no_large_one(run):
@@ -146,9 +168,9 @@ def test_a_negative_index_of_64_bits_is_no_large_one(run):
     assert run("decode", sfc.curve("hilbert", 2), 32, indices, "i8", "i8")[1] == 0
 
 
-@pytest.mark.parametrize(("name", "dim", "order"), [("peano", 2, 3), ("hilbert", 3, 0)])
-def test_a_curve_of_another_base_or_no_level_has_no_such_table(name, dim, order):
-    assert shared_tables(sfc.curve(name, dim), order) is None
+def test_no_level_and_other_dims_have_no_such_table():
+    assert shared_tables(sfc.curve("hilbert", 3), 0) is None
+    assert shared_tables(gray(5), 3) is None
 
 
 def test_more_states_than_fit_shared_memory_have_no_such_table():
@@ -163,6 +185,6 @@ def test_more_states_than_fit_shared_memory_have_no_such_table():
 
 @cases
 def test_kernels_fit_a_multiprocessor(name, dim, order, cell, index):
-    constants = constants_of(sfc.curve(name, dim), order)
-    source = device.shared_source(constants, np.dtype(cell), np.dtype(index))
+    tables = shared_tables(sfc.curve(name, dim), order)
+    source = device.shared_source(tables.header, tables.constants, cell, index)
     assert compile_cubin(source).startswith(b"\x7fELF")
