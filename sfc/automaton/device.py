@@ -1,7 +1,7 @@
 """Encoding and decoding of arrays on a CUDA device.
 
-Many points in 2D to 4D take the kernels of shared_tables.cu, if the tables of the curve fit shared memory. All
-others take those of device.cu, which walk the tables of the host level by level. cupy is imported at the
+Many points in 2D to 4D take the kernels of shared_tables.cu, if the tables of the curve fit shared memory.
+All others take those of device.cu, which walk the tables of the host level by level. cupy is imported at the
 first call. `curve.cuh` has the device functions, also for kernels of other packages.
 """
 
