@@ -132,7 +132,7 @@ class EnergyMonitor:
             if config.capabilities.moves_particles:
                 most = MOST_CELLS + CELLS_EACH * system.n_rows
                 is_sparse = isinstance(config, (TreeConfig, VerletTree)) and system.grid.size > most
-                is_mixed = system.particles.radius is not None  # cells as wide as the widest hold many
+                is_mixed = len(system.particles.radius) > 0  # cells as wide as the widest hold many
                 tree = Reflexive(met="twice", atomics="none", data="unsorted")
                 config = tree if is_sparse or is_mixed else Scattered()
             finder = config.build(system)

@@ -14,6 +14,7 @@ from md.observe.virial import Virial
 from md.search.bvh.wide_boxes import ALL, LEAF, LEAVES, NODES, WideBoxes, levels_of
 from md.search.bvh.wide_bvh import WideBvh
 from md.search.displacement_guard import unguarded
+from md.simulation.energy_monitor import EnergyMonitor
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 from tests.md.search.test_contract import dense_cloud, largest_difference, simulated
@@ -210,3 +211,71 @@ def test_a_fused_step_computes_the_boxes_of_the_next_step(dim, n, unequal, turn,
     leaves, nodes = tree.levels["number"][0, :2]
     np.testing.assert_array_equal(found[0][: leaves + nodes], tree.boxes.host[: leaves + nodes])
     np.testing.assert_array_equal(found[1][:n], tree.bytes.host[:n])
+
+
+class Asynchronous(Device):
+    """An emulated device whose steps are captured: captured launches are executed when they are launched."""
+
+    check_interval = 5
+    count_cells = Cuda.count_cells
+    _captured: list | None = None
+
+    def fill(self, array: HostArray, value: Any) -> None:
+        self._do(lambda: Device.fill(self, array, value))
+
+    def kernels(self, stem: str, law: Any = None, constants: Any = None) -> Any:
+        made = super().kernels(stem, law, constants)
+        return Launches(made, self._do)
+
+    def _do(self, work: Any) -> None:
+        if self._captured is None:
+            work()
+        else:
+            self._captured.append(work)
+
+    def record(self, work: Any) -> Any:
+        self._captured = captured = []
+        try:
+            work()
+        finally:
+            self._captured = None
+        return lambda: [launch() for launch in captured]
+
+
+class Launches:
+    """Kernels, each of whose launches with its arguments is given to a function."""
+
+    def __init__(self, kernels: Any, do: Any):
+        self._kernels, self._do = kernels, do
+
+    def __getattr__(self, name: str) -> Any:
+        kernel = getattr(self._kernels, name)
+
+        def launch(*arguments: Any) -> None:
+            kept = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]  # records, by value
+            self._do(lambda: kernel(*kept))
+
+        return launch
+
+
+@pytest.mark.parametrize(("dim", "every"), [(3, 1), (3, 4), (2, 3)])
+def test_captured_steps_are_those_of_the_cpu(tmp_path, monkeypatch, dim, every):
+    # The cells that find the pairs of the start wait for threads that the emulated device lacks.
+    monkeypatch.setattr(EnergyMonitor, "check_start", lambda self, step: setattr(self, "is_started", True))
+    state = md.scenes.shared_gas(600, 0.2, seed=1, backend="cpu")
+    if dim == 2:
+        pos = 1.3 * np.stack(np.divmod(np.arange(600), 24), axis=1)
+        state = md.State(pos, np.random.default_rng(1).normal(0, 4, (600, 2)), md.Box((32.5, 31.2)))
+    runs = []
+    for backend in ("cpu", Asynchronous(tmp_path)):
+        run = md.Simulation(
+            state, md.scenes.SHARED_LAW, search=WideBvh(rebuild_every=every), dt=md.scenes.SHARED_DT,
+            backend=backend, precision="float64", fused=True, allow_overlap=True,
+        )  # fmt: skip
+        run.run(31, phases=False)
+        run.forces()  # between two runs: boxes for forces alone
+        run.run(9, phases=False)
+        runs.append(run)
+    on_cpu, on_device = (run.state.by_id() for run in runs)
+    np.testing.assert_allclose(on_device.pos, on_cpu.pos, rtol=0, atol=1e-9)
+    assert runs[1].builds >= 40 // every
