@@ -266,16 +266,18 @@ def test_captured_steps_are_those_of_the_cpu(tmp_path, monkeypatch, dim, every):
     if dim == 2:
         pos = 1.3 * np.stack(np.divmod(np.arange(600), 24), axis=1)
         state = md.State(pos, np.random.default_rng(1).normal(0, 4, (600, 2)), md.Box((32.5, 31.2)))
+    # Fast enough for boxes of an earlier step to miss contacts.
+    state = md.State(state.pos, 30 * state.vel, state.box)
     runs = []
     for backend in ("cpu", Asynchronous(tmp_path)):
         run = md.Simulation(
             state, md.scenes.SHARED_LAW, search=WideBvh(rebuild_every=every), dt=md.scenes.SHARED_DT,
             backend=backend, precision="float64", fused=True, allow_overlap=True,
         )  # fmt: skip
-        run.run(31, phases=False)
+        run.run(21, phases=False)
         run.forces()  # between two runs: boxes for forces alone
         run.run(9, phases=False)
         runs.append(run)
     on_cpu, on_device = (run.state.by_id() for run in runs)
     np.testing.assert_allclose(on_device.pos, on_cpu.pos, rtol=0, atol=1e-9)
-    assert runs[1].builds >= 40 // every
+    assert runs[1].builds >= 30 // every
