@@ -8,11 +8,15 @@ import pytest
 
 import sfc
 from sfc.automaton.lsystem import expand, walk
+from sfc.curves.ar2w2 import ar2w2
+from sfc.curves.betaomega import betaomega
 from sfc.curves.butz import butz
 from sfc.curves.compact import compact
 from sfc.curves.grammars import HILBERT
 from sfc.curves.gray import gray
+from sfc.curves.harmonious import harmonious
 from sfc.curves.hilbert import hilbert
+from sfc.curves.meander import meander
 from sfc.curves.moore import moore
 from sfc.curves.morton import morton
 from sfc.curves.peano import peano
@@ -22,14 +26,18 @@ from tests.tiers import nightly
 # Whether it is continuous, whether closed, its states, and a digest of its traversal: as measured once, drawn
 # and looked at (the figures of experiments.curves). The tests below derive many of them another way.
 KNOWN = {
+    ("ar2w2", 2): (False, False, 64, "a4477b3bd0ab"),
+    ("betaomega", 2): (True, False, 24, "8acafe06f2b4"),
     ("gray", 2): (False, False, 2, "fa6ea74886a9"),
     ("hilbert", 2): (True, False, 4, "bf8a09b8f7e3"),
+    ("meander", 2): (True, False, 4, "c7bc5735298e"),
     ("moore", 2): (True, True, 5, "9d3fcb2c9525"),
     ("morton", 2): (False, False, 1, "9830cd357cff"),
     ("peano", 2): (True, False, 4, "e2552c1e931d"),
     ("butz", 3): (True, False, 12, "cb2d6f30a4dc"),
     ("compact", 3): (True, False, 48, "a58c22b7f6a4"),
     ("gray", 3): (False, False, 2, "4fcc1bc833ff"),
+    ("harmonious", 3): (True, False, 24, "6acf06dd6605"),
     ("hilbert", 3): (True, False, 16, "775e5add4fdf"),
     ("moore", 3): (True, True, 33, "2fea4acad4ed"),
     ("morton", 3): (False, False, 1, "7f54bdc75328"),
@@ -237,7 +245,7 @@ def test_an_axiom_of_another_grammar_and_an_option_of_another_curve_are_refused(
     with pytest.raises(ValueError, match=r"axiom 'C' of hilbert in 2D; allowed: A, B"):
         sfc.curve("hilbert", 2, axiom="C")
     for name, dim in (("morton", 2), ("hilbert", 4)):
-        message = rf"'{name}' in {dim}D does not take \['axiom'\]; allowed: axiom, for 'hilbert' in 2D and 3D"
+        message = rf"'{name}' in {dim}D does not take \['axiom'\]; allowed: axiom, for 'ar2w2' in 2D, 'hilbert' in 2D and"
         with pytest.raises(ValueError, match=message):
             sfc.curve(name, dim, axiom="A")
 
@@ -256,10 +264,14 @@ def test_a_dim_that_is_no_integer_is_refused(dim):
 
 
 FACTORIES = {
+    "ar2w2": (ar2w2, range(2, 3)),
+    "betaomega": (betaomega, range(2, 3)),
     "butz": (butz, range(2, 9)),
     "compact": (compact, range(3, 4)),
     "gray": (gray, range(1, 17)),
+    "harmonious": (harmonious, range(2, 5)),
     "hilbert": (hilbert, range(2, 4)),
+    "meander": (meander, range(2, 3)),
     "moore": (moore, range(2, 4)),
     "morton": (morton, range(1, 17)),
     "peano": (peano, range(2, 8)),
@@ -290,7 +302,7 @@ def test_an_axiom_of_the_factory_that_is_no_text_is_refused(axiom):
 @pytest.mark.parametrize("name", [None, 3, ["hilbert"], b"hilbert"])
 def test_a_name_that_is_no_text_is_refused(name):
     with pytest.raises(
-        TypeError, match=r"name = .* of class .*; allowed: a name, one of gray, hilbert, moore"
+        TypeError, match=r"name = .* of class .*; allowed: a name, one of ar2w2, betaomega, gray"
     ):
         sfc.curve(name, 2)
 
