@@ -1,10 +1,10 @@
 """Curves from patterns: conversion of a geometric definition to the tables of an automaton.
 
-Contract. A pattern lists the sub-cubes of a cube in visiting order, each with the copy of a pattern that fills
-it. A line "01 beta yX~" says: the sub-cube at (0, 1) holds a copy of the pattern `beta`; letter k is the axis
-of the pattern that lies along axis k of the cube (x, y, z, w are axes 0, 1, 2, 3), upper case if mirrored;
-with ~ the copy is traversed backwards. A state of the automaton is a placement of a pattern that follows from
-the start; equivalent ones are merged.
+Contract. A pattern lists the sub-cubes of a cube in visiting order, each with the copy of a pattern that
+fills it. A line "01 beta yX~" says: the sub-cube at (0, 1) holds a copy of the pattern `beta`; letter k is
+the axis of the pattern that lies along axis k of the cube (x, y, z, w are axes 0, 1, 2, 3), upper case if
+mirrored; with ~ the copy is traversed backwards. A state of the automaton is a placement of a pattern that
+follows from the start; equivalent ones are merged.
 
 The notation follows the signed permutations of Haverkort, J. Comput. Geom. 8 (2017) 206.
 """

@@ -13,6 +13,8 @@ from sfc.curves import (
     compact,
     gray,
     harmonious,
+    haverkort_a26,
+    haverkort_f,
     hilbert,
     meander,
     moore,
@@ -28,6 +30,8 @@ register_family("butz", butz.butz, (3,))  # in 2D it is Hilbert's curve; in 4D i
 register_family("compact", compact.compact, (3,))
 register_family("gray", gray.gray, (2, 3, 4))
 register_family("harmonious", harmonious.harmonious, (3,))  # in 2D it is Hilbert's curve
+register_family("haverkort_a26", haverkort_a26.haverkort_a26, (3,))
+register_family("haverkort_f", haverkort_f.haverkort_f, (3,))
 register_family("hilbert", hilbert.hilbert, (2, 3), axioms=HILBERT)
 register_family("hilbert", partial(butz.butz, name="hilbert"), (4,))
 register_family("meander", meander.meander, (2,))

@@ -14,11 +14,11 @@ STARTS = ("A", "D")
 
 
 def ar2w2(dim: int, axiom: str = "A") -> Curve:
-    """Build the AR2W2 curve, made so that few sections of it cover any square.
+    """Build the AR2W2 curve, three sections of which cover any square of four cells.
 
-    From A it leads from a corner to the opposite one, from B, C or D to an adjacent one. Every order of a curve
-    starts from the same pattern, so that it refines the order before. The first quarter of A is D, and that of
-    D is A: with A at odd and D at even orders, as its authors number them, an order continues the one before.
+    A leads from a corner to the opposite one; B, C and D lead to an adjacent one. Every order of a curve
+    starts from the same pattern, so that it refines the order before. The first quarter of A is D, and that
+    of D is A: with A at odd and D at even orders, an order continues the one before instead.
 
     Args:
         dim: 2 (64 states).

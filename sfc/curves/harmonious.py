@@ -8,10 +8,10 @@ from sfc.automaton.patterns import AXES, curve_from_patterns
 def harmonious(dim: int) -> Curve:
     """Build the harmonious Hilbert curve.
 
-    In every plane of axes through the origin it visits the cells in the order of the harmonious curve of that
-    dimension; in 2D it is Hilbert's. The sub-cubes follow the Gray code. Sub-cube r has its axes in descending
-    order, first those whose bit of r differs from the last bit; it is mirrored as the sub-cube before it lies,
-    but along the last axis the other way round than itself.
+    On every face of the cube at the origin it visits the cells in the order of the harmonious curve of the
+    face's dimension; in 2D it is Hilbert's. The sub-cubes follow the Gray code. The axes of sub-cube r are
+    permuted to descending order, first those whose bit of r differs from its last bit. It is mirrored along
+    the axes on whose upper side sub-cube r - 1 lies, and along the last axis if it lies on the lower side.
 
     Args:
         dim: 2 (Hilbert's curve, 4 states), 3 (24 states) or 4 (192 states).
@@ -34,7 +34,8 @@ def harmonious(dim: int) -> Curve:
         mirrored = [*_bits(r - 1 ^ r - 1 >> 1, dim)[:-1], 1 - cell[-1]] if r else cell
         order = sorted(range(dim), key=lambda axis: (bits[axis] == bits[-1], -axis))
         letters = "".join(
-            AXES[order.index(axis)].upper() if mirrored[axis] else AXES[order.index(axis)] for axis in range(dim)
+            AXES[order.index(axis)].upper() if mirrored[axis] else AXES[order.index(axis)]
+            for axis in range(dim)
         )
         lines.append("".join(map(str, cell)) + " harmonious " + letters)
     return curve_from_patterns("harmonious", dim, 2, {"harmonious": lines}, f"harmonious {AXES[:dim]}")
