@@ -1,7 +1,7 @@
 """Published worst-case dilations of curves, beside those computed.
 
 Contract. A published value is text. A whole number or a fraction is exact. A number with a point has the
-digits printed, or the first of an irrational number; the computed one, rounded to as many, must read the same.
+digits printed, or the first of an irrational number; the computed one, rounded to as many, must read equal.
 A table has a row for each ordering, with its `name`, its `dim` and the columns of `LIMITS`.
 """
 
