@@ -234,8 +234,9 @@ def skilling(index: int, order: int, dim: int) -> list[int]:
     return axes
 
 
-def test_the_three_hilbert_curves_of_3d_are_inequivalent():
-    paths = {name: sfc.curve(name, 3).traversal(2) for name in ("hilbert", "butz", "compact")}
+def test_the_hilbert_curves_of_3d_are_inequivalent():
+    names = ("hilbert", "butz", "compact", "harmonious", "haverkort_a26", "haverkort_f")
+    paths = {name: sfc.curve(name, 3).traversal(2) for name in names}
     for one, other in itertools.combinations(paths, 2):
         assert not any(np.array_equal(paths[one], copy) for copy in symmetric_copies(paths[other], 4))
 
@@ -482,3 +483,18 @@ def test_curve_f_of_haverkort_leads_between_points_at_thirds_of_two_faces():
         for cell, point in ((first, (0, 1, 1)), (last, (2, 1, 0))):
             assert (cell <= side * np.array(point) / 3).all()
             assert (side * np.array(point) / 3 <= cell + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "rising", "falling"),
+    [
+        ("ar2w2", 3, [0, 3, 9, 10, 53, 55, 61, 63], [42, 41, 35, 32, 31, 29, 23, 21]),
+        ("meander", 2, [0, 6, 4, 58, 60, 54, 36, 42, 40], None),
+    ],
+)
+def test_the_diagonals_are_numbered_as_another_program_does(name, order, rising, falling):
+    """Math::PlanePath by Ryde, manual pages of AR2W2Curve and WunderlichMeander (mirrored at x = y)."""
+    number = np.arange(len(rising))
+    assert sfc.curve(name, 2).encode(np.stack([number, number], 1), order).tolist() == rising
+    if falling:
+        assert sfc.curve(name, 2).encode(np.stack([number, number[::-1]], 1), order).tolist() == falling

@@ -76,3 +76,9 @@ def test_another_shape_is_refused_and_covered(shape, around):
     path = sfc.covering("hindex", shape).traversal()
     whole = sfc.ordering("hindex", (around, around)).traversal()
     assert np.array_equal(path, whole[(whole < np.array(shape)).all(axis=1)])
+
+
+def test_the_diagonal_is_numbered_as_another_program_does():
+    """Its even cells, of the first of two triangles; Math::PlanePath by Ryde, manual page of HIndexing."""
+    even = np.arange(0, 16, 2)
+    assert square(4).rank(np.stack([even, even], 1)).tolist() == [0, 6, 24, 30, 96, 102, 120, 126]
