@@ -3,12 +3,14 @@
 The first orders of each curve are drawn in 2D as the path through its grid (figures 4.1 to 4.3 of [thesis])
 and in 3D as a tube (4.5); a 2D grammar as the boxes that it replaces (4.4); the Hilbert pancake as a tube,
 whole and with gaps between its cubes (4.6); every ordering of a box on one sheet. A row of the table is one
-ordering at one size, with the measures of `sfc.locality`, which heat maps compare.
+ordering at one size, with the measures of `sfc.locality`, which heat maps compare. `dilation.csv` has the
+dilation of each curve's limit beside the published one.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,13 @@ import numpy as np
 import pandas as pd
 
 import sfc
+from experiments.analysis.published_dilation import LIMITS, TOLERANCE, beside_published
 from experiments.core import Axis, Settings, main, save_table, style, values
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
 DIMS = (2, 3, 4)
+LIMIT_DIMS = (2, 3)  # in which the dilation of a limit takes seconds at most
 MAX_CELLS = 2**20  # of an ordering that is measured
 ORDER_CELLS = {2: 2**14, 3: 2**12}  # dim -> cells of a curve's order that is drawn
 SHEET_CELLS = 1100  # of a box that is drawn
@@ -126,8 +130,18 @@ def measure(case: Config) -> Iterator[dict]:
         "is_closed": len(path) > 2 and int(np.abs(path[-1] - path[0]).sum()) == 1,
         "mean_step_cells": float(step.mean()) if len(step) else 0.0,
         "longest_step_cells": int(step.max(initial=0)),
+        **_limits(curve),
         **_locality(ordering, case.seed),
     }
+
+
+@cache
+def _limits(curve: sfc.Curve | None) -> dict[str, float | None]:
+    """Compute the dilation of a curve's limit in each norm; None for an ordering that is no curve."""
+    if curve is None or curve.dim not in LIMIT_DIMS:
+        return dict.fromkeys(LIMITS.values())
+    norms = {"1": 1, "2": 2, "max": math.inf}
+    return {column: locality.limit_dilation(curve, norms[norm], TOLERANCE) for norm, column in LIMITS.items()}
 
 
 def _locality(ordering: sfc.Ordering, seed: int) -> dict:
@@ -190,6 +204,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
                 )
     if table["order"].isna().any():
         _draw_heat_maps(table[table["order"].isna()], out)
+    if set(LIMITS.values()) <= set(table):  # not in tables of earlier versions
+        save_table(beside_published(table), out, "dilation")
 
 
 def _rows(table: pd.DataFrame) -> Iterator[Any]:

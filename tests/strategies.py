@@ -45,7 +45,9 @@ def shapes(dim: int, largest: int = 9):
 
 
 def shapes_filled_by(name: str, dim: int):
-    """Shapes that an ordering can fill: any, but for the pancake."""
+    """Shapes that an ordering can fill: any, but for the H-index and the pancake."""
+    if name == "hindex":
+        return st.sampled_from([(side, side) for side in (1, 2, 4, 8, 16)])
     if name != "pancake":
         return shapes(dim)
     height, blocks = st.sampled_from([1, 2, 4, 8]), st.tuples(st.integers(1, 4), st.integers(1, 4))

@@ -24,7 +24,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve, Grammar
-from sfc.automaton.tables import cells_of_a_state
+from sfc.automaton.tables import cells_of_a_state, minimised
 
 State = tuple[str, np.ndarray]  # symbol, and frame in which its pattern is walked
 FORWARD = "F#"
@@ -159,7 +159,7 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     entry = patterns[start].placed(identity)[0]
     mirror = np.diag(np.where(entry > 0, -1, 1))
     states, rank, next = _automaton(patterns, start, mirror, base, dim)
-    rank, next, group = _minimised(rank, next)
+    rank, next, group = minimised(rank, next)
     try:
         curve = Curve(name, dim, base, rank, next, start=group[0], grammar=grammar)
         jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
@@ -315,21 +315,3 @@ def _tables(
         rank[i, digits] = np.arange(len(digits))
         next[i, digits] = [number[part, (frame @ turn).tobytes()] for part, turn in patterns[symbol].parts]
     return rank, next
-
-
-def _minimised(rank: np.ndarray, next: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Merge equivalent states (Moore's partition refinement).
-
-    Returns:
-        rank, next of the merged states, and the merged state of each original one.
-    """
-    group = np.unique(rank, axis=0, return_inverse=True)[1].reshape(-1)
-    while True:
-        finer = np.unique(np.column_stack([group, group[next]]), axis=0, return_inverse=True)[1].reshape(-1)
-        if finer.max() == group.max():
-            break
-        group = finer
-    _, first = np.unique(group, return_index=True)
-    by_appearance = np.argsort(np.argsort(first))
-    group, first = by_appearance[group], np.sort(first)
-    return rank[first], group[next[first]], group

@@ -1,4 +1,4 @@
-"""Tables of an automaton: checks, and the inverse tables for decoding."""
+"""Tables of an automaton: checks, the inverse tables for decoding, and the merging of equivalent states."""
 
 from typing import NamedTuple
 
@@ -79,6 +79,28 @@ def tables(where: str, dim: int, base: int, rank: ArrayLike, next: ArrayLike, st
     for table in made:
         table.setflags(write=False)
     return made
+
+
+def minimised(rank: np.ndarray, next: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Merge equivalent states (Moore's partition refinement).
+
+    Args:
+        rank: (states, cells) position of each cell digit.
+        next: (states, cells) state of each cell digit.
+
+    Returns:
+        rank, next of the merged states, and the merged state of each original one.
+    """
+    group = np.unique(rank, axis=0, return_inverse=True)[1].reshape(-1)
+    while True:
+        finer = np.unique(np.column_stack([group, group[next]]), axis=0, return_inverse=True)[1].reshape(-1)
+        if finer.max() == group.max():
+            break
+        group = finer
+    _, first = np.unique(group, return_index=True)
+    by_appearance = np.argsort(np.argsort(first))
+    group, first = by_appearance[group], np.sort(first)
+    return rank[first], group[next[first]], group
 
 
 def cells_of_a_state(where: str, dim: int, base: int) -> int:

@@ -9,30 +9,23 @@ It is not better in all measures: its mean edge stretch is a tenth larger. On su
 many three-dimensional Hilbert curves are there?, J. Comput. Geom. 8 (2017) 206.
 """
 
-import numpy as np
-
 from sfc import checks
 from sfc.automaton.curve import Curve
+from sfc.automaton.patterns import curve_from_patterns
 
-# For each octant in visiting order: its number; the axis of the pattern along each axis of the cube; the axes
-# along which the pattern is mirrored; whether it is reversed.
-OCTANTS = (
-    (0, (1, 0, 2), (0, 0, 0), 0),
-    (2, (0, 2, 1), (0, 0, 0), 0),
-    (3, (2, 1, 0), (0, 0, 0), 0),
-    (7, (1, 0, 2), (0, 0, 0), 0),
-    (6, (2, 0, 1), (1, 1, 0), 0),
-    (4, (2, 0, 1), (1, 0, 0), 1),
-    (5, (0, 1, 2), (1, 0, 0), 1),
-    (1, (2, 1, 0), (1, 0, 0), 1),
-)
+PATTERNS = {
+    "compact": (
+        *("000 compact yxz", "010 compact xzy", "110 compact zyx", "111 compact yxz"),
+        *("011 compact ZXy", "001 compact Zxy~", "101 compact Xyz~", "100 compact Zyx~"),
+    ),
+}
 
 
 def compact(dim: int) -> Curve:
-    """Build the curve of `OCTANTS`; a state is a placement of the pattern.
+    """Build the curve of `PATTERNS`; a state is a placement of the pattern.
 
     Args:
-        dim: 3.
+        dim: 3 (48 states).
 
     Returns:
         A continuous curve of base 2 from the origin's corner to the opposite one along axis 0.
@@ -42,25 +35,4 @@ def compact(dim: int) -> Curve:
         ValueError: another dim.
     """
     dim = checks.integer("dim", dim, 3, 3)
-    start = (tuple(range(dim)), (0,) * dim, 0)
-    states, rows = [start], []
-    for axes, mirrored, backwards in states:  # grows during the loop
-        order = OCTANTS[::-1] if backwards else OCTANTS
-        row = []
-        for octant, inner_axes, inner_mirrored, inner_backwards in order:
-            digit = sum((octant >> axes[k] & 1 ^ mirrored[k]) << k for k in range(dim))
-            inner = (
-                tuple(inner_axes[axis] for axis in axes),
-                tuple(inner_mirrored[axis] ^ mirrored[k] for k, axis in enumerate(axes)),
-                backwards ^ inner_backwards,
-            )
-            if inner not in states:
-                states.append(inner)
-            row.append((digit, states.index(inner)))
-        rows.append(row)
-    rank = np.empty((len(states), len(OCTANTS)), np.int64)
-    next = np.empty_like(rank)
-    for state, row in enumerate(rows):
-        for position, (digit, successor) in enumerate(row):
-            rank[state, digit], next[state, digit] = position, successor
-    return Curve("compact", dim, 2, rank, next)
+    return curve_from_patterns("compact", dim, 2, PATTERNS, "compact xyz")

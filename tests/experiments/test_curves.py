@@ -9,6 +9,7 @@ import pytest
 
 import sfc
 from experiments import curves
+from experiments.analysis.published_dilation import LIMITS
 from experiments.core import main
 
 AXES = ["--backend", "cpu", "--size", "1", "3", "15x10", "8x8x4", "2x2x2x2"]
@@ -87,6 +88,18 @@ def test_a_box_too_small_for_a_measure_has_none_of_it(table):
     row = table.loc[("hilbert-2d", "1")]
     assert row[["clusters_4_mean", "clusters_4_worst", "partition_cut_8_share"]].isna().all()
     assert row["clusters_2_mean"] == 1
+
+
+def test_the_dilation_of_each_limit_is_beside_the_published_one(folder, table):
+    compared = pd.read_csv(folder / "dilation.csv", dtype={"norm": str})
+    assert compared[["name", "norm"]].to_numpy().tolist() == [
+        [name, norm] for name in ("hilbert", "peano") for norm in ("1", "2", "max")
+    ]
+    assert compared["computed"].tolist() == pytest.approx([9, 6, 6, 32 / 3, 8, 8], rel=1e-6)
+    assert compared["published"].tolist() == ["9", "6", "6", "32/3", "8", "8"]
+    assert compared["equal"].all()
+    assert table.loc[("hilbert-4d", "1"), list(LIMITS.values())].isna().all()
+    assert table.loc[("row-2d", "15x10"), list(LIMITS.values())].isna().all()
 
 
 def test_every_figure_is_there(folder):

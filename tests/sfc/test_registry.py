@@ -14,7 +14,7 @@ from tests.sfc.automaton.test_grammar_file import COIL
 @pytest.mark.quick
 def test_an_unknown_curve_lists_those_known():
     with pytest.raises(
-        ValueError, match=r"'hilbrt'; known in 3D: butz, compact, gray, hilbert, moore, morton, peano"
+        ValueError, match=r"'hilbrt'; known in 3D: butz, compact, gray, harmonious, haverkort_a26"
     ):
         sfc.curve("hilbrt", 3)
 
