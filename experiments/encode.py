@@ -104,7 +104,7 @@ class Config(TimedSettings):
                     f"allowed: curves in {dim}D: {there}"
                 )
             highest = max(highest, *found)
-        self.check("bits", high=highest, unit="bits", remedy="take fewer, so that a key fits 64 bits")
+        self.check("bits", low=1, high=highest, unit="bits", remedy="take fewer, so that a key fits 64 bits")
 
 
 QUICK = {
