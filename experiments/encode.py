@@ -11,8 +11,8 @@ numpy-hilbert-curve and geopandas, each in its own layout of arrays. In 3D their
 same as ours. A slow package gets fewer points (column `points`), so all gains are ratios of times of a point.
 
 Before anything is timed, cells are encoded and decoded: all must be the same as before, and keys those of a
-walk through the curve's automaton, level by level in numpy. Keys of other packages in 2D must be ours, up to
-a symmetry of the square; those in 3D must decode to their cells.
+walk through the curve's automaton, level by level in numpy, if it has one. Keys of other packages in 2D must
+be ours, up to a symmetry of the square; those in other dimensions must decode to their cells.
 
 All curves and packages of a case are sampled in turns, round by round, in random order: a call that is not
 timed, and `calls` timed calls. The copy is measured twice: the difference of the two is noise.
@@ -60,7 +60,7 @@ class Config(TimedSettings):
     n: Axis[int] = (2**21,)
     """Points. Take 134217728 on a GPU."""
     curve: tuple[str, ...] = field(default_factory=sfc.curves)
-    """Curves of `sfc`; those that do not exist in a dimension are left out there."""
+    """Curves of `sfc`; those that do not exist in a dimension, or on a GPU, are left out there."""
     dim: Axis[int] = (2, 3, 4)
     """Dimensions."""
     bits: Axis[int] = (10, 16, 21)
@@ -129,8 +129,10 @@ class _Grid:
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's calls."""
     place = md.backend.get(case.backend)
-    curves = [sfc.curve(name, case.dim) for name in case.curve if name in sfc.curves(case.dim)]
-    curves = [curve for curve in curves if case.bits <= curve.max_order]
+    every = [sfc.curve(name, case.dim) for name in case.curve if name in sfc.curves(case.dim)]
+    curves = [
+        one for one in every if case.bits <= one.max_order and (place.name == "cpu" or _is_automaton(one))
+    ]
     if not curves:
         return
     grids = {base: _Grid(case, place, base**case.bits) for base in dict.fromkeys(c.base for c in curves)}
@@ -142,24 +144,30 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
-def _curve_entry(case: Config, place: Backend, grid: _Grid, curve: sfc.Curve) -> Entry:
+def _is_automaton(curve: Any) -> bool:
+    """Return whether a curve is given by the tables of an automaton, which a device needs."""
+    return isinstance(curve, sfc.Curve)
+
+
+def _curve_entry(case: Config, place: Backend, grid: _Grid, curve: Any) -> Entry:
     """Check a curve, and return its calls ready to be sampled."""
     encode, decode = _functions(curve, place)
     own = grid.keys if case.direction == "encode" else place.empty(case.n, grid.key_dtype)
     keys = encode(grid.given, case.bits, own)
     decoded = decode(keys, case.bits, grid.decoded)
-    check_keys(curve, case.bits, grid.cells, place.download(keys))
+    if _is_automaton(curve):
+        check_keys(curve, case.bits, grid.cells, place.download(keys))
     check_decoded(curve.name, grid.cells, place.download(decoded))
     if case.direction == "encode":
         call, moved = partial(encode, grid.given, case.bits, own), grid.given.nbytes + keys.nbytes
     else:
         call, moved = partial(decode, keys, case.bits, grid.decoded), keys.nbytes + decoded.nbytes
     columns = {"encoder": curve.name, "package": OURS, "curve": curve.name, "base": curve.base}
-    columns |= {"states": len(curve.rank), "threads": case.threads}
+    columns |= {"states": len(curve.rank) if _is_automaton(curve) else None, "threads": case.threads}
     return _entry(case, place, call, case.n, moved // case.n, columns)
 
 
-def _functions(curve: sfc.Curve, place: Backend) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _functions(curve: Any, place: Backend) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return encode and decode of a curve on a backend: functions of an array, the order and the result."""
     if place.name == "cpu":
         return curve.encode, curve.decode

@@ -206,6 +206,38 @@ def test_a_device_encodes_by_its_own_functions(fills, monkeypatch):
     assert entry.threads == 1
 
 
+GRAY = sfc.curve("gray", 3)
+
+
+class Plain:
+    """A curve of base 2 without tables."""
+
+    name, base, dim, max_order = "plain", 2, 3, 21
+
+    def __init__(self, fault=0):
+        self._curve, self._fault = GRAY, fault
+
+    def encode(self, cells, order, out):
+        return self._curve.encode(cells, order, out=out)
+
+    def decode(self, keys, order, out):
+        self._curve.decode(keys, order, out=out)
+        out[-1] ^= self._fault
+        return out
+
+
+def test_a_curve_without_tables_is_on_the_host_alone_and_must_decode_its_keys(monkeypatch):
+    monkeypatch.setattr(sfc, "curve", lambda *_: Plain())
+    found = rows(curve=("hilbert",))
+    assert set(found["curve"]) == {"plain", "copy"}
+    assert found["states"].isna().all()
+    monkeypatch.setattr(sfc, "curve", lambda *_: Plain(fault=1))
+    with pytest.raises(WrongResultError, match="cells that plain decodes"):
+        next(encode.measure(case(curve=("hilbert",))))
+    monkeypatch.setattr("md.backend.get", lambda _: Device())
+    assert list(encode.measure(case(curve=("hilbert",)))) == []
+
+
 def table(ms: dict[tuple[str, str], list[float]], n: int = 1000) -> pd.DataFrame:
     """A table of one case in 2D of 10 bits: (package, curve) -> ms of each run."""
     common = {"n": n, "dtype": "narrowest", "direction": "encode", "dim": 2, "bits": 10, "round": 0}
@@ -273,7 +305,10 @@ def test_each_size_dtype_and_direction_has_a_figure_and_none_has_gains_over_noth
     ("fields", "message"),
     [
         ({"curve": ("hilbrt",)}, "unknown curve 'hilbrt'; allowed: one of butz"),
-        ({"dim": (2, 9)}, "--dim 9 beside --curve .* do not exist in 9D; allowed: curves in 9D: none"),
+        (
+            {"curve": ("moore",), "dim": (2, 9)},
+            "--dim 9 beside --curve moore, which do not exist in 9D; allowed",
+        ),
         ({"curve": ("butz",), "dim": (2,)}, "--curve butz, .* allowed: curves in 2D: gray, hilbert"),
         ({"bits": (33,)}, "--bits = 33; allowed: an integer of at least 1, up to 32"),
         ({"dim": (3, 4), "bits": (22,)}, "--bits = 22; .* take fewer, so that a key fits 64 bits"),
