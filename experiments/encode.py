@@ -7,8 +7,9 @@ bytes, half of them read and half written: cells and keys, one of which a call r
 other. Curves of base 3 have other bytes than those of base 2, and a copy of their own.
 
 Other packages are measured beside the curves on the CPU, where they are installed: hilbertsfc,
-numpy-hilbert-curve and geopandas, each in its own layout of arrays. In 3D their Hilbert curves are not the
-same as ours. A slow package gets fewer points (column `points`), so all gains are ratios of times of a point.
+numpy-hilbert-curve and geopandas, each in its own layout of arrays. hilbertsfc does not check cells. In 3D
+their Hilbert curves are not the same as ours. A slow package gets fewer points (column `points`), so all
+gains are ratios of times of a point.
 
 Before anything is timed, cells are encoded and decoded: all must be the same as before, and keys those of a
 walk through the curve's automaton, level by level in numpy, if it has one. Keys of other packages in 2D must
@@ -19,6 +20,7 @@ timed, and `calls` timed calls. The copy is measured twice: the difference of th
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -49,6 +51,7 @@ RATE = "Mpoints_per_s"
 _FIGURE = ["n", "dtype", "direction"]
 _CASE = [*_FIGURE, "dim", "bits"]
 _NAMES = ["package", "curve"]
+_MEDIANS = ["threads", "points", "ns_per_point", "GB_per_s"]
 
 
 @dataclass(frozen=True)
@@ -249,10 +252,17 @@ def _entry(
         rates = {"ns_per_point": ns, RATE: 1e3 / ns, "GB_per_s": size / ns}
         yield {"time_ms": ms / case.calls, "sample_ms": ms, **rates}
 
-    sizes = {"points": points, "bytes_per_point": size, "working_set_MB": 1e-6 * points * size}
-    on_host = {"registers": registers.is_available()} if place.name == "cpu" else {}
-    threads = columns["threads"] if place.name == "cpu" else 1
-    return Entry(columns | sizes | on_host | {"cache_MB": _cache_mb(place)}, sample, threads=threads)
+    if place.name == "cpu":
+        columns |= {"registers": registers.is_available()}
+    else:
+        columns |= {"threads": math.nan}
+    sizes: dict[str, Any] = {
+        "points": points,
+        "bytes_per_point": size,
+        "working_set_MB": 1e-6 * points * size,
+    }
+    sizes |= {"cache_MB": _cache_mb(place)}
+    return Entry(columns | sizes, sample, threads=columns["threads"] if place.name == "cpu" else None)
 
 
 def _cache_mb(place: Backend) -> float | None:
@@ -283,7 +293,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     case = [*_CASE, "bytes_per_point"]
     own = [*case, "encoder", *_NAMES]
     found = statistics.over_runs(table, own, RATE)
-    medians = table.groupby(own, sort=False)[["points", "ns_per_point", "GB_per_s"]].median().reset_index()
+    medians = table.groupby(own, sort=False)[_MEDIANS].median().reset_index()
     found = found.merge(medians, on=own)
     copied = statistics.gains(table, case, "encoder", COPY, "ns_per_point")
     found = found.merge(statistics.named(copied, COPY), on=[*case, "encoder"], how="left")
@@ -316,10 +326,13 @@ def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
     """Draw a row of dots for each curve, in a panel for each dimension, and the copy of the same bytes."""
     rows = found[found["package"] != MEMORY]
     rows = rows.assign(name=rows["encoder"], state=[f"{bits} bits" for bits in rows["bits"]])
-    names = list(rows.sort_values("package", key=lambda of: of != OURS, kind="stable")["name"].unique())
+    ours = rows["package"] == OURS
+    names = [*sorted(rows.loc[ours, "name"].unique()), *rows.loc[~ours, "name"].unique()]
     rates = [column for column in map(str, found) if column.startswith(RATE)]
     keys = ["dim", "bits", "bytes_per_point"]
-    copies = rows.drop(columns=rates).merge(found.loc[found["encoder"] == COPY, [*keys, *rates]], on=keys)
+    copied = found[found["encoder"] == COPY]
+    centres = dict.fromkeys(rates, statistics.bounds(copied, RATE)["centre"])  # intervals are in the summary
+    copies = rows.drop(columns=rates).merge(copied.assign(**centres)[[*keys, *rates]], on=keys)
     look = style.lines_in_turn([f"{bits} bits" for bits in sorted(rows["bits"].unique())], "state")
     dims, verb = sorted(rows["dim"].unique()), rows["direction"].iloc[0]
     titles = [f"{dim}D" for dim in dims]
@@ -332,7 +345,9 @@ def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
         figures.plain_log_axis(panel, both, RATE, 1.0, f"{verb}d, million points/s")
     panels[-1].plot([], [], "|", color="0.3", label="copy of the same bytes")
     figures.legend_outside(panels[-1], None)
-    title = f"{verb}, {_arrays(rows)}\n{statistics.caption(rows)}"
+    threads = rows.loc[ours, "threads"].max()  # NaN on a device
+    on = "" if np.isnan(threads) else f", {threads:g} thread{'' if threads == 1 else 's'}"
+    title = f"{verb}, {_arrays(rows)}{on}\n{statistics.caption(rows)}"
     figures.titled(figure, title, out, name)
 
 

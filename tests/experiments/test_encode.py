@@ -203,7 +203,8 @@ def test_a_device_encodes_by_its_own_functions(fills, monkeypatch):
     list(entry.sample())
     assert calls == [fills] * 6  # both for the check; one call that is not timed, and three
     assert entry.columns["bytes_per_point"] == (5 if fills else 32)
-    assert entry.threads == 1
+    assert math.isnan(entry.columns["threads"])
+    assert entry.threads_on(place) == 1
 
 
 GRAY = sfc.curve("gray", 3)
@@ -240,7 +241,15 @@ def test_a_curve_without_tables_is_on_the_host_alone_and_must_decode_its_keys(mo
 
 def table(ms: dict[tuple[str, str], list[float]], n: int = 1000) -> pd.DataFrame:
     """A table of one case in 2D of 10 bits: (package, curve) -> ms of each run."""
-    common = {"n": n, "dtype": "narrowest", "direction": "encode", "dim": 2, "bits": 10, "round": 0}
+    common = {
+        "threads": 1,
+        "n": n,
+        "dtype": "narrowest",
+        "direction": "encode",
+        "dim": 2,
+        "bits": 10,
+        "round": 0,
+    }
     found = []
     for (package, curve), runs in ms.items():
         name = curve if package in ("sfc", "memory") else f"{curve}, {package}"
@@ -281,6 +290,7 @@ def test_gains_are_over_the_copy_and_the_same_curve_of_each_package_by_the_time_
     assert found.loc["hilbert", "noise_floor_copy"] == pytest.approx(1.05)
     encode.draw(given, tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {"encode", "gains"}
+    encode.draw(given.assign(threads=math.nan), tmp_path)  # of a device
     assert len(pd.read_csv(tmp_path / "summary.csv")) == 6
 
 
