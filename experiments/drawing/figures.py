@@ -25,7 +25,7 @@ LOOK = (
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _BEYOND = 1.6  # largest factor between centres and the ends of intervals within the frame
 _MARGIN = 0.06  # of a logarithmic axis, at each end
-_FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis of gains up to which ticks lie close
+_FEW_TICKS, _SOME_TICKS, _MANY_TICKS = 2.5, 20, 1000  # ranges of an axis of gains up to which ticks lie close
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -255,7 +255,8 @@ def gain_axis(
     if high / low < _FEW_TICKS:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     else:
-        subs = (1, 1.5, 2, 3, 5, 7) if high / low < _SOME_TICKS else (1, 2, 5)
+        some = (1, 2, 5) if high / low < _MANY_TICKS else (1,)
+        subs = (1, 1.5, 2, 3, 5, 7) if high / low < _SOME_TICKS else some
         axis.set_major_locator(LogLocator(subs=subs, numticks=20))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_locator(NullLocator())

@@ -5,9 +5,12 @@ Every check ends in `check_error`, so that a wrong result is refused in one plac
 
 from __future__ import annotations
 
+from itertools import permutations, product
+
 import numpy as np
 
 import md
+import sfc
 from sfc import checks
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
@@ -23,6 +26,7 @@ TOLERANCE_OF_FLIGHT = {
 }  # of velocities of boids, and of positions besides rounding
 NEIGHBOURS_OF_FLIGHT = 65.0  # up to which that tolerance holds; sums of more round by more
 SHARE_OF_FLIGHT = 1e-4  # of the boids, in float32: that have a pair at a radius
+SAMPLE_OF_KEYS = 2**14  # rows, for which keys are computed a second time
 
 
 class WrongResultError(ValueError):
@@ -248,3 +252,82 @@ def check_flight(
     what = f"{name} in {precision} differs from the reference by more than {limit:.3g}"
     check_error(what, differ, allowed, f" of {len(found)} boids")
     return differ / len(found)
+
+
+def check_keys(curve: sfc.Curve, order: int, cells: np.ndarray, keys: np.ndarray) -> None:
+    """Compare keys of cells with those of a walk through the curve's automaton, level by level in numpy.
+
+    Args:
+        curve: the curve.
+        order: of the curve.
+        cells: (n, dim) integers, of which up to `SAMPLE_OF_KEYS` rows are compared, evenly spread.
+        keys: (n,) integers, to be checked.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        WrongResultError: a key differs.
+        ValueError: arrays of another dtype or shape, or an order that the curve does not have.
+    """
+    checks.instance("curve", curve, sfc.Curve, "an sfc.Curve").side(order)
+    cells = checks.array("cells", cells, "iu", checks.INTEGERS, ("n", curve.dim))
+    keys = checks.array("keys", keys, "iu", checks.INTEGERS, (len(cells),))
+    rows = _spread(len(cells))
+    cells, base = cells[rows].astype(np.uint64), curve.base
+    state, expected = np.full(len(rows), curve.start), np.zeros(len(rows), np.uint64)
+    for level in reversed(range(order)):
+        digits = cells // np.uint64(base**level) % np.uint64(base)
+        cell = (digits.astype(np.int64) * base ** np.arange(curve.dim)).sum(axis=1)
+        expected = expected * np.uint64(base**curve.dim) + curve.rank[state, cell]
+        state = curve.next[state, cell]
+    what = f"keys of {curve.name} in {curve.dim}D differ from a walk through its automaton"
+    check_error(what, int((keys[rows].astype(np.uint64) != expected).sum()), 0, f" of {len(rows)} keys")
+
+
+def check_decoded(name: str, cells: np.ndarray, decoded: np.ndarray) -> None:
+    """Check that the cells of keys are those that were encoded.
+
+    Args:
+        name: of the curve or code, for the message.
+        cells: (n, dim) integers that were encoded.
+        decoded: (n, dim) integers, to be checked.
+
+    Raises:
+        WrongResultError: a cell differs.
+        ValueError: arrays of another dtype or shape.
+    """
+    cells = checks.array("cells", cells, "iu", checks.INTEGERS, ("n", "dim"))
+    decoded = checks.array("decoded", decoded, "iu", checks.INTEGERS, cells.shape)
+    differ = int((decoded != cells).any(axis=1).sum())
+    check_error(f"cells that {name} decodes differ from those encoded", differ, 0, f" of {len(cells)} cells")
+
+
+def check_same_curve(name: str, curve: sfc.Curve, order: int, cells: np.ndarray, keys: np.ndarray) -> None:
+    """Check that keys of another code are those of a curve, up to a symmetry of the cube.
+
+    Args:
+        name: of the code, for the message.
+        curve: the curve.
+        order: of the curve.
+        cells: (n, dim) integers, of which up to `SAMPLE_OF_KEYS` rows are compared, evenly spread.
+        keys: (n,) integers, to be checked.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        WrongResultError: keys differ in every orientation of the curve.
+        ValueError: arrays of another dtype or shape, or an order that the curve does not have.
+    """
+    last = checks.instance("curve", curve, sfc.Curve, "an sfc.Curve").side(order) - 1
+    cells = checks.array("cells", cells, "iu", checks.INTEGERS, ("n", curve.dim))
+    keys = checks.array("keys", keys, "iu", checks.INTEGERS, (len(cells),))
+    rows = _spread(len(cells))
+    cells, keys, least = cells[rows].astype(np.uint64), keys[rows].astype(np.uint64), len(rows)
+    for axes, flipped in product(permutations(range(curve.dim)), product((False, True), repeat=curve.dim)):
+        turned = np.where(flipped, np.uint64(last) - cells, cells)[:, axes]
+        least = min(least, int((curve.encode(turned, order) != keys).sum()))
+    what = f"keys of {name} differ from those of {curve.name} in {curve.dim}D in every orientation"
+    check_error(what, least, 0, f" of {len(rows)} keys")
+
+
+def _spread(n: int) -> np.ndarray:
+    """Return up to `SAMPLE_OF_KEYS` rows from the first to the last of n."""
+    return np.unique(np.linspace(0, n - 1, min(n, SAMPLE_OF_KEYS)).astype(np.int64))

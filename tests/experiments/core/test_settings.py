@@ -121,6 +121,7 @@ TOO_MUCH = {
     "cooling": "--n 9999999999999",
     "counters": "--n 9999999999999",
     "decay": "--size 9000000",
+    "encode": "--n 9999999999999",
     "flock_decay": "--n 9999999999999",
     "flock_order": "--n 9999999999999",
     "flocking": "--n 9999999999999",

@@ -34,7 +34,7 @@ def test_wide_intervals_leave_the_frame(panel):
     assert 3.0 < high < 6
 
 
-@pytest.mark.parametrize("highest", [1.02, 1.3, 3, 15, 200])
+@pytest.mark.parametrize("highest", [1.02, 1.3, 3, 15, 200, 30000])
 def test_ticks_of_gains_are_plain_numbers(panel, highest):
     figures.gain_axis(panel, gains([1.0, highest], [1.0, highest], [1.0, highest]))
     low, high = panel.get_ylim()

@@ -5,14 +5,19 @@ import pytest
 from scipy.spatial import cKDTree
 
 import md
+import sfc
 from experiments.measurement.correctness import (
+    SAMPLE_OF_KEYS,
     WrongResultError,
+    check_decoded,
     check_error,
     check_flight,
     check_forces,
     check_forces_over_largest,
+    check_keys,
     check_order,
     check_pairs,
+    check_same_curve,
     check_states,
     check_temperature,
 )
@@ -153,3 +158,44 @@ def test_the_tolerance_of_a_crowded_flock_grows_with_its_neighbours():
     assert check_flight("tiles", wrong, state, "float32", neighbours=480.0) == 0
     with pytest.raises(WrongResultError, match="than 2e-05 by 2e"):
         check_flight("tiles", wrong, state, "float32", neighbours=30.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "dim", "order"), [("hilbert", 2, 32), ("butz", 3, 21), ("peano", 3, 13), ("gray", 4, 1)]
+)
+def test_keys_are_those_of_a_walk_through_the_automaton(name, dim, order):
+    curve, many = sfc.curve(name, dim), SAMPLE_OF_KEYS + 1001
+    cells = np.random.default_rng(0).integers(0, curve.side(order), (many, dim), np.uint64)
+    keys = curve.encode(cells, order)
+    check_keys(curve, order, cells, keys)
+    check_keys(curve, order, cells[:0], keys[:0])
+    for row in (0, many - 1):
+        wrong = keys.copy()
+        wrong[row] ^= np.uint64(1)
+        with pytest.raises(
+            WrongResultError, match=f"keys of {name} in {dim}D .* by 1 of {SAMPLE_OF_KEYS} keys"
+        ):
+            check_keys(curve, order, cells, wrong)
+    with pytest.raises(ValueError, match=r"keys of shape \(3,\)"):
+        check_keys(curve, order, cells, keys[:3])
+
+
+def test_cells_that_are_decoded_are_all_compared():
+    cells = np.random.default_rng(0).integers(0, 9, (70000, 3))
+    check_decoded("hilbert", cells, cells.astype(np.uint8))
+    wrong = cells.copy()
+    wrong[69998:, 1] += 1
+    with pytest.raises(WrongResultError, match=r"cells that hilbert decodes differ .* by 2 of 70000 cells"):
+        check_decoded("hilbert", cells, wrong)
+
+
+@pytest.mark.parametrize("order", [3, 4])
+def test_a_curve_is_known_in_every_orientation(order):
+    curve = sfc.curve("hilbert", 2)
+    cells = np.random.default_rng(0).integers(0, 2**order, (500, 2))
+    last = 2**order - 1
+    for turned in (cells, cells[:, ::-1], last - cells, np.column_stack([cells[:, 1], last - cells[:, 0]])):
+        check_same_curve("a package", curve, order, cells, curve.encode(turned, order))
+    for name in ("morton", "moore"):
+        with pytest.raises(WrongResultError, match="keys of a package differ from those of hilbert in 2D"):
+            check_same_curve("a package", curve, order, cells, sfc.curve(name, 2).encode(cells, order))

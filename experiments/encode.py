@@ -1,0 +1,377 @@
+"""How many points a second are encoded and decoded, by each curve and other packages, and how many copied?
+
+Cells are random, in rows of (n, dim) integers. A key is the index of a cell along the curve. Calls check
+that cells are inside the grid, and keys on the curve, and fill given arrays. With `narrowest`, cells and keys
+have the fewest bytes that hold them; with `int64`, cells are int64 and keys uint64. `copy` moves the same
+bytes, half of them read and half written: cells and keys, one of which a call reads, while it writes the
+other. Curves of base 3 have other bytes than those of base 2, and a copy of their own.
+
+Other packages are measured beside the curves on the CPU, where they are installed: hilbertsfc,
+numpy-hilbert-curve and geopandas, each in its own layout of arrays. hilbertsfc does not check cells. In 3D
+their Hilbert curves are not the same as ours. A slow package gets fewer points (column `points`), so all
+gains are ratios of times of a point.
+
+Before anything is timed, cells are encoded and decoded: all must be the same as before, and keys those of a
+walk through the curve's automaton, level by level in numpy, if it has one. Keys of other packages in 2D must
+be ours, up to a symmetry of the square; those in other dimensions must decode to their cells.
+
+All curves and packages of a case are sampled in turns, round by round, in random order: a call that is not
+timed, and `calls` timed calls. The copy is measured twice: the difference of the two is noise.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import pandas as pd
+
+import md
+import sfc
+from experiments.analysis.baselines import again, is_again
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
+from experiments.measurement.hardware_caches import caches
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.peers import ENCODERS, Encoder
+from md.backend import Backend
+from sfc.automaton import registers
+
+DTYPES = ("narrowest", "int64")
+DIRECTIONS = ("encode", "decode")
+COPY, OURS, MEMORY = "copy", "sfc", "memory"
+WORD = 16  # bytes of a number of a copy, the widest load of a device
+RATE = "Mpoints_per_s"
+_FIGURE = ["n", "dtype", "direction"]
+_CASE = [*_FIGURE, "dim", "bits"]
+_NAMES = ["package", "curve"]
+_MEDIANS = ["threads", "points", "ns_per_point", "GB_per_s"]
+
+
+@dataclass(frozen=True)
+class Config(TimedSettings):
+    """Sweep of grids. All curves and packages of a case are in memory at once."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "peers")
+
+    n: Axis[int] = (2**21,)
+    """Points. Take 134217728 on a GPU."""
+    curve: tuple[str, ...] = field(default_factory=sfc.curves)
+    """Curves of `sfc`; those that do not exist in a dimension, or on a GPU, are left out there."""
+    dim: Axis[int] = (2, 3, 4)
+    """Dimensions."""
+    bits: Axis[int] = (10, 16, 21)
+    """Orders of the curves: bits of a coordinate, or digits for a base of 3. Curves with keys of more than 64
+    bits are left out."""
+    dtype: Axis[str] = DTYPES
+    """narrowest, int64."""
+    direction: Axis[str] = DIRECTIONS
+    """encode, decode."""
+    peers: list[str] = field(default_factory=lambda: list(ENCODERS))
+    """Other packages, on the CPU: hilbertsfc, numpy-hilbert-curve, geopandas. Those that are not installed
+    are left out."""
+    threads: int = 1
+    """Threads of the host. numpy-hilbert-curve and geopandas use one."""
+    calls: int = 3
+    """Calls in a sample. Take 20 on a GPU."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        known = {"curve": sfc.curves(), "dtype": DTYPES, "direction": DIRECTIONS, "peers": tuple(ENCODERS)}
+        self.check_known(known)
+        self.check_least({"n": 1, "dim": 1, "bits": 1, "calls": 1})
+        self.check("threads", low=1, high=numba.config.NUMBA_NUM_THREADS)
+        if isinstance(self.bits, tuple):  # else this is one case of a sweep
+            self._check_grids()
+        wide = "int64" in values(self.dtype)
+        each = 8 if wide else np.min_scalar_type(2 ** min(values(self.bits)) - 1).itemsize
+        each *= 3 * int(self.highest("dim")) + 1 + len(self.curve)  # cells given, decoded and copied; keys
+        for n in values(self.n):
+            self.check_memory(f"--n {n}", n, "points", each)
+
+    def _check_grids(self) -> None:
+        """Raise for a dimension without a curve, or an order that no curve has."""
+        highest = 0
+        for dim in values(self.dim):
+            found = [sfc.curve(name, dim).max_order for name in self.curve if name in sfc.curves(dim)]
+            if not found:
+                there = ", ".join(sfc.curves(dim)) or "none"
+                raise ValueError(
+                    f"--dim {dim} beside --curve {' '.join(self.curve)}, which do not exist in {dim}D; "
+                    f"allowed: curves in {dim}D: {there}"
+                )
+            highest = max(highest, *found)
+        self.check("bits", low=1, high=highest, unit="bits", remedy="take fewer, so that a key fits 64 bits")
+
+
+QUICK = {
+    "n": (2**20,), "curve": ("hilbert", "morton", "peano"), "dim": (2, 3), "bits": (10,),
+    "dtype": ("narrowest",), "runs": 1,
+}  # fmt: skip
+
+
+class _Grid:
+    """Cells of a case, and the arrays that all curves of a base share."""
+
+    def __init__(self, case: Config, place: Backend, side: int):
+        narrow, most = case.dtype == "narrowest", side**case.dim - 1
+        dtype = np.min_scalar_type(side - 1) if narrow else np.dtype(np.int64)
+        self.key_dtype = np.min_scalar_type(most) if narrow else np.dtype(np.uint64)
+        self.cells = np.random.default_rng([case.seed, side]).integers(0, side, (case.n, case.dim), dtype)
+        self.given, self.decoded = place.upload(self.cells), place.empty(self.cells.shape, dtype)
+        self.keys = place.empty(case.n, self.key_dtype)
+        self.bytes_per_point = case.dim * dtype.itemsize + self.key_dtype.itemsize
+
+
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """Yield the rounds from `begin` on: the mean time of a sample's calls."""
+    place = md.backend.get(case.backend)
+    every = [sfc.curve(name, case.dim) for name in case.curve if name in sfc.curves(case.dim)]
+    curves = [
+        one for one in every if case.bits <= one.max_order and (place.name == "cpu" or _is_automaton(one))
+    ]
+    if not curves:
+        return
+    grids = {base: _Grid(case, place, base**case.bits) for base in dict.fromkeys(c.base for c in curves)}
+    entries = [_curve_entry(case, place, grids[curve.base], curve) for curve in curves]
+    if 2 in grids and place.name == "cpu":
+        entries += _peer_entries(case, place, grids[2])
+    for size in dict.fromkeys(entry.columns["bytes_per_point"] for entry in entries):
+        entries += [_copy_entry(case, place, name, size) for name in (COPY, again(COPY))]
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+
+
+def _is_automaton(curve: Any) -> bool:
+    """Return whether a curve is given by the tables of an automaton, which a device needs."""
+    return isinstance(curve, sfc.Curve)
+
+
+def _curve_entry(case: Config, place: Backend, grid: _Grid, curve: Any) -> Entry:
+    """Check a curve, and return its calls ready to be sampled."""
+    encode, decode = _functions(curve, place)
+    own = grid.keys if case.direction == "encode" else place.empty(case.n, grid.key_dtype)
+    keys = encode(grid.given, case.bits, own)
+    decoded = decode(keys, case.bits, grid.decoded)
+    if _is_automaton(curve):
+        check_keys(curve, case.bits, grid.cells, place.download(keys))
+    check_decoded(curve.name, grid.cells, place.download(decoded))
+    if case.direction == "encode":
+        call, moved = partial(encode, grid.given, case.bits, own), grid.given.nbytes + keys.nbytes
+    else:
+        call, moved = partial(decode, keys, case.bits, grid.decoded), keys.nbytes + decoded.nbytes
+    columns = {"encoder": curve.name, "package": OURS, "curve": curve.name, "base": curve.base}
+    columns |= {"states": len(curve.rank) if _is_automaton(curve) else None, "threads": case.threads}
+    return _entry(case, place, call, case.n, moved // case.n, columns)
+
+
+def _functions(curve: Any, place: Backend) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return encode and decode of a curve on a backend: functions of an array, the order and the result."""
+    if place.name == "cpu":
+        return curve.encode, curve.decode
+    encode, decode = partial(sfc.device.encode, curve), partial(sfc.device.decode, curve)
+    if "out" in inspect.signature(sfc.device.encode).parameters:
+        return encode, decode
+    return (lambda cells, order, _: encode(cells, order)), (lambda keys, order, _: decode(keys, order))
+
+
+def _peer_entries(case: Config, place: Backend, grid: _Grid) -> Iterator[Entry]:
+    """Check the curves of other packages, and yield their calls ready to be sampled."""
+    for name in case.peers:
+        kind = ENCODERS[name]
+        if not _is_here(name) or not (kind.decodes or case.direction == "encode"):
+            continue
+        for curve in kind.curves(case.dim, case.bits):
+            if curve in case.curve:
+                cells = grid.cells[: kind.most_points]
+                peer = kind(curve, cells, case.bits, grid.key_dtype, case.threads)
+                _check_peer(peer, cells)
+                columns = {"encoder": f"{curve}, {name}", "package": name, "curve": curve, "base": 2}
+                columns |= {"threads": case.threads if kind.has_threads else 1}
+                call = peer.encode if case.direction == "encode" else peer.decode
+                yield _entry(case, place, call, len(cells), grid.bytes_per_point, columns)
+
+
+@lru_cache
+def _is_here(name: str) -> bool:
+    """Return whether a package is installed; print a message, once in a process, if it is not."""
+    if ENCODERS[name].is_installed():
+        return True
+    print(f"{name} is not measured: it is not installed; pip install {name}")
+    return False
+
+
+def _check_peer(peer: Encoder, cells: np.ndarray) -> None:
+    """Compare the keys of another package with ours in 2D, and the cells that it decodes with its own."""
+    name, keys = f"{peer.name}'s {peer.curve}", peer.encode()
+    if peer.dim == 2:
+        check_same_curve(name, sfc.curve(peer.curve, 2), peer.bits, cells, keys)
+    if peer.decodes:
+        check_decoded(name, cells, np.stack(list(peer.decode()), axis=1))
+
+
+def _copy_entry(case: Config, place: Backend, name: str, size: int) -> Entry:
+    """Return copies of some bytes a point, half of them read and half written, ready to be sampled."""
+    source, target = (place.zeros(max(case.n * size // 2 // WORD, 1), np.complex128) for _ in range(2))
+    parts = case.threads if place.name == "cpu" else 1
+    ends = np.linspace(0, len(source), parts + 1).astype(int)
+    pool = ThreadPoolExecutor(parts)
+
+    def copy(part: int) -> None:
+        target[ends[part] : ends[part + 1]] = source[ends[part] : ends[part + 1]]
+
+    def call() -> None:
+        list((pool.map if parts > 1 else map)(copy, range(parts)))
+
+    columns = {"encoder": name, "package": MEMORY, "curve": COPY, "threads": case.threads}
+    return _entry(case, place, call, case.n, size, columns)
+
+
+def _entry(
+    case: Config, place: Backend, call: Callable[[], Any], points: int, size: int, columns: dict[str, Any]
+) -> Entry:
+    """Return calls that each take some points of some bytes, ready to be sampled."""
+
+    def sample() -> Iterator[dict]:
+        before = numba.get_num_threads()
+        numba.set_num_threads(case.threads)
+        try:
+            call()  # loads the caches again after other cases
+            with place.stopwatch() as elapsed:
+                for _ in range(case.calls):
+                    call()
+        finally:
+            numba.set_num_threads(before)
+        (ms,) = elapsed
+        ns = 1e6 * ms / case.calls / points
+        rates = {"ns_per_point": ns, RATE: 1e3 / ns, "GB_per_s": size / ns}
+        yield {"time_ms": ms / case.calls, "sample_ms": ms, **rates}
+
+    if place.name == "cpu":
+        columns |= {"registers": registers.is_available()}
+    else:
+        columns |= {"threads": math.nan}
+    sizes: dict[str, Any] = {
+        "points": points,
+        "bytes_per_point": size,
+        "working_set_MB": 1e-6 * points * size,
+    }
+    sizes |= {"cache_MB": _cache_mb(place)}
+    return Entry(columns | sizes, sample, threads=columns["threads"] if place.name == "cpu" else None)
+
+
+def _cache_mb(place: Backend) -> float | None:
+    """Return the size of the last cache; None if it is unknown."""
+    try:
+        return caches(place)[-1].bytes / 1e6
+    except ValueError:
+        return None
+
+
+def draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw points per second beside a copy, and gains over other packages; write the summary."""
+    found = summary(table)
+    save_table(found, out, "summary")
+    for key, rows in found.groupby(_FIGURE, sort=False):
+        _draw_rates(rows, out, figures.file_name(str(key[-1]), table, _FIGURE[:2], key[:2]))
+    gains = gains_over_packages(table)
+    for key, rows in gains.groupby(_FIGURE[:2], sort=False):
+        _draw_gains(rows, out, figures.file_name("gains", table, _FIGURE[:2], key))
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Average over runs each curve and package: its points per second, its gain over a copy and packages.
+
+    Args:
+        table: of rows of `measure`, with the columns of their cases.
+    """
+    case = [*_CASE, "bytes_per_point"]
+    own = [*case, "encoder", *_NAMES]
+    found = statistics.over_runs(table, own, RATE)
+    medians = table.groupby(own, sort=False)[_MEDIANS].median().reset_index()
+    found = found.merge(medians, on=own)
+    copied = statistics.gains(table, case, "encoder", COPY, "ns_per_point")
+    found = found.merge(statistics.named(copied, COPY), on=[*case, "encoder"], how="left")
+    for name, gains in gains_over_packages(table).groupby("over", sort=False):
+        over = statistics.named(gains, str(name))
+        found = found.merge(over, on=[*_CASE, *_NAMES], how="left")
+    return found[~found["encoder"].map(is_again)]
+
+
+def gains_over_packages(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each curve over the same curve of each other package, by the time of a point.
+
+    Args:
+        table: of rows of `measure`, with the columns of their cases.
+
+    Returns:
+        Rows of `statistics.gains`, with the package in the column `over`; no rows if none was measured.
+    """
+    parts = [
+        statistics.gains(
+            table[table["package"].isin([OURS, name])], [*_CASE, "curve"], "package", name, "ns_per_point"
+        )
+        for name in table["package"].unique()
+        if name not in (OURS, MEMORY)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_CASE, *_NAMES, "over"])
+
+
+def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw a row of dots for each curve, in a panel for each dimension, and the copy of the same bytes."""
+    rows = found[found["package"] != MEMORY]
+    rows = rows.assign(name=rows["encoder"], state=[f"{bits} bits" for bits in rows["bits"]])
+    ours = rows["package"] == OURS
+    names = [*sorted(rows.loc[ours, "name"].unique()), *rows.loc[~ours, "name"].unique()]
+    rates = [column for column in map(str, found) if column.startswith(RATE)]
+    keys = ["dim", "bits", "bytes_per_point"]
+    copied = found[found["encoder"] == COPY]
+    centres = dict.fromkeys(rates, statistics.bounds(copied, RATE)["centre"])  # intervals are in the summary
+    copies = rows.drop(columns=rates).merge(copied.assign(**centres)[[*keys, *rates]], on=keys)
+    look = style.lines_in_turn([f"{bits} bits" for bits in sorted(rows["bits"].unique())], "state")
+    dims, verb = sorted(rows["dim"].unique()), rows["direction"].iloc[0]
+    titles = [f"{dim}D" for dim in dims]
+    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.3 + 0.3 * len(names), 2.2, sharey=True)
+    for panel, dim in zip(panels, dims, strict=True):
+        ticks = look | {"markers": dict.fromkeys(look["hue_order"], "|")}
+        figures.dots_by_name(panel, rows[rows["dim"] == dim], names, look, RATE)
+        figures.dots_by_name(panel, copies[copies["dim"] == dim], names, ticks, RATE)
+        both = pd.concat([rows, copies], ignore_index=True)
+        figures.plain_log_axis(panel, both, RATE, 1.0, f"{verb}d, million points/s")
+    panels[-1].plot([], [], "|", color="0.3", label="copy of the same bytes")
+    figures.legend_outside(panels[-1], None)
+    threads = rows.loc[ours, "threads"].max()  # NaN on a device
+    on = "" if np.isnan(threads) else f", {threads:g} thread{'' if threads == 1 else 's'}"
+    title = f"{verb}, {_arrays(rows)}{on}\n{statistics.caption(rows)}"
+    figures.titled(figure, title, out, name)
+
+
+def _draw_gains(gains: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw the gain of each curve over the same curve of other packages, in a panel for each direction."""
+    labels = [f"{row.curve} {row.dim}D, {row.bits} bits" for row in gains.itertuples()]
+    rows = gains.assign(name=labels, state=gains["over"])
+    names, directions = list(rows["name"].unique()), list(rows["direction"].unique())
+    look = style.lines_in_turn(list(rows["state"].unique()), "state")
+    figure, panels = figures.panels_in_a_row(directions, 3.2, 1.3 + 0.3 * len(names), 2.4, sharey=True)
+    for panel, direction in zip(panels, directions, strict=True):
+        figures.dots_by_name(panel, rows[rows["direction"] == direction], names, look, "gain")
+        figures.noise_band(panel, rows, horizontal=True)
+        figures.gain_axis(panel, rows, horizontal=True)
+        panel.set_xlabel("points/s over those of the package")
+    figures.legend_outside(panels[-1], "package", panels)
+    figures.titled(figure, f"{_arrays(rows)}\n{statistics.caption(rows)}", out, name)
+
+
+def _arrays(rows: pd.DataFrame) -> str:
+    dtype = rows["dtype"].iloc[0]
+    kinds = "narrowest integers" if dtype == "narrowest" else "int64 cells, uint64 keys"
+    return f"{rows['n'].iloc[0]:,} points, {kinds}"
+
+
+if __name__ == "__main__":
+    main(Config, measure, draw, quick=QUICK)
