@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from sfc import checks, device
 from sfc.automaton.curve import Curve
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 

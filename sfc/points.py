@@ -6,11 +6,10 @@ floats, as numpy's default ones are. A negative number as a word is above every 
 
 from functools import lru_cache
 
-import numba
 import numpy as np
 
 from sfc import checks
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 
 def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:

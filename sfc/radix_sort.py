@@ -3,10 +3,9 @@
 Knuth, The Art of Computer Programming 3 (1998) 5.2.5.
 """
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 DIGIT = 8  # bits
 VALUES = 1 << DIGIT

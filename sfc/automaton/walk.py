@@ -10,10 +10,9 @@ then whole blocks. A loop is compiled once for each dim, or for each dim, base a
 depend on them: `axes`, `base` and `levels` are tuples of those lengths, which are constants for the compiler.
 """
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 CELLS = 3**6  # in a block, at most; larger tables do not fit in the L1 cache
 
