@@ -286,7 +286,7 @@ def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
     for begin in range(0, len(points), CHUNK):
         part = _as_floats(points[begin : begin + CHUNK])
         extents = np.empty((2, PARTS, part.shape[1]))
-        extent_of_parts(part, extents[0], extents[1])
+        extent_of_parts.for_items(len(part))(part, extents[0], extents[1])
         lows.append(extents[0].min(axis=0))
         highs.append(extents[1].max(axis=0))
     return np.min(lows, axis=0), np.max(highs, axis=0)
@@ -352,7 +352,8 @@ def _keys_in_grid(points: Any, of: Curve, order: int, grid: Grid, clip: bool) ->
         cells = np.empty((min(len(points), CHUNK), of.dim), kind)
         for begin in range(0, len(points), CHUNK):
             part = _as_floats(points[begin : begin + CHUNK])
-            bad, outside = cells_in_grid(part, *grid[:3], np.uint64(grid.side), clip, cells)
+            fill = cells_in_grid.for_items(len(part))
+            bad, outside = fill(part, *grid[:3], np.uint64(grid.side), clip, cells)
             if bad < len(part):
                 raise _refused(points, begin + int(bad), grid)
             of.encode_to(cells[: len(part)], order, made[begin : begin + len(part)])

@@ -9,11 +9,8 @@ from sfc.compile import LazyModule, numba
 from sfc.registry import curve, curves
 
 if TYPE_CHECKING:
-    import llvmlite.binding as llvm
-
     from sfc.automaton import registers
 else:
-    llvm = LazyModule("llvmlite.binding")
     registers = LazyModule("sfc.automaton.registers")  # it extends Numba, so it imports Numba
 
 
@@ -30,7 +27,9 @@ def show_config() -> None:
         processor ..., ... threads
         ...
     """
-    versions = np.__version__, numba.__version__, numba.core.config.llvmlite.__version__
+    import llvmlite.binding  # loads LLVM
+
+    versions = np.__version__, numba.__version__, llvmlite.__version__
     print("numpy {}, numba {}, llvmlite {}".format(*versions))
     print(f"processor {llvmlite.binding.get_host_cpu_name()}, {numba.get_num_threads()} threads")
     if registers.is_available():

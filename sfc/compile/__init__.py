@@ -21,7 +21,6 @@ from sfc.compile.decorators import (
     kernel,
     overload,
 )
-
 from sfc.compile.lazy_module import LazyModule, numba
 
 __all__ = [

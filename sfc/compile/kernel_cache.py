@@ -31,10 +31,12 @@ from typing import Any
 
 import llvmlite
 import numba
+import numba.cpython.hashing  # adds symbols for stored kernels
 import numpy as np
 from numba.core import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
@@ -123,7 +125,7 @@ class KernelCache(_Cache):
             sig: argument types, or a signature.
             target_context: of the dispatcher.
         """
-        target_context.refresh()
+        rtsys.initialize(target_context)  # symbols; Numba's tables for compiling take much longer to fill
         path = self._path(sig, target_context.codegen())
         if path is None:
             return None

@@ -1,9 +1,9 @@
 """Import of Numba at its first use, so that the import of a package with kernels does not wait for it.
 
 Contract. A file with kernels has the line `from sfc.compile import kernel, numba`. There `numba` is a
-`LazyModule`. Numba's compiler understands its own module only, so the module takes the place of the
-`LazyModule` in a file's globals (`load_modules`) before the first kernel of the file is compiled. A module that extends Numba is a `LazyModule` in those that
-use it.
+`LazyModule`. Numba's compiler understands its own module only, so `load_modules` puts that in the place of
+the `LazyModule` among the globals of a file before the first kernel of the file is compiled. A module that
+extends Numba, and so imports it, is a `LazyModule` in those that use it.
 """
 
 import importlib
