@@ -398,7 +398,8 @@ def array(
         ValueError,
         OverflowError,
         MemoryError,
-    ) as error:  # such as ragged lists, or a list of long ranges
+        RuntimeError,
+    ) as error:  # such as ragged lists, a list of long ranges, or a tensor that requires grad
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":

@@ -52,11 +52,14 @@ def output(out: object, shape: tuple[int, ...], most: int, default: type) -> np.
 
     Raises:
         TypeError: an object that is no array.
-        ValueError: another shape or dtype, a dtype with too few bits, or a read-only array.
+        ValueError: another shape or dtype, a dtype with too few bits, a masked array, or a read-only one.
     """
     if out is None:
         return np.empty(shape, default)
     found = checks.instance("out", out, np.ndarray, f"an array of numpy, shape {shape}, or None")
+    if isinstance(found, np.ma.MaskedArray):
+        remedy = "give an array without a mask, such as out.data"
+        raise checks.refuse_value("out", "a masked array", "an array of numpy", remedy)
     checks.fits("out", found, "iu", checks.INTEGERS, shape)
     if found.dtype.kind not in "iu" or np.iinfo(found.dtype).max < most:
         kinds = [np.dtype(kind).name for kind in "BHIQ" if np.iinfo(kind).max >= most]
