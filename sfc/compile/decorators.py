@@ -45,7 +45,8 @@ class Kernel:
         """Numba's dispatcher, made at the first use. It compiles, or loads from the disk cache, at a call."""
         from sfc.compile.kernel_cache import KernelCache  # imports Numba
 
-        load_modules(self.py_func)
+        load_modules(self.py_func.__globals__)
+        load_modules(globals())  # `Shared` reads Numba at every call
         dispatcher = numba.njit(**self.options)(self.py_func)
         dispatcher._cache = KernelCache(
             self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
@@ -127,11 +128,13 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
 
 def inlined(function: Function) -> Function:
     """Let kernels call a plain function; its code replaces each call."""
+    load_modules(function.__globals__)
     return numba.extending.register_jitable(forceinline=True)(function)
 
 
 def callee(function: Function) -> Function:
     """Let kernels call a plain function; the compiler decides whether to inline it."""
+    load_modules(function.__globals__)
     return numba.extending.register_jitable(function)
 
 

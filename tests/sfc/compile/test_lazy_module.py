@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-from types import ModuleType
 
 import numpy as np
 
@@ -107,8 +106,7 @@ def test_a_module_is_imported_when_an_attribute_is_read(tmp_path, monkeypatch):
     (tmp_path / "read_late.py").write_text("value = 5\n")
     monkeypatch.syspath_prepend(tmp_path)
     late = LazyModule("read_late")
-    assert isinstance(late, ModuleType)
     assert "read_late" not in sys.modules
     assert late.value == 5
-    assert "read_late" in sys.modules
+    assert sys.modules["read_late"] is late.load()
     monkeypatch.delitem(sys.modules, "read_late")
