@@ -125,8 +125,8 @@ class KernelCache(_Cache):
             sig: argument types, or a signature.
             target_context: of the dispatcher.
         """
-        # Symbols that stored kernels refer to. `target_context.refresh` adds no others, and also fills Numba's
-        # tables for compiling, which takes 0.2 s.
+        # Symbols that stored kernels refer to. `target_context.refresh` adds no others, and also fills tables
+        # of Numba for compiling, which takes 0.2 s.
         rtsys.initialize(target_context)
         path = self._path(sig, target_context.codegen())
         if path is None:
