@@ -11,8 +11,8 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from itertools import chain
+from numbers import Rational
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -188,9 +188,9 @@ def number(
     return found
 
 
-def is_number(value: object) -> TypeGuard[float | np.integer | np.floating | Fraction]:
+def is_number(value: object) -> TypeGuard[float | np.integer | np.floating | Rational]:
     """Return whether a value is a real number of Python, numpy or `fractions`; booleans are not."""
-    real = isinstance(value, (int, float, np.integer, np.floating, Fraction))
+    real = isinstance(value, (int, float, np.integer, np.floating, Rational))
     return real and not isinstance(value, (bool, np.timedelta64))
 
 
@@ -398,7 +398,8 @@ def array(
         ValueError,
         OverflowError,
         MemoryError,
-    ) as error:  # such as ragged lists, or a list of long ranges
+        RuntimeError,
+    ) as error:  # such as ragged lists, a list of long ranges, or a tensor that requires grad
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":

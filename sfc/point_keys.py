@@ -8,18 +8,19 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from sfc import checks, device
 from sfc.automaton.curve import Curve
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
 CHUNK = 2**18  # points whose cells are in memory at the same time
 PARTS = 32  # of a chunk; their bounding boxes are computed side by side
 BOX = "a pair (low, high), each a number or one for each axis"
+SORTED = "an array, a tensor, a pandas object or a list"
+CONVERT = "convert it by numpy.asarray"
 REALS = "floats of 16 to 64 bits, or any integer dtype"
 
 
@@ -132,7 +133,8 @@ def sort(
 
     Args:
         points: as for `keys`.
-        arrays: any number of arrays, tensors or pandas objects of as many rows, sorted as the points are.
+        arrays: any number of arrays, tensors, pandas objects or lists of as many rows, sorted as the points
+            are; of sparse matrices those with rows that can be selected, such as CSR.
         curve: as for `keys`, like all that follow.
         bits: levels of the curve, or None.
         box: (low, high), or None.
@@ -144,7 +146,8 @@ def sort(
 
     Raises:
         TypeError, ValueError: as `keys`.
-        ValueError: an array with another number of rows.
+        TypeError: an array of another class, or in other memory than the points.
+        ValueError: an array with another number of rows, or a list of rows of several lengths.
 
     Example:
         >>> import sfc
@@ -153,19 +156,38 @@ def sort(
         ['west', 'east']
     """
     order = _order_of(*_keys(points, curve, bits, box, clip, stretch))
-    given = [
-        np.asarray(values) if isinstance(values, (list, tuple)) else values for values in (points, *arrays)
-    ]
-    for k, values in enumerate(given[1:]):
-        if not hasattr(values, "__getitem__") or not hasattr(values, "__len__"):
-            raise checks.refuse_class(f"arrays[{k}]", values, "an array")
-        if len(values) != len(order):
-            raise checks.refuse_value(f"rows of arrays[{k}]", len(values), f"{len(order)}, as many as points")
-        if device.holds(values) != device.holds(order):
-            where = "on the device" if device.holds(order) else "in host memory"
-            raise checks.refuse_class(f"arrays[{k}]", values, f"an array {where}, as points are")
-    ordered = [values.iloc[order] if hasattr(values, "iloc") else values[order] for values in given]
-    return tuple(ordered) if arrays else ordered[0]
+    rows = [_rows_in_order(f"arrays[{k}]", values, order) for k, values in enumerate(arrays)]
+    ordered = _rows_in_order("points", points, order)
+    return (ordered, *rows) if arrays else ordered
+
+
+def _rows_in_order(name: str, values: Any, order: Any) -> Any:
+    """Return a copy of an array with its rows in an order.
+
+    Raises:
+        TypeError: an object that is no array, or an array in other memory than the order.
+        ValueError: another number of rows.
+    """
+    if isinstance(values, (list, tuple)):
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            alike = "give rows of one length, or an array of objects"
+            raise checks.refuse_value(name, values, "a list that makes an array", alike) from error
+    shape = getattr(values, "shape", None)
+    if not isinstance(shape, tuple) or not hasattr(values, "__getitem__"):
+        raise checks.refuse_class(name, values, SORTED, CONVERT)
+    if shape == ():
+        raise checks.refuse_value(f"shape of {name}", (), f"an array of {len(order)} rows")
+    if shape[0] != len(order):
+        raise checks.refuse_value(f"rows of {name}", shape[0], f"{len(order)}, as many as points")
+    if device.holds(values) != device.holds(order):
+        where = "on the device" if device.holds(order) else "in host memory"
+        raise checks.refuse_class(name, values, f"an array {where}, as points are")
+    try:
+        return values.iloc[order] if hasattr(values, "iloc") else values[order]
+    except TypeError as error:  # such as a memoryview, which has a shape
+        raise checks.refuse_class(name, values, SORTED, CONVERT) from error
 
 
 def _keys(
@@ -205,6 +227,8 @@ def _points_of(points: Any) -> Any:
         found = device.array(points)
         checks.fits("points", found, "fiu", REALS, ("n", "dim"))
         return found
+    if hasattr(points, "__dlpack__") and not hasattr(points, "__array__"):
+        points = np.from_dlpack(points)
     found = checks.array("points", points, "fiu", REALS, ("n", "dim"))
     if found.dtype.itemsize > 8:
         raise checks.refuse_value("dtype of points", found.dtype.name, REALS)
@@ -287,7 +311,7 @@ def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
     for begin in range(0, len(points), CHUNK):
         part = _as_floats(points[begin : begin + CHUNK])
         extents = np.empty((2, PARTS, part.shape[1]))
-        extent_of_parts(part, extents[0], extents[1])
+        extent_of_parts.for_items(len(part))(part, extents[0], extents[1])
         lows.append(extents[0].min(axis=0))
         highs.append(extents[1].max(axis=0))
     return np.min(lows, axis=0), np.max(highs, axis=0)
@@ -325,10 +349,14 @@ def extent_of_parts(points, low, high):
 
 def _corners(box: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Check a box and return its corners, (dim,) float64 each."""
-    if isinstance(box, (str, bytes)) or not hasattr(box, "__len__") or len(box) != 2:
+    pair = device.to_host(box)
+    if hasattr(pair, "__array__") and not isinstance(pair, np.ndarray):
+        pair = np.asarray(pair)
+    is_pair = pair.ndim > 0 if isinstance(pair, np.ndarray) else isinstance(pair, Sequence)
+    if not is_pair or isinstance(pair, (str, bytes)) or len(pair) != 2:
         raise checks.refuse_class("box", box, BOX)
     corners = []
-    for name, corner in zip(("low", "high"), box, strict=True):
+    for name, corner in zip(("low", "high"), pair, strict=True):
         given = np.full(dim, corner) if checks.is_number(corner) else device.to_host(corner)
         found = checks.array(f"{name} corner of the box", given, "fiu", "numbers", (dim,), finite=True)
         corners.append(found.astype(np.float64))
@@ -353,7 +381,8 @@ def _keys_in_grid(points: Any, of: Curve, order: int, grid: Grid, clip: bool) ->
         cells = np.empty((min(len(points), CHUNK), of.dim), kind)
         for begin in range(0, len(points), CHUNK):
             part = _as_floats(points[begin : begin + CHUNK])
-            bad, outside = cells_in_grid(part, *grid[:3], np.uint64(grid.side), clip, cells)
+            fill = cells_in_grid.for_items(len(part))
+            bad, outside = fill(part, *grid[:3], np.uint64(grid.side), clip, cells)
             if bad < len(part):
                 raise _refused(points, begin + int(bad), grid)
             of.encode_to(cells[: len(part)], order, made[begin : begin + len(part)])

@@ -6,11 +6,10 @@ floats, as numpy's default ones are. A negative number as a word is above every 
 
 from functools import lru_cache
 
-import numba
 import numpy as np
 
 from sfc import checks
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 
 def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:
@@ -53,11 +52,14 @@ def output(out: object, shape: tuple[int, ...], most: int, default: type) -> np.
 
     Raises:
         TypeError: an object that is no array.
-        ValueError: another shape or dtype, a dtype with too few bits, or a read-only array.
+        ValueError: another shape or dtype, a dtype with too few bits, a masked array, or a read-only one.
     """
     if out is None:
         return np.empty(shape, default)
     found = checks.instance("out", out, np.ndarray, f"an array of numpy, shape {shape}, or None")
+    if isinstance(found, np.ma.MaskedArray):
+        remedy = "give an array without a mask, such as out.data"
+        raise checks.refuse_value("out", "a masked array", "an array of numpy", remedy)
     checks.fits("out", found, "iu", checks.INTEGERS, shape)
     require_room(found.dtype, most)
     if not found.flags.writeable:

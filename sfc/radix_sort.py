@@ -3,10 +3,9 @@
 Knuth, The Art of Computer Programming 3 (1998) 5.2.5.
 """
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 DIGIT = 8  # bits
 VALUES = 1 << DIGIT
@@ -35,7 +34,7 @@ def argsort_of_keys(keys: np.ndarray, bits: int) -> np.ndarray:
     kind, number = np.uint32 if bits <= 32 else np.uint64, np.int32 if n < 2**31 else np.int64
     own, order = keys.astype(kind), np.empty(n, number)
     count = np.zeros((min(numba.get_num_threads(), MAX_PARTS), VALUES), np.int64)
-    radix_sort(n, passes_of(bits), own, order, np.empty_like(own), np.empty_like(order), count)
+    radix_sort.for_items(n)(n, passes_of(bits), own, order, np.empty_like(own), np.empty_like(order), count)
     return order.astype(np.int64)
 
 

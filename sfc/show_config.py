@@ -1,13 +1,17 @@
 """Report of the paths by which this process encodes."""
 
 import os
+from typing import TYPE_CHECKING
 
-import llvmlite.binding
-import numba
 import numpy as np
 
-from sfc.automaton import registers
+from sfc.compile import LazyModule, numba
 from sfc.registry import curve, curves
+
+if TYPE_CHECKING:
+    from sfc.automaton import registers
+else:
+    registers = LazyModule("sfc.automaton.registers")  # it extends Numba, so it imports Numba
 
 
 def show_config() -> None:
@@ -23,6 +27,8 @@ def show_config() -> None:
         processor ..., ... threads
         ...
     """
+    import llvmlite.binding  # loads LLVM
+
     versions = np.__version__, numba.__version__, llvmlite.__version__
     print("numpy {}, numba {}, llvmlite {}".format(*versions))
     print(f"processor {llvmlite.binding.get_host_cpu_name()}, {numba.get_num_threads()} threads")

@@ -10,17 +10,25 @@ needs only the tables.
 As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sfc import checks
-from sfc.automaton import registers, walk
+from sfc.automaton import walk
 from sfc.automaton.tables import tables
+from sfc.compile import LazyModule
 from sfc.points import as_words, cells_of, first_outside, numbers_of, output
+
+if TYPE_CHECKING:
+    from sfc.automaton import registers
+else:
+    registers = LazyModule("sfc.automaton.registers")  # it extends Numba, so it imports Numba
 
 Pair = tuple[int, int, tuple[int, ...]]  # two successive states, and the step between them
 MergedTables = tuple[np.ndarray, np.ndarray]  # for encoding, for decoding

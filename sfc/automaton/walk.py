@@ -10,10 +10,9 @@ then whole blocks. A loop is compiled once for each dim, or for each dim, base a
 depend on them: `axes`, `base` and `levels` are tuples of those lengths, which are constants for the compiler.
 """
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 CELLS = 3**6  # in a block, at most; larger tables do not fit in the L1 cache
 
@@ -90,9 +89,13 @@ def encode(
     axes = (0,) * cells.shape[1]
     bits = base.bit_length() - 1
     if base == 1 << bits:
-        return _encode_bits(cells, order * bits, levels * bits, first, table, axes, start, index)
+        return _encode_bits.for_items(len(cells))(
+            cells, order * bits, levels * bits, first, table, axes, start, index
+        )
     given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    return _encode_digits(cells, np.uint64(base**order), *given, first, table, axes, start, index)
+    return _encode_digits.for_items(len(cells))(
+        cells, np.uint64(base**order), *given, first, table, axes, start, index
+    )
 
 
 def decode(
@@ -115,9 +118,11 @@ def decode(
     axes = (0,) * cells.shape[1]
     bits, last = base.bit_length() - 1, np.uint64(base ** (len(axes) * order) - 1)
     if base == 1 << bits:
-        return _decode_bits(index, order * bits, levels * bits, last, first, table, axes, start, cells)
+        return _decode_bits.for_items(len(index))(
+            index, order * bits, levels * bits, last, first, table, axes, start, cells
+        )
     given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    return _decode_digits(index, *given, last, first, table, axes, start, cells)
+    return _decode_digits.for_items(len(index))(index, *given, last, first, table, axes, start, cells)
 
 
 def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:

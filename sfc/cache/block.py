@@ -1,11 +1,10 @@
 """Block model of a cache [thesis, chapters 2 and 5]: a read hits if it is in the block of its reader."""
 
-import numba
 import numpy as np
 
 from sfc import checks
 from sfc.cache.stream import MOST, AccessStream, HitRatio, words
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 
 
 def block(stream: AccessStream, capacity: int) -> HitRatio:

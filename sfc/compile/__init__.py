@@ -6,10 +6,12 @@ chooses the code of a function by the Numba types of its arguments. `@chosen_by`
 class of one argument, and `implement` registers the code for one class, in the module that defines the class.
 
 `sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
-constants that a kernel can call or read, which decides whether a stored kernel is still valid.
+constants that a kernel can call or read, which decides whether a stored kernel is still valid. `numba` is
+Numba, imported at its first use (`sfc.compile.lazy_module`).
 """
 
 from sfc.compile.decorators import (
+    Kernel,
     Shared,
     callee,
     chosen_by,
@@ -19,8 +21,11 @@ from sfc.compile.decorators import (
     kernel,
     overload,
 )
+from sfc.compile.lazy_module import LazyModule, numba
 
 __all__ = [
+    "Kernel",
+    "LazyModule",
     "Shared",
     "callee",
     "chosen_by",
@@ -28,5 +33,6 @@ __all__ = [
     "implementations",
     "inlined",
     "kernel",
+    "numba",
     "overload",
 ]

@@ -2,7 +2,7 @@
 
 Compiled kernels are stored on disk (`sfc.compile.kernel_cache`), each under a hash of the code and constants
 that it can call or read (`sfc.compile.fingerprint`): never stale after an edit, never compiled again without
-an edit.
+an edit. Numba is imported at the first call of a kernel; the other decorators import it at once.
 
 A parallel kernel takes more than twice as long to compile as the same kernel for one thread, so each of the
 two is compiled at its first call.
@@ -12,18 +12,58 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, TypeVar
 
-import numba
-from numba import extending
-from numba.core import types
-
-from sfc.compile.fingerprint import fingerprint
-from sfc.compile.kernel_cache import KernelCache
+from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
+FEW = 2**14  # items of a loop that is short enough for one thread
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
+
+
+class Kernel:
+    """Compiled function, for calls from Python and from other kernels.
+
+    Args:
+        function: the function.
+        options: of `numba.njit`.
+
+    Attributes:
+        py_func: the Python function.
+        options: as given.
+    """
+
+    __qualname__: str  # of `py_func`
+
+    def __init__(self, function: Callable, options: dict[str, Any]):
+        self.py_func, self.options = function, options
+        update_wrapper(self, function)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher, made at the first use. It compiles, or loads from the disk cache, at a call."""
+        from sfc.compile.kernel_cache import KernelCache  # imports Numba
+
+        load_modules(self.py_func.__globals__)
+        load_modules(globals())  # `Shared` reads Numba at every call
+        dispatcher = numba.njit(**self.options)(self.py_func)
+        dispatcher._cache = KernelCache(
+            self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
+        )
+        return dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Type of the dispatcher: what Numba reads of an object that a kernel names."""
+        return numba.types.Dispatcher(self.dispatcher)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the compiled code for the types of the arguments."""
+        return self.dispatcher(*arguments, **named)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
 
 class Shared:
@@ -44,15 +84,22 @@ class Shared:
 
     __qualname__: str  # of `py_func`
 
-    def __init__(self, alone: Any, shared: Any):
+    def __init__(self, alone: Kernel, shared: Kernel):
         self.alone, self.shared, self.py_func = alone, shared, shared.py_func
         update_wrapper(self, shared.py_func)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run on `numba.get_num_threads()` threads."""
-        threads = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # not in the stubs of Numba
+        threads = numba.config.NUMBA_NUM_THREADS
         alone = threads == 1 or numba.get_num_threads() == 1
         return (self.alone if alone else self.shared)(*arguments)
+
+    def for_items(self, n: int) -> Kernel | Shared:
+        """Return the version for loops over n items of little work: that for one thread if n is below `FEW`.
+
+        A first call with few items then does not compile the parallel version.
+        """
+        return self.alone if n < FEW else self
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -68,30 +115,27 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
         options: further options of `numba.njit`.
 
     Returns:
-        The compiled function. It divides as numpy does (no exception at zero) and releases the GIL.
+        A `Kernel`, or a `Shared`. It divides as numpy does (no exception at zero) and releases the GIL.
     """
-
-    def compiled(function: Callable, **options: Any) -> Any:
-        options = {"error_model": "numpy", "nogil": True, **options}
-        dispatcher: Any = numba.njit(**options)(function)
-        dispatcher._cache = KernelCache(function, options, lambda kinds: _dependencies(function, kinds))
-        return dispatcher
+    options = {"error_model": "numpy", "nogil": True, **options}
 
     def decorate(function: Callable) -> Any:
-        alone = compiled(function, **options)
-        return Shared(alone, compiled(function, parallel=True, **options)) if parallel else alone
+        alone = Kernel(function, options)
+        return Shared(alone, Kernel(function, {**options, "parallel": True})) if parallel else alone
 
     return decorate if function is None else decorate(function)
 
 
 def inlined(function: Function) -> Function:
     """Let kernels call a plain function; its code replaces each call."""
-    return extending.register_jitable(forceinline=True)(function)
+    load_modules(function.__globals__)
+    return numba.extending.register_jitable(forceinline=True)(function)
 
 
 def callee(function: Function) -> Function:
     """Let kernels call a plain function; the compiler decides whether to inline it."""
-    return extending.register_jitable(function)
+    load_modules(function.__globals__)
+    return numba.extending.register_jitable(function)
 
 
 def overload(stub: Callable) -> Callable[[Function], Function]:
@@ -104,7 +148,7 @@ def overload(stub: Callable) -> Callable[[Function], Function]:
         A decorator. The decorated function takes the Numba types of the arguments, with the parameter names
         of `stub`, and returns a function with those names to compile, or None if it has none for such types.
     """
-    return extending.overload(stub, jit_options={"forceinline": True})
+    return numba.extending.overload(stub, jit_options={"forceinline": True})
 
 
 def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Function], Function]:
@@ -129,7 +173,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Funct
         own = _by_class[stub] = {}
 
         def choose(*kinds: Any) -> Callable | None:
-            named = isinstance(kinds[place], types.BaseNamedTuple)
+            named = isinstance(kinds[place], numba.types.BaseNamedTuple)
             known = own.get(kinds[place].instance_class) if named else None
             known = known or default
             return known and known(*kinds)
@@ -137,7 +181,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Funct
         attributes = vars(choose)
         attributes["__signature__"] = inspect.Signature(names)  # Numba compares it with that of the code
         attributes |= {"by_class": True, "default": default}  # for `sfc.compile.fingerprint`
-        extending.overload(stub, jit_options={"forceinline": True})(choose)
+        numba.extending.overload(stub, jit_options={"forceinline": True})(choose)
         return stub
 
     return decorate
@@ -186,5 +230,7 @@ def implementations(kind: type) -> list[tuple[str, Callable]]:
 
 def _dependencies(function: Callable, kinds: Iterable[type]) -> str:
     """Hash the code and constants that a kernel can call or read, for some classes of its arguments."""
+    from sfc.compile.fingerprint import fingerprint  # imports Numba
+
     named = [one for kind in kinds for one in implementations(kind)]
     return f"{[name for name, _ in named]} {fingerprint([function, *(given for _, given in named)])}"

@@ -83,6 +83,7 @@ _read: dict[CodeType, tuple[str, tuple[str, ...], frozenset[str]]] = {}
 def _described(function: Callable) -> tuple[str, list[Callable]]:
     """Describe a function by its instructions, constants and options; list the functions that it names."""
     found: list[Callable] = []
+    function = getattr(function, "dispatcher", function)  # of a kernel
     if isinstance(function, Dispatcher):
         is_open = function._can_compile  # type: ignore[attr-defined]  # not in the stubs of Numba
         kinds = [] if is_open else [str(kind) for kind in function.overloads]

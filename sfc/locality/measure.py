@@ -1,5 +1,7 @@
 """Result of a locality measure, random draws, and look-up of single cells in an ordering."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

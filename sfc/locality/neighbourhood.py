@@ -1,5 +1,7 @@
 """Measures of neighbourhoods in space: their spread along an order."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

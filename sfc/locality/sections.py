@@ -1,12 +1,13 @@
 """Measures of sections of an order: their extent in space."""
 
+from __future__ import annotations
+
 import math
 
-import numba
 import numpy as np
 
 from sfc import checks
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.locality.measure import (
     LISTED_CELLS,
     PAIR_CELLS,

@@ -15,10 +15,9 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.registry import Scan
 
 LEAF = 512  # cells; the path through a box of up to so many is tabulated

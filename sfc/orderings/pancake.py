@@ -7,12 +7,11 @@ differs from its first corner along one axis. To leave through a side that does 
 this must be the axis of that side; for a side that contains it, any other axis.
 """
 
-import numba
 import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.registry import ORDERINGS, Scan, curve
 
 CUBE = "hilbert"  # the curve within a block

@@ -191,6 +191,32 @@ def test_arrays_are_sorted_with_the_points():
         sfc.sort(points, 3)
 
 
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ("abc", TypeError, r"arrays\[1\] = 'abc' of class str; allowed: an array, .*; convert it by numpy"),
+        (range(3), TypeError, r"arrays\[1\] = range\(0, 3\) of class range"),
+        ({0: 1, 1: 2, 2: 3}, TypeError, r"arrays\[1\] = .* of class dict"),
+        (memoryview(b"abc"), TypeError, r"arrays\[1\] = .* of class memoryview"),
+        (np.array(3), ValueError, r"shape of arrays\[1\] = \(\); allowed: an array of 3 rows"),
+        ([[1], [1, 2], [3]], ValueError, r"arrays\[1\] = \[\[1\], .*give rows of one length"),
+    ],
+)
+def test_what_cannot_be_sorted_is_refused(values, error, message):
+    with pytest.raises(error, match=message):
+        sfc.sort([[0.1, 0.2], [0.9, 0.1], [0.2, 0.9]], [1, 2, 3], values)
+
+
+def test_a_box_is_any_pair_in_order():
+    points = np.random.default_rng(6).random((50, 2))
+    expected = sfc.keys(points, bits=8, box=(0, (1.0, 2.0)))
+    for box in ([0, [1, 2]], np.array([[0, 0], [1, 2]]), pd.DataFrame([[0, 0], [1, 2]], columns=["x", "y"])):
+        np.testing.assert_array_equal(sfc.keys(points, bits=8, box=box), expected)
+    for box in ({0, 1}, frozenset({0, 1}), {0: 1, 1: 2}, np.array(3.0)):
+        with pytest.raises(TypeError, match=r"box = .* of class .*; allowed: a pair \(low, high\)"):
+            sfc.keys(points, box=box)
+
+
 def test_the_error_of_encode_names_keys():
     with pytest.raises(ValueError, match=r"sfc\.keys"):
         sfc.curve("hilbert", 2).encode([[0.5, 0.5]], 3)

@@ -248,6 +248,7 @@ def test_an_array_that_cannot_hold_the_result_is_refused():
         (np.zeros(5, np.float64), "dtype float64; allowed: any integer dtype"),
         (np.zeros(4, np.uint64), r"out of shape \(4,\); allowed: \(5,\)"),
         (frozen, "a writeable one"),
+        (np.ma.zeros(5, np.uint64), "a masked array'; allowed: an array of numpy; give .* out.data"),
     ):
         with pytest.raises(ValueError, match=message):
             curve.encode(cells, 10, out=out)
@@ -255,3 +256,5 @@ def test_an_array_that_cannot_hold_the_result_is_refused():
         curve.encode(cells, 10, out=[0])
     with pytest.raises(ValueError, match="holds 1023, such as uint16"):
         curve.decode(np.zeros(5, int), 10, out=np.zeros((5, 2), np.uint8))
+    with pytest.raises(ValueError, match="a masked array"):
+        curve.decode(np.zeros(5, int), 10, out=np.ma.zeros((5, 2), np.int64))
