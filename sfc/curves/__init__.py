@@ -1,20 +1,22 @@
 """Curve families: a file for each, and one line here.
 
-Each family is a function dim -> `Curve`. A new one is a file and one line here, `register_family(name, build,
+Each family is a function dim -> curve. A new one is a file and one line here, `register_family(name, build,
 dims)`; `sfc.curve(name, dim)` then finds it, and so do all tests and experiments.
 """
 
 from functools import partial
 
-from sfc.curves import butz, compact, gray, hilbert, moore, morton, peano
+from sfc.any_curve import KEY_BITS
+from sfc.curves import butz, compact, gray, hilbert, moore, morton, peano, skilling
 from sfc.curves.grammars import HILBERT
 from sfc.registry import register_family
 
-register_family("butz", butz.butz, (3,))  # in 2D it is Hilbert's curve; in 4D its name is `hilbert`
+register_family("butz", butz.butz, range(2, KEY_BITS + 1))
 register_family("compact", compact.compact, (3,))
-register_family("gray", gray.gray, (2, 3, 4))
+register_family("gray", gray.gray, range(1, KEY_BITS + 1))
 register_family("hilbert", hilbert.hilbert, (2, 3), axioms=HILBERT)
-register_family("hilbert", partial(butz.butz, name="hilbert"), (4,))
+register_family("hilbert", partial(butz.butz, name="hilbert"), range(4, KEY_BITS + 1))
 register_family("moore", moore.moore, (2, 3))
-register_family("morton", morton.morton, (2, 3, 4))
-register_family("peano", peano.peano, (2, 3))
+register_family("morton", morton.morton, range(1, KEY_BITS + 1))
+register_family("peano", peano.peano, (2, 3, 4))
+register_family("skilling", skilling.skilling, range(2, KEY_BITS + 1))
