@@ -121,7 +121,7 @@ def measure(case: Config) -> Iterator[dict]:
         "cells": len(path),
         "seed": case.seed,
         "base": curve and curve.base,
-        "states": curve and len(curve.rank),
+        "states": len(curve.rank) if isinstance(curve, sfc.Curve) else None,
         "is_continuous": bool((step == 1).all()),
         "is_closed": len(path) > 2 and int(np.abs(path[-1] - path[0]).sum()) == 1,
         "mean_step_cells": float(step.mean()) if len(step) else 0.0,

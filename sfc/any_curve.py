@@ -2,7 +2,8 @@
 
 Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once, and refines itself:
 the cells of order `k` divided by the base are those of order `k - 1`. Arguments are checked here, with the
-same errors for every curve. A subclass computes indices of (n, dim) words of 64 bits, and cells of (n,) words.
+same errors for every curve. A subclass computes the indices of (n, dim) 64-bit words, and the cells of
+(n,) words.
 """
 
 from abc import ABC, abstractmethod
@@ -35,7 +36,7 @@ class Grammar(NamedTuple):
 class AnyCurve(ABC):
     """Space-filling curve: encodes cells of a cube, and decodes indices along the curve.
 
-    Made by `sfc.curve`; `sfc.Curve` is one given by the tables of an automaton, `sfc.bitwise.BitwiseCurve` one
+    Made by `sfc.curve`. A `sfc.Curve` is given by the tables of an automaton, a `sfc.bitwise.BitwiseCurve` is
     computed by operations on bits.
 
     Attributes:
@@ -62,11 +63,11 @@ class AnyCurve(ABC):
 
     @abstractmethod
     def _encode_words(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
-        """Compute indices, (n,) uint64, of (n, dim) uint64 cells; return the first row outside the grid, or n."""
+        """Compute (n,) uint64 indices of (n, dim) uint64 cells; return the first row outside, or n."""
 
     @abstractmethod
     def _decode_words(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
-        """Compute cells, (n, dim) int64, of (n,) uint64 indices; return the first row past the end, or n."""
+        """Compute (n, dim) int64 cells of (n,) uint64 indices; return the first row past the end, or n."""
 
     @cached_property
     def max_order(self) -> int:

@@ -14,7 +14,8 @@ PACKAGES = ("sfc", "md", "experiments")
 ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.checks", "sfc.compile"),
     ("sfc.points", "sfc.radix_sort", "sfc.cache"),
-    ("sfc.automaton",),
+    ("sfc.any_curve",),
+    ("sfc.automaton", "sfc.bitwise"),
     ("sfc.registry",),
     ("sfc.curves", "sfc.orderings"),
     ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),

@@ -19,7 +19,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # A name's place gives its colour and marker, so a new one goes to the end.
 _KNOWN: tuple[str, ...] = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
-_KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled")
+_KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled", "skilling")
 SETTINGS: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 120,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfc import checks
+from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.tables import cells_of_a_state
 from sfc.points import along, floored
@@ -27,7 +28,7 @@ _C_INTEGERS = {
 }
 
 
-def encode(curve: Curve, cells: Any, order: int) -> Any:
+def encode(curve: AnyCurve, cells: Any, order: int) -> Any:
     """Compute the index of each cell along a curve, on the device.
 
     Args:
@@ -42,7 +43,8 @@ def encode(curve: Curve, cells: Any, order: int) -> Any:
         TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.encode`; the check synchronises with the device.
     """
-    side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
+    curve = _with_tables(curve)
+    side = curve.side(order)
     require_cells(cells, (side,) * curve.dim)
     import cupy
 
@@ -56,7 +58,7 @@ def encode(curve: Curve, cells: Any, order: int) -> Any:
     return index
 
 
-def decode(curve: Curve, index: Any, order: int) -> Any:
+def decode(curve: AnyCurve, index: Any, order: int) -> Any:
     """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
@@ -71,7 +73,8 @@ def decode(curve: Curve, index: Any, order: int) -> Any:
         TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.decode`; the check synchronises with the device.
     """
-    length = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order) ** curve.dim
+    curve = _with_tables(curve)
+    length = curve.side(order) ** curve.dim
     _require_on_device("index", index)
     checks.fits("index", index, "iu", checks.INTEGERS, ("n",), along(length))
     import cupy
@@ -115,6 +118,11 @@ def require_cells(cells: Any, shape: tuple[int, ...]) -> None:
     """
     _require_on_device("cells", cells)
     checks.fits("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
+
+
+def _with_tables(curve: Any) -> Curve:
+    remedy = "a curve without tables encodes and decodes on the host only"
+    return checks.instance("curve", curve, Curve, "an sfc.Curve", remedy)
 
 
 def _require_on_device(name: str, values: Any) -> None:

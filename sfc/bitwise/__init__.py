@@ -1,6 +1,6 @@
-"""Space-filling curves computed by operations on the bits of coordinates, for dims beyond the reach of tables.
+"""Space-filling curves computed by operations on bits, for more dims than tables can have.
 
-`bits` interleaves the bits of coordinates and separates them again; `BitwiseCurve` is a curve of such kernels.
+`bits` interleaves the bits of coordinates and separates them again; a `BitwiseCurve` has two such kernels.
 """
 
 from sfc.bitwise.curve import BitwiseCurve, Kernel

@@ -11,7 +11,7 @@ from sfc.curves import butz, compact, gray, hilbert, moore, morton, peano, skill
 from sfc.curves.grammars import HILBERT
 from sfc.registry import register_family
 
-register_family("butz", butz.butz, range(2, KEY_BITS + 1))
+register_family("butz", butz.butz, (3,))  # an alias of `hilbert` in all other dims
 register_family("compact", compact.compact, (3,))
 register_family("gray", gray.gray, range(1, KEY_BITS + 1))
 register_family("hilbert", hilbert.hilbert, (2, 3), axioms=HILBERT)

@@ -1,7 +1,7 @@
 """Butz's generalisation of Hilbert's curve to any dimension.
 
 Butz, IEEE Trans. Computers C-20 (1971) 424; as entry point and direction of each cell, Hamilton, Dalhousie
-University report CS-2006-07. In 2D it is Hilbert's curve; from 4D on its name is also `hilbert`.
+University report CS-2006-07. In 2D it is Hilbert's curve; from 4D on its name is `hilbert`.
 """
 
 import numba

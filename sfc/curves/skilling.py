@@ -85,7 +85,9 @@ def _inner(axes: tuple[int, ...], mirrors: tuple[int, ...], bits: list[int]) -> 
 
 def bitwise(dim: int) -> BitwiseCurve:
     """Build the curve by operations on bits; arguments and errors are those of `skilling`."""
-    return BitwiseCurve("skilling", checks.integer("dim", dim, 2, KEY_BITS), encode, decode, is_continuous=True)
+    return BitwiseCurve(
+        "skilling", checks.integer("dim", dim, 2, KEY_BITS), encode, decode, is_continuous=True
+    )
 
 
 @kernel(parallel=True)
@@ -99,10 +101,12 @@ def encode(cells, order, masks, index):
             if is_inside(cells, i, order):
                 for k in range(dim):
                     x[k] = cells[i, k]
+                first = x[0]
                 for level in range(order - 1, 0, -1):
-                    for k in range(dim):
-                        x[0], x[k] = mirrored_or_swapped(x[0], x[k], level, k)
-                code = np.uint64(0)
+                    first ^= bits_below(first, level)
+                    for k in range(1, dim):
+                        first, x[k] = mirrored_or_swapped(first, x[k], level)
+                x[0], code = first, np.uint64(0)
                 for k in range(dim):
                     code |= spread(x[k], masks, np.uint64(dim - 1)) << np.uint64(dim - 1 - k)
                 index[i] = gray_number(code)
@@ -123,10 +127,13 @@ def decode(index, order, masks, cells):
                 code = gray_code(index[i])
                 for k in range(dim):
                     x[k] = gathered(code >> np.uint64(dim - 1 - k), masks, np.uint64(dim - 1))
+                first = x[0]
                 for level in range(1, order):
-                    for k in range(dim - 1, -1, -1):
-                        x[0], x[k] = mirrored_or_swapped(x[0], x[k], level, k)
-                for k in range(dim):
+                    for k in range(dim - 1, 0, -1):
+                        first, x[k] = mirrored_or_swapped(first, x[k], level)
+                    first ^= bits_below(first, level)
+                cells[i, 0] = first
+                for k in range(1, dim):
                     cells[i, k] = x[k]
             else:
                 bad = min(bad, i)
@@ -134,11 +141,15 @@ def decode(index, order, masks, cells):
 
 
 @inlined
-def mirrored_or_swapped(first, other, level, k):
-    """Return axis 0 and axis k: axis 0 mirrored below a level if axis k has its bit, or else both swapped."""
-    below = (np.uint64(1) << np.uint64(level)) - np.uint64(1)
-    if other >> np.uint64(level) & np.uint64(1):
-        first ^= below
-        return first, first if k == 0 else other
-    differ = (first ^ other) & below
-    return first ^ differ, other ^ differ
+def bits_below(x, level):
+    """Return the bits below a level, as ones if a coordinate has the level's bit, or else as zeros."""
+    bit = x >> np.uint64(level) & np.uint64(1)
+    return (bit << np.uint64(level)) - bit
+
+
+@inlined
+def mirrored_or_swapped(first, other, level):
+    """Return axis 0 and another one: mirrored axis 0 if the other has the level's bit, else both swapped."""
+    mirror = bits_below(other, level)
+    swap = (first ^ other) & ~mirror & ((np.uint64(1) << np.uint64(level)) - np.uint64(1))
+    return first ^ mirror ^ swap, other ^ swap
