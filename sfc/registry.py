@@ -4,7 +4,7 @@
 an entry. `register` adds one curve and `register_ordering` one ordering in the present process; both are then
 available wherever a built-in name is. Names of curves and of orderings are disjoint, because each curve is
 also an ordering. `ALIASES` has further names, by which `curve` and `ordering` find the same curves, such as
-`butz` for `hilbert`, which is Butz's curve in all dims but 3.
+`butz` for `hilbert`, which is Butz's curve in all dims but 3, and `skilling` for it in 2D.
 """
 
 import re
@@ -63,7 +63,7 @@ class OrderingEntry(NamedTuple):
 
 
 # Further names, in no list; one that is a curve's own name in some dims is another's in all other dims.
-ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton", "butz": "hilbert"}
+ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton", "butz": "hilbert", "skilling": "hilbert"}
 CURVES: dict[str, dict[int, CurveEntry]] = {}
 ORDERINGS: dict[str, OrderingEntry] = {}
 _registered: dict[tuple[str, int], Curve] = {}

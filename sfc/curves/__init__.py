@@ -19,4 +19,4 @@ register_family("hilbert", partial(butz.butz, name="hilbert"), range(4, KEY_BITS
 register_family("moore", moore.moore, (2, 3))
 register_family("morton", morton.morton, range(1, KEY_BITS + 1))
 register_family("peano", peano.peano, (2, 3, 4))
-register_family("skilling", skilling.skilling, range(2, KEY_BITS + 1))
+register_family("skilling", skilling.skilling, range(3, KEY_BITS + 1))  # an alias of `hilbert` in 2D

@@ -1,7 +1,7 @@
 """Skilling's curve: Hilbert's curve in any dimension by turns of the transposed index.
 
-Skilling, AIP Conf. Proc. 707 (2004) 381. In 2D it is Hilbert's curve with the axes swapped at odd orders; in
-3D it is another curve than Butz's: no rotation, mirror or reversal maps one to the other (shown by a test).
+Skilling, AIP Conf. Proc. 707 (2004) 381. In 2D it is `hilbert`, cell by cell. In 3D it is another curve than
+Butz's: no rotation, mirror or reversal maps one to the other (shown by a test).
 """
 
 import numba

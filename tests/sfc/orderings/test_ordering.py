@@ -76,7 +76,7 @@ def test_a_cell_outside_the_box_is_refused(name):
 
 @pytest.mark.quick
 def test_an_unknown_ordering_lists_those_known():
-    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, tiled, zigzag"):
+    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, .*tiled, zigzag"):
         sfc.ordering("hilbrt", (4, 4, 4))
 
 
