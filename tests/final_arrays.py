@@ -64,7 +64,8 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "search": ("naive", "linked", "scattered", *SORTING),
     "trigger": ("none", "never", "every", "moved", "decayed", "function"),
     "order": (
-        "hilbert", "morton", "gray", "moore", "compact", "row", "zigzag", "gilbert", "peano", "tiled", "pancake",
+        "hilbert", "morton", "gray", "moore", "compact", "row", "zigzag", "gilbert", "peano", "tiled",
+        "pancake",
     ),
     "sides": ("periodic", "walled", "flat", "shaken", "shaken_absolute", "open", "open_walled"),
     "law": ("dissipative", "elastic", "frictional", "power", "aligned"),

@@ -38,7 +38,8 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = (
-    "md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "md.cavity.strategies", "sfc.curves",
+    "md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "md.cavity.strategies",
+    "sfc.curves",
 )  # fmt: skip
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},

@@ -144,14 +144,20 @@ class Curve(AnyCurve):
             None for a continuous curve, else (state, position): the step from that position to the next is
             not a unit step.
         """
+        states = np.array(self._reachable())
+        digits = np.arange(self.base**self.dim)[:, None] // self.base ** np.arange(self.dim) % self.base
+        steps = np.diff(digits.astype(np.int8)[self.cell[states]], axis=1)
+        jumps = np.argwhere(np.abs(steps).sum(axis=2) != 1)
+        if len(jumps):
+            return int(states[jumps[0, 0]]), int(jumps[0, 1])
+        a, b = (self.succ[states][:, part].astype(np.int64) for part in (slice(-1), slice(1, None)))
+        axis, is_up = np.abs(steps).argmax(axis=2), steps.sum(axis=2) > 0
+        numbers = ((a * len(self.succ) + b) * self.dim + axis) * 2 + is_up  # one for each pair
         pairs: dict[Pair, tuple[int, int]] = {}
-        for state in self._reachable():
-            for position in range(self.base**self.dim - 1):
-                step = self._corner(state, position + 1) - self._corner(state, position)
-                if np.abs(step).sum() != 1:
-                    return state, position
-                a, b = self.succ[state, position], self.succ[state, position + 1]
-                pairs.setdefault((int(a), int(b), tuple(step.tolist())), (state, position))
+        for first in np.unique(numbers, return_index=True)[1]:
+            state, position = divmod(int(first), steps.shape[1])
+            pair = int(a[state, position]), int(b[state, position]), tuple(steps[state, position].tolist())
+            pairs[pair] = int(states[state]), position
         return self._first_open_pair(pairs)
 
     def _first_open_pair(self, pairs: dict[Pair, tuple[int, int]]) -> tuple[int, int] | None:

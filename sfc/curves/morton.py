@@ -20,7 +20,7 @@ def morton(dim: int) -> AnyCurve:
         dim: 1 to 64. Axis 0 gives the lowest bit of each group.
 
     Returns:
-        A curve of base 2, with tables of one state up to 8D; it is not continuous.
+        A curve of base 2, with tables of one state up to 8D; it is continuous in 1D only.
 
     Raises:
         TypeError: a dim that is no integer.
@@ -37,7 +37,7 @@ def automaton(dim: int) -> Curve:
 
 def bitwise(dim: int) -> BitwiseCurve:
     """Build the curve by operations on bits; arguments and errors are those of `morton`."""
-    return BitwiseCurve("morton", dim, encode, decode)
+    return BitwiseCurve("morton", dim, encode, decode, is_continuous=dim == 1)
 
 
 @kernel(parallel=True)
