@@ -46,7 +46,7 @@ from sfc import cache
 NO_CURVE = (*BASELINES, "random")
 # Orders that are equal in a cube, or similar, to the order that represents them here.
 RELATIVES = {
-    "hilbert": ("pancake", "butz", "compact", "gilbert", "moore"),
+    "hilbert": ("pancake", "butz", "compact", "gilbert", "moore", "skilling"),
     "morton": ("gray",),
     "row": ("zigzag",),
 }

@@ -26,6 +26,7 @@ from sfc import locality
 
 DIMS = (2, 3, 4)
 LIMIT_DIMS = (2, 3)  # in which the dilation of a limit takes seconds at most
+ORDERS = ("1", "2", "3", "4")  # of the curves, by default
 MAX_CELLS = 2**20  # of an ordering that is measured
 ORDER_CELLS = {2: 2**14, 3: 2**12}  # dim -> cells of a curve's order that is drawn
 SHEET_CELLS = 1100  # of a box that is drawn
@@ -49,17 +50,22 @@ def known() -> tuple[str, ...]:
     return tuple(f"{name}-{dim}d" for dim in DIMS for name in sfc.orderings(dim))
 
 
+def measurable() -> tuple[str, ...]:
+    """List those of `known` that have no more than `MAX_CELLS` at the largest of `ORDERS`."""
+    return tuple(name for name in known() if math.prod(shape_of(name, ORDERS[-1]) or ()) <= MAX_CELLS)
+
+
 @dataclass(frozen=True)
 class Config(Settings):
     """Orderings and sizes to measure and draw; combinations that do not exist are left out."""
 
     backend: str = "cpu"
     """Accepted as in every experiment; this one simulates nothing."""
-    ordering: Axis[str] = field(default_factory=known)
-    """Curves and other orderings, as name-2d, name-3d or name-4d."""
+    ordering: Axis[str] = field(default_factory=measurable)
+    """Curves and other orderings, as name-2d, name-3d or name-4d; by default those of few enough cells."""
     size: Axis[str] = (
-        *("1", "2", "3", "4", "16x16", "15x10", "64x64"),
-        *("8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
+        *ORDERS,
+        *("16x16", "15x10", "64x64", "8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
     """A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a box for
     every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a box, and
@@ -125,7 +131,7 @@ def measure(case: Config) -> Iterator[dict]:
         "cells": len(path),
         "seed": case.seed,
         "base": curve and curve.base,
-        "states": curve and len(curve.rank),
+        "states": len(curve.rank) if isinstance(curve, sfc.Curve) else None,
         "is_continuous": bool((step == 1).all()),
         "is_closed": len(path) > 2 and int(np.abs(path[-1] - path[0]).sum()) == 1,
         "mean_step_cells": float(step.mean()) if len(step) else 0.0,

@@ -19,7 +19,6 @@ All curves and packages of a case are sampled in turns, round by round, in rando
 timed, and `calls` timed calls. The copy is measured twice: the difference of the two is noise.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -174,10 +173,7 @@ def _functions(curve: Any, place: Backend) -> tuple[Callable[..., Any], Callable
     """Return encode and decode of a curve on a backend: functions of an array, the order and the result."""
     if place.name == "cpu":
         return curve.encode, curve.decode
-    encode, decode = partial(sfc.device.encode, curve), partial(sfc.device.decode, curve)
-    if "out" in inspect.signature(sfc.device.encode).parameters:
-        return encode, decode
-    return (lambda cells, order, _: encode(cells, order)), (lambda keys, order, _: decode(keys, order))
+    return partial(sfc.device.encode, curve), partial(sfc.device.decode, curve)
 
 
 def _peer_entries(case: Config, place: Backend, grid: _Grid) -> Iterator[Entry]:
@@ -253,7 +249,7 @@ def _entry(
         yield {"time_ms": ms / case.calls, "sample_ms": ms, **rates}
 
     if place.name == "cpu":
-        columns |= {"registers": registers.is_available()}
+        columns |= {"registers": registers.instructions() or "none"}
     else:
         columns |= {"threads": math.nan}
     sizes: dict[str, Any] = {

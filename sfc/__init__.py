@@ -1,13 +1,14 @@
 """Space-filling curves, orderings of boxes, locality measures and cache models, without physics.
 
-`keys`, `argsort` and `sort` order points of floats or integers along a curve. `curve("hilbert", dim=3)` is an
-automaton with encode, decode and traversal of cells. `ordering("hilbert", shape)` ranks the cells of any box.
-`locality` measures how well an order keeps neighbours together. `cache.block`, `cache.lru` and
+`keys`, `argsort` and `sort` order points of floats or integers along a curve. `curve("hilbert", dim=3)` has
+encode, decode and traversal of cells, in up to 64 dims. `ordering("hilbert", shape)` ranks the cells of any
+box. `locality` measures how well an order keeps neighbours together. `cache.block`, `cache.lru` and
 `cache.set_associative` predict the hits of an access stream. `testing.check_curve` checks a curve. `device`
 encodes, decodes and ranks arrays on a CUDA device.
 """
 
 from sfc import cache, checks, device, locality, testing
+from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.grammar_file import parse_curve, read_curve
 from sfc.automaton.lsystem import GrammarError, curve_from_grammar
@@ -21,6 +22,7 @@ from sfc.registry import curve, curves, orderings, register, register_ordering
 from sfc.show_config import show_config
 
 __all__ = [
+    "AnyCurve",
     "Curve",
     "GrammarError",
     "Ordering",

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sfc import checks
+from sfc.automaton.curve import Curve
 from sfc.automaton.device import decode, encode, require_cells, source
 from sfc.orderings.ordering import Ordering
 
@@ -25,9 +26,9 @@ _rank_tables: WeakKeyDictionary[Ordering, dict[int, Any]] = WeakKeyDictionary()
 def rank(ordering: Ordering, cells: Any) -> Any:
     """Compute the rank of each cell of a box, on the device.
 
-    A curve ranks by its tables, any other ordering by a table of all cells. The table (8 bytes per cell of
-    the box, at most `TABLE_CELLS`) is made at the first call and stored on the device for the lifetime of the
-    ordering.
+    A curve with tables ranks by them, any other ordering by a table of all cells. That table (8 bytes per
+    cell of the box, at most `TABLE_CELLS`) is made at the first call and stored on the device for the
+    lifetime of the ordering.
 
     Args:
         ordering: of the box.
@@ -54,7 +55,7 @@ def rank(ordering: Ordering, cells: Any) -> Any:
             f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
             f"{ordering.shape}"
         )
-    if ordering.curve is not None:
+    if ordering.curve is not None and isinstance(ordering.curve[0], Curve):
         return encode(ordering.curve[0], cells, ordering.curve[1])
     if ordering.size > TABLE_CELLS:
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfc import checks, device
-from sfc.automaton.curve import Curve
+from sfc.any_curve import AnyCurve
 from sfc.compile import kernel, numba
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
@@ -42,7 +42,7 @@ class Grid(NamedTuple):
 
 def keys(
     points: Any,
-    curve: str | Curve = "hilbert",
+    curve: str | AnyCurve = "hilbert",
     bits: int | None = None,
     box: Sequence[Any] | None = None,
     clip: bool = False,
@@ -88,7 +88,7 @@ def keys(
 
 def argsort(
     points: Any,
-    curve: str | Curve = "hilbert",
+    curve: str | AnyCurve = "hilbert",
     bits: int | None = None,
     box: Sequence[Any] | None = None,
     clip: bool = False,
@@ -123,7 +123,7 @@ def argsort(
 def sort(
     points: Any,
     *arrays: Any,
-    curve: str | Curve = "hilbert",
+    curve: str | AnyCurve = "hilbert",
     bits: int | None = None,
     box: Sequence[Any] | None = None,
     clip: bool = False,
@@ -191,13 +191,13 @@ def _rows_in_order(name: str, values: Any, order: Any) -> Any:
 
 
 def _keys(
-    points: Any, curve: str | Curve, bits: int | None, box: Any, clip: bool, stretch: bool
+    points: Any, curve: str | AnyCurve, bits: int | None, box: Any, clip: bool, stretch: bool
 ) -> tuple[Any, int]:
     """Compute keys, and the bits of the longest possible one."""
     checks.flag("clip", clip), checks.flag("stretch", stretch)
     points = _points_of(points)
     n, dim = points.shape
-    of = curve if isinstance(curve, Curve) else named_curve(curve, dim)
+    of = curve if isinstance(curve, AnyCurve) else named_curve(curve, dim)
     if of.dim != dim:
         raise checks.refuse_value(
             "dim of the curve", of.dim, f"{dim}, the axes of points of shape {(n, dim)}"
@@ -235,7 +235,7 @@ def _points_of(points: Any) -> Any:
     return found
 
 
-def _fewest_levels(points: Any, of: Curve) -> int:
+def _fewest_levels(points: Any, of: AnyCurve) -> int:
     """Return the fewest levels of a curve for a grid with the largest coordinate."""
     largest, order = int(points.max()) if points.size else 0, 0
     while of.base**order <= largest:
@@ -267,7 +267,7 @@ def _cells_inside(points: Any, side: int, clip: bool) -> Any:
     return points.clip(0, min(side - 1, np.iinfo(points.dtype).max))
 
 
-def _keys_of_cells(cells: Any, of: Curve, order: int) -> Any:
+def _keys_of_cells(cells: Any, of: AnyCurve, order: int) -> Any:
     if not isinstance(cells, np.ndarray):
         return device.encode(of, cells, order)
     made = np.empty(len(cells), np.uint64)
@@ -368,7 +368,7 @@ def _corners(box: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _keys_in_grid(points: Any, of: Curve, order: int, grid: Grid, clip: bool) -> Any:
+def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid, clip: bool) -> Any:
     """Compute the keys of points in a grid; clip those outside, if allowed.
 
     Raises:

@@ -3,7 +3,8 @@
 `sfc/curves/__init__.py` registers the curve families and `sfc/orderings/__init__.py` the orderings, one line
 an entry. `register` adds one curve and `register_ordering` one ordering in the present process; both are then
 available wherever a built-in name is. Names of curves and of orderings are disjoint, because each curve is
-also an ordering. `ALIASES` has further names, by which `curve` and `ordering` find the same curves.
+also an ordering. `ALIASES` has further names, by which `curve` and `ordering` find the same curves, such as
+`butz` for `hilbert`, which is Butz's curve in all dims but 3, and `skilling` for it in 2D.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfc import checks
+from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 
 Shape = tuple[int, ...]
@@ -37,11 +39,11 @@ class CurveEntry(NamedTuple):
     """A curve family in one dimension.
 
     Attributes:
-        build: (dim, **options) -> Curve.
+        build: (dim, **options) -> curve.
         axioms: values of the option `axiom`; empty if the family does not take it.
     """
 
-    build: Callable[..., Curve]
+    build: Callable[..., AnyCurve]
     axioms: tuple[str, ...] = ()
 
 
@@ -60,7 +62,8 @@ class OrderingEntry(NamedTuple):
     covering: Callable[[Shape], Shape] | None = None
 
 
-ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton"}  # names that others use, in no list
+# Further names, in no list; one that is a curve's own name in some dims is another's in all other dims.
+ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton", "butz": "hilbert", "skilling": "hilbert"}
 CURVES: dict[str, dict[int, CurveEntry]] = {}
 ORDERINGS: dict[str, OrderingEntry] = {}
 _registered: dict[tuple[str, int], Curve] = {}
@@ -68,7 +71,7 @@ _registered: dict[tuple[str, int], Curve] = {}
 
 def register_family(
     name: str,
-    build: Callable[..., Curve],
+    build: Callable[..., AnyCurve],
     dims: Iterable[int],
     axioms: Mapping[int, Iterable[str]] | None = None,
 ) -> None:
@@ -76,7 +79,7 @@ def register_family(
 
     Args:
         name: of the family.
-        build: (dim, **options) -> Curve.
+        build: (dim, **options) -> curve.
         dims: dimensions for which it is known.
         axioms: values of the option `axiom` for each dimension in which `build` takes it.
     """
@@ -176,7 +179,7 @@ def orderings(dim: int | None = None) -> tuple[str, ...]:
 
 def is_curve(name: str, dim: int) -> bool:
     """Return whether `curves(dim)` contains a name, or the name of an alias, without listing all."""
-    name = ALIASES.get(name, name)
+    name = _own_name(name, dim)
     return (name, dim) in _registered or dim in CURVES.get(name, {})
 
 
@@ -185,7 +188,7 @@ def is_ordering(name: str, dim: int) -> bool:
     return (name in ORDERINGS and dim in ORDERINGS[name].dims) or is_curve(name, dim)
 
 
-def curve(name: str, dim: int, **options: Any) -> Curve:
+def curve(name: str, dim: int, **options: Any) -> AnyCurve:
     """Return the curve of a name and dimension.
 
     Args:
@@ -204,10 +207,10 @@ def curve(name: str, dim: int, **options: Any) -> Curve:
     dim = checks.integer("dim", dim)
     if not isinstance(name, str):
         raise checks.refuse_class("name", name, f"a name, one of {_list(dim)}")
-    name = ALIASES.get(name, name)
+    name = _own_name(name, dim)
     if not is_curve(name, dim):
         if name in curves():
-            there = " and ".join(f"{d}D" for d in _dims(name))
+            there = _shown(_dims(name))
             raise ValueError(
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
@@ -224,8 +227,13 @@ def curve(name: str, dim: int, **options: Any) -> Curve:
 
 
 @cache
-def _build(name: str, dim: int, **options: Any) -> Curve:
+def _build(name: str, dim: int, **options: Any) -> AnyCurve:
     return CURVES[name][dim].build(dim, **options)
+
+
+def _own_name(name: str, dim: int) -> str:
+    """Return the name of a curve for one of its aliases, and any other name as it is."""
+    return name if dim in CURVES.get(name, {}) else ALIASES.get(name, name)
 
 
 def _check_name(what: str, name: str) -> None:
@@ -245,6 +253,20 @@ def _curves_with_axioms() -> str:
     return ", ".join(
         f"{name!r} in {' and '.join(f'{d}D' for d in dims[name])}" for name in dims if dims[name]
     )
+
+
+def _shown(dims: list[int]) -> str:
+    """Format sorted dims for a message: three or more successive ones as a range."""
+    runs: list[list[int]] = []
+    for dim in dims:
+        if runs and dim == runs[-1][-1] + 1:
+            runs[-1].append(dim)
+        else:
+            runs.append([dim])
+    words: list[str] = []
+    for run in runs:
+        words += [f"{run[0]}D to {run[-1]}D"] if len(run) > 2 else [f"{dim}D" for dim in run]
+    return " and ".join(words)
 
 
 def _dims(name: str) -> list[int]:

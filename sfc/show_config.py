@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfc.automaton import Curve
 from sfc.compile import LazyModule, numba
 from sfc.registry import curve, curves
 
@@ -52,6 +53,7 @@ def _in_registers() -> str:
         for dim in (2, 3, 4):
             if name in curves(dim):
                 one = curve(name, dim)
-                if one.base == 2 and registers.levels_in_registers(dim, len(one.rank)):
+                states = len(one.rank) if isinstance(one, Curve) and one.base == 2 else 0
+                if states and registers.levels_in_registers(dim, states):
                     fitting.setdefault(name, []).append(f"{dim}D")
     return ", ".join(f"{name} {' '.join(dims)}" for name, dims in fitting.items())

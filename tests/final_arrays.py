@@ -64,7 +64,8 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "search": ("naive", "linked", "scattered", *SORTING),
     "trigger": ("none", "never", "every", "moved", "decayed", "function"),
     "order": (
-        "hilbert", "morton", "gray", "moore", "butz", "row", "zigzag", "gilbert", "peano", "tiled", "pancake",
+        "hilbert", "morton", "gray", "moore", "compact", "row", "zigzag", "gilbert", "peano", "tiled",
+        "pancake",
     ),
     "sides": ("periodic", "walled", "flat", "shaken", "shaken_absolute", "open", "open_walled"),
     "law": ("dissipative", "elastic", "frictional", "power", "aligned"),
@@ -96,8 +97,8 @@ RULES: tuple[tuple[str, dict[str, set[str]]], ...] = (  # a part of the message,
     ("mode 'shadow'", {"around": {"wing", *STREAMING}, "mode": {"shadow"}, "trigger": REORDERED}),
     ("sorts the data itself", {"search": set(SORTING), "trigger": REORDERED}),
     ("a tree in", {"search": set(TREES), "order": {"row", "zigzag", "gilbert", "peano", "tiled", "pancake"}}),
-    ("2D", {"order": {"butz", "pancake"}, "dim": {"2D"}}),
-    ("2D", {"order": {"butz", "pancake"}, "around": WINGED}),  # which are in 2D alone
+    ("2D", {"order": {"compact", "pancake"}, "dim": {"2D"}}),
+    ("2D", {"order": {"compact", "pancake"}, "around": WINGED}),  # which are in 2D alone
     ("a wing in a box of 3 axes", {"around": WINGED, "dim": {"3D"}}),
     ("a wing among particles of given radius", {"around": WINGED, "radii": {"unequal"}}),
     ("an inflow along axis 0", {"around": STREAMING, "sides": {"walled"}}),

@@ -9,12 +9,14 @@ import sfc
 
 INTEGER_DTYPES = [np.dtype(f"{kind}{bytes}") for kind in "iu" for bytes in (1, 2, 4, 8)]
 CURVES = [(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim)]
+# With tables and without; three orders fit a key of each.
+MANY_DIMS = [("skilling", 5), ("hilbert", 6), ("skilling", 6), ("hilbert", 9), ("gray", 16), ("morton", 21)]
 ORDERINGS = [(name, dim) for dim in (1, 2, 3, 4) for name in sfc.orderings(dim)]
 DIMS = st.sampled_from([2, 3])
 
 
 @st.composite
-def cells_of(draw, curve: sfc.Curve):
+def cells_of(draw, curve: sfc.AnyCurve):
     """(cells, order) of a curve, in any integer dtype and at any order up to the largest."""
     order = draw(st.integers(0, curve.max_order))
     dtype = draw(st.sampled_from(INTEGER_DTYPES))
@@ -25,7 +27,7 @@ def cells_of(draw, curve: sfc.Curve):
 
 
 @st.composite
-def indices_of(draw, curve: sfc.Curve):
+def indices_of(draw, curve: sfc.AnyCurve):
     """(index, order) of a curve, in any integer dtype and at any order up to the largest."""
     order = draw(st.integers(0, curve.max_order))
     dtype = draw(st.sampled_from(INTEGER_DTYPES))

@@ -14,7 +14,8 @@ PACKAGES = ("sfc", "md", "experiments")
 ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.checks", "sfc.compile"),
     ("sfc.points", "sfc.radix_sort", "sfc.cache"),
-    ("sfc.automaton",),
+    ("sfc.any_curve",),
+    ("sfc.automaton", "sfc.bitwise"),
     ("sfc.registry",),
     ("sfc.curves", "sfc.orderings"),
     ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),
@@ -37,14 +38,9 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = (
-    "md.search",
-    "md.laws",
-    "md.integrate",
-    "md.reorder",
-    "md.boundaries",
-    "md.cavity.strategies",
+    "md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "md.cavity.strategies",
     "sfc.curves",
-)
+)  # fmt: skip
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},
     "md.search.tensor": {"md.search.coherent"},

@@ -20,7 +20,16 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # A name's place gives its colour and marker, so a new one goes to the end.
 _KNOWN: tuple[str, ...] = ("hilbert", "morton", "row", "zigzag", "lattice", "shuffled", "random", "peano")
 _KNOWN += ("butz", "compact", "gilbert", "gray", "moore", "pancake", "tiled")
-_KNOWN += ("ar2w2", "betaomega", "harmonious", "haverkort_a26", "haverkort_f", "hindex", "meander")
+_KNOWN += (
+    "ar2w2",
+    "betaomega",
+    "harmonious",
+    "haverkort_a26",
+    "haverkort_f",
+    "hindex",
+    "meander",
+    "skilling",
+)
 SETTINGS: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 120,

@@ -301,7 +301,7 @@ def check_decoded(name: str, cells: np.ndarray, decoded: np.ndarray) -> None:
     check_error(f"cells that {name} decodes differ from those encoded", differ, 0, f" of {len(cells)} cells")
 
 
-def check_same_curve(name: str, curve: sfc.Curve, order: int, cells: np.ndarray, keys: np.ndarray) -> None:
+def check_same_curve(name: str, curve: sfc.AnyCurve, order: int, cells: np.ndarray, keys: np.ndarray) -> None:
     """Check that keys of another code are those of a curve, up to a symmetry of the cube.
 
     Args:

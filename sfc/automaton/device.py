@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfc import checks
+from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.shared_tables import SharedTables, shared_tables
 from sfc.automaton.tables import cells_of_a_state
@@ -32,7 +33,7 @@ _C_INTEGERS = {
 }
 
 
-def encode(curve: Curve, cells: Any, order: int, out: Any = None) -> Any:
+def encode(curve: AnyCurve, cells: Any, order: int, out: Any = None) -> Any:
     """Compute the index of each cell along a curve, on the device.
 
     Args:
@@ -50,7 +51,8 @@ def encode(curve: Curve, cells: Any, order: int, out: Any = None) -> Any:
         TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.encode`; the check synchronises with the device.
     """
-    side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
+    curve = _with_tables(curve)
+    side = curve.side(order)
     require_cells(cells, (side,) * curve.dim)
     index = _output(out, (len(cells),), side**curve.dim - 1, np.uint64)
     bad = _run("encode", curve, cells, int(order), index)
@@ -62,7 +64,7 @@ def encode(curve: Curve, cells: Any, order: int, out: Any = None) -> Any:
     return index
 
 
-def decode(curve: Curve, index: Any, order: int, out: Any = None) -> Any:
+def decode(curve: AnyCurve, index: Any, order: int, out: Any = None) -> Any:
     """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
@@ -79,7 +81,8 @@ def decode(curve: Curve, index: Any, order: int, out: Any = None) -> Any:
         TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
         ValueError: as `Curve.decode`; the check synchronises with the device.
     """
-    side = checks.instance("curve", curve, Curve, "an sfc.Curve").side(order)
+    curve = _with_tables(curve)
+    side = curve.side(order)
     length = side**curve.dim
     _require_on_device("index", index)
     checks.fits("index", index, "iu", checks.INTEGERS, ("n",), along(length))
@@ -122,6 +125,11 @@ def require_cells(cells: Any, shape: tuple[int, ...]) -> None:
     """
     _require_on_device("cells", cells)
     checks.fits("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
+
+
+def _with_tables(curve: Any) -> Curve:
+    remedy = "a curve without tables encodes and decodes on the host only"
+    return checks.instance("curve", curve, Curve, "an sfc.Curve", remedy)
 
 
 def _require_on_device(name: str, values: Any) -> None:

@@ -1,20 +1,22 @@
 """Butz's generalisation of Hilbert's curve to any dimension.
 
 Butz, IEEE Trans. Computers C-20 (1971) 424; as entry point and direction of each cell, Hamilton, Dalhousie
-University report CS-2006-07. Skilling's transposition (AIP Conf. Proc. 707 (2004) 381), often named together
-with it, is Butz's curve in 2D but a different one in 3D: no rotation, mirror or reversal maps one to the
-other (shown by a test).
+University report CS-2006-07. In 2D it is Hilbert's curve; from 4D on its name is `hilbert`.
 """
 
 import numpy as np
 
 from sfc import checks
+from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
+from sfc.bitwise import BitwiseCurve
+from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, separate
+from sfc.compile import inlined, kernel, numba
 
-MOST_DIM = 8  # its tables take seconds to compute; each further dimension takes eight times as long
+TABLE_DIM = 8  # largest dim of tables: 1024 states of 256 cells; each further dim has four times as many
 
 
-def butz(dim: int, name: str = "butz") -> Curve:
+def butz(dim: int, name: str = "butz") -> AnyCurve:
     """Build Butz's curve, which visits sub-cubes in the order of the reflected Gray code.
 
     A state is the corner where the cube is entered, and the axis along which it is left. Inside, the
@@ -22,51 +24,50 @@ def butz(dim: int, name: str = "butz") -> Curve:
     along axis `direction(w)`, both in the frame of the cube.
 
     Args:
-        dim: 2 (Hilbert's curve, 4 states), 3 (12 states), 4 (32 states), up to `MOST_DIM`.
+        dim: 2 (Hilbert's curve, 4 states), 3 (12 states), 4 (32 states), up to 64.
         name: of the curve.
 
     Returns:
-        A continuous curve of base 2 from the origin's corner to the opposite one along axis 0.
+        A continuous curve of base 2 from the origin's corner to the opposite one along axis 0; with tables up
+        to 8D.
 
     Raises:
         TypeError: a dim that is no integer.
         ValueError: one outside this range.
     """
-    dim = checks.integer("dim", dim, 2, MOST_DIM)
+    is_small = checks.integer("dim", dim, 2, KEY_BITS) <= TABLE_DIM
+    return automaton(dim, name) if is_small else bitwise(dim, name)
+
+
+def automaton(dim: int, name: str = "butz") -> Curve:
+    """Build the curve by tables; arguments and errors are those of `butz`, up to `TABLE_DIM`."""
+    dim = checks.integer("dim", dim, 2, TABLE_DIM)
     cells = 1 << dim
+    number = np.arange(cells)
+    even = np.maximum(0, (number - 1) // 2 * 2)
+    entries = even ^ even >> 1  # the Gray code of the even number before w
+    steps = np.where(number % 2, number, number - 1)  # the step before an even w, after an odd w
+    directions = np.where(number, [_trailing_ones(step) % dim for step in steps.tolist()], 0)
     rank = np.empty((dim * cells, cells), np.int64)
     next = np.empty_like(rank)
-    for corner in range(cells):
-        for axis in range(dim):
+    for axis in range(dim):
+        digits = _rotated(number ^ number >> 1, axis + 1, dim)
+        inner_corners = _rotated(entries, axis + 1, dim)
+        inner_axes = (axis + directions + 1) % dim
+        for corner in range(cells):
             state = axis * cells + corner
-            for w in range(cells):
-                digit = _rotated(w ^ w >> 1, axis + 1, dim) ^ corner
-                rank[state, digit] = w
-                inner_corner = corner ^ _rotated(_entry(w), axis + 1, dim)
-                inner_axis = (axis + _direction(w, dim) + 1) % dim
-                next[state, digit] = inner_axis * cells + inner_corner
+            rank[state, digits ^ corner] = number
+            next[state, digits ^ corner] = inner_axes * cells + (inner_corners ^ corner)
     states = _reached(next, start=0)
-    number = np.empty(len(next), np.int64)
-    number[states] = np.arange(len(states))
-    return Curve(name, dim, 2, rank[states], number[next[states]])
+    place = np.empty(len(next), np.int64)
+    place[states] = np.arange(len(states))
+    return Curve(name, dim, 2, rank[states], place[next[states]])
 
 
-def _rotated(bits: int, by: int, dim: int) -> int:
-    """Rotate the bits of a corner upwards, so that axis k becomes axis k + by."""
+def _rotated(bits: np.ndarray, by: int, dim: int) -> np.ndarray:
+    """Rotate the bits of corners upwards, so that axis k becomes axis k + by."""
     by %= dim
     return (bits << by | bits >> (dim - by)) & ((1 << dim) - 1)
-
-
-def _entry(w: int) -> int:
-    """Return the corner at which sub-cube w is entered: the Gray code of the even number before w."""
-    even = max(0, (w - 1) // 2 * 2)
-    return even ^ even >> 1
-
-
-def _direction(w: int, dim: int) -> int:
-    """Return the axis along which sub-cube w is left: of the step before an even w, after an odd w."""
-    step = w if w % 2 else w - 1
-    return _trailing_ones(step) % dim if w else 0
 
 
 def _trailing_ones(number: int) -> int:
@@ -75,7 +76,82 @@ def _trailing_ones(number: int) -> int:
 
 def _reached(next: np.ndarray, start: int) -> list[int]:
     """List the states that follow from a start, in the order in which they are found."""
-    reached = [start]
-    for state in reached:  # grows during the loop
-        reached += [other for other in dict.fromkeys(next[state].tolist()) if other not in reached]
-    return reached
+    reached = {start: None}
+    pending = [start]
+    for state in pending:  # grows during the loop
+        new = [other for other in dict.fromkeys(next[state].tolist()) if other not in reached]
+        reached.update(dict.fromkeys(new))
+        pending += new
+    return pending
+
+
+def bitwise(dim: int, name: str = "butz") -> BitwiseCurve:
+    """Build the curve by operations on bits; arguments and errors are those of `butz`."""
+    return BitwiseCurve(name, checks.integer("dim", dim, 2, KEY_BITS), encode, decode, is_continuous=True)
+
+
+@kernel(parallel=True)
+def encode(cells, order, masks, index):
+    """Compute the index of each cell, level by level; the arguments are those of `BitwiseCurve`."""
+    n, dim = cells.shape
+    bad = n
+    group = last_key(dim, 1)
+    for i in numba.prange(n):
+        if is_inside(cells, i, order):
+            key, found = interleaved(cells, i, masks), np.uint64(0)
+            corner, turn = np.uint64(0), np.int64(1)
+            for level in range(order - 1, -1, -1):
+                low = np.uint64(level * dim)
+                digit = turned_back((key >> low & group) ^ corner, turn, dim, group)
+                w = gray_number(digit)
+                found |= w << low
+                corner, turn = inner(w, corner, turn, dim, group)
+            index[i] = found
+        else:
+            bad = min(bad, i)
+    return bad
+
+
+@kernel(parallel=True)
+def decode(index, order, masks, cells):
+    """Compute the cell of each index, level by level; the arguments are those of `BitwiseCurve`."""
+    n, dim = cells.shape
+    bad, last, group = n, last_key(dim, order), last_key(dim, 1)
+    for i in numba.prange(n):
+        if index[i] <= last:
+            key, corner, turn = np.uint64(0), np.uint64(0), np.int64(1)
+            for level in range(order - 1, -1, -1):
+                low = np.uint64(level * dim)
+                w = index[i] >> low & group
+                key |= (turned(gray_code(w), turn, dim, group) ^ corner) << low
+                corner, turn = inner(w, corner, turn, dim, group)
+            separate(key, masks, cells, i)
+        else:
+            bad = min(bad, i)
+    return bad
+
+
+@inlined
+def turned(bits, by, dim, group):
+    """Rotate `dim` bits upwards by 0 to dim - 1 places; no shift is by 64."""
+    return (bits << np.uint64(by) | bits >> np.uint64(1) >> np.uint64(dim - 1 - by)) & group
+
+
+@inlined
+def turned_back(bits, by, dim, group):
+    """Rotate `dim` bits downwards; the inverse of `turned`."""
+    return (bits >> np.uint64(by) | bits << np.uint64(1) << np.uint64(dim - 1 - by)) & group
+
+
+@inlined
+def inner(w, corner, turn, dim, group):
+    """Return the corner and turn of sub-cube w; a turn is one more than the axis of a state, modulo dim."""
+    if w == np.uint64(0):
+        return corner, turn + 1 if turn + 1 < dim else 0
+    before = w - np.uint64(1)
+    entry = gray_code(before & ~np.uint64(1))
+    axis = np.int64(
+        numba.cpython.unsafe.numbers.trailing_zeros(~(before | np.uint64(1)))
+    )  # dim if all bits are ones, which is axis 0
+    beyond = turn + (axis if axis < dim else 0) + 1
+    return corner ^ turned(entry, turn, dim, group), beyond if beyond < dim else beyond - dim

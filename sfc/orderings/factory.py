@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from sfc import checks
-from sfc.automaton.curve import Curve
+from sfc.any_curve import AnyCurve
 from sfc.orderings.ordering import Ordering, checked_shape
 from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings
 
 SPARSE = 8  # above this ratio of the covering box's cells to the box's, the cells are sorted by rank instead
 
 
-def ordering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
+def ordering(order: str | AnyCurve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
     """Make an ordering of a box.
 
     Args:
@@ -33,7 +33,7 @@ def ordering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: A
             option that the ordering does not take, or a box with an embedding cube of more than 64 bits.
     """
     shape = checked_shape(shape)
-    if not isinstance(order, (str, Curve)):
+    if not isinstance(order, (str, AnyCurve)):
         known = ", ".join(orderings(len(shape)))
         raise checks.refuse_class("order", order, f"an sfc.Curve, or one of {known}")
     if isinstance(order, str) and not is_ordering(order, len(shape)):
@@ -70,7 +70,7 @@ def ordering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: A
     return _embedded(order, shape)
 
 
-def covering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
+def covering(order: str | AnyCurve, shape: Sequence[int] | np.ndarray, **options: Any) -> Ordering:
     """Make an ordering of any box, also of one that the order cannot fill.
 
     Such a box is ranked as part of the smallest larger box that the order can fill; the ranks then have gaps.
@@ -99,7 +99,7 @@ def covering(order: str | Curve, shape: Sequence[int] | np.ndarray, **options: A
     return Ordering(whole.name, shape, whole.rank, around=listed)
 
 
-def _embedded(curve: Curve, shape: tuple[int, ...]) -> Ordering:
+def _embedded(curve: AnyCurve, shape: tuple[int, ...]) -> Ordering:
     order = 0
     while order <= curve.max_order and curve.base**order < max(shape):
         order += 1

@@ -12,10 +12,9 @@ a triangle, then the same one turned by half a turn.
 Niedermeier, Reinhardt and Sanders, Discrete Applied Mathematics 117 (2002) 211.
 """
 
-import numba
 import numpy as np
 
-from sfc.compile import kernel
+from sfc.compile import kernel, numba
 from sfc.registry import Scan
 
 

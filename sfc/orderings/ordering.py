@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfc import checks
+from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.descent import cells_in_box
 from sfc.points import as_words, cells_of, first_outside, numbers_of
@@ -54,7 +55,7 @@ class Ordering:
         shape: Sequence[int] | np.ndarray,
         rank: Rank,
         cells: Cells | None = None,
-        curve: tuple[Curve, int] | None = None,
+        curve: tuple[AnyCurve, int] | None = None,
         around: "Ordering | None" = None,
     ):
         self.name, self.shape = checks.text("name", name), checked_shape(shape)
@@ -161,8 +162,9 @@ class Ordering:
     def chunks(self, length: int = CHUNK) -> Iterator[np.ndarray]:
         """Iterate over the traversal in pieces, for boxes that do not fit in memory.
 
-        One piece at a time is in memory. Two kinds of orderings store the ranks of all cells instead, to sort
-        them: a user's ordering without `cells`, and a `covering` by a much larger box.
+        One piece at a time is in memory. Three kinds of orderings store the ranks of all cells instead, to
+        sort them: a user's ordering without `cells`, a curve without tables in a box other than its cube, and
+        a `covering` by a much larger box.
 
         Args:
             length: cells per piece, at most.
@@ -182,8 +184,8 @@ class Ordering:
         if self._cells is not None:
             for start in range(0, self.size, length):
                 yield self._cells(np.arange(start, min(start + length, self.size)))
-        elif self.curve is not None:
-            yield from cells_in_box(*self.curve, self.shape, length)
+        elif self.curve is not None and isinstance(self.curve[0], Curve):
+            yield from cells_in_box(self.curve[0], self.curve[1], self.shape, length)
         elif self._around is not None:
             for piece in self._around.chunks(length):
                 inside = piece[(piece < np.array(self.shape)).all(axis=1)]
@@ -249,12 +251,12 @@ def checked_shape(shape: object) -> tuple[int, ...]:
     return sides
 
 
-def _cube_around(shape: tuple[int, ...], curve: object) -> tuple[Curve, int]:
+def _cube_around(shape: tuple[int, ...], curve: object) -> tuple[AnyCurve, int]:
     """Check that the cube of a (curve, order) pair contains a box; return the pair."""
     allowed = "None, or a pair of an sfc.Curve and its order"
     if not isinstance(curve, tuple) or len(curve) != 2:
         raise checks.refuse_class("curve", curve, allowed)
-    side = checks.instance("curve[0]", curve[0], Curve, "an sfc.Curve").side(curve[1])
+    side = checks.instance("curve[0]", curve[0], AnyCurve, "an sfc.Curve").side(curve[1])
     _require_inside("curve", shape, (side,) * curve[0].dim)
     return curve[0], int(curve[1])
 

@@ -10,7 +10,7 @@ this must be the axis of that side; for a side that contains it, any other axis.
 import numpy as np
 
 from sfc import checks
-from sfc.automaton.curve import Curve
+from sfc.any_curve import AnyCurve
 from sfc.compile import kernel, numba
 from sfc.registry import ORDERINGS, Scan, curve
 
@@ -71,7 +71,7 @@ def pancake(shape: tuple[int, ...]) -> Scan:
     return Scan(rank, cells)
 
 
-def _exit_axis(cube: Curve) -> int:
+def _exit_axis(cube: AnyCurve) -> int:
     """Return the axis along which the last cell of a curve is opposite its first."""
     return int(np.flatnonzero(cube.traversal(1)[-1])[0])
 

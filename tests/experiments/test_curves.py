@@ -134,6 +134,10 @@ def test_the_measures_compared_are_a_table_too(folder, table):
         )
 
 
+def test_by_default_all_is_measured_but_curves_with_too_many_cells():
+    assert set(curves.known()) - set(curves.Config().ordering) == {"peano-4d"}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -57,6 +57,15 @@ def test_what_is_no_curve_is_refused(wrong):
             call(wrong, OnDevice((1, 2), int), 3)
 
 
+def test_a_curve_without_tables_is_refused():
+    curve = sfc.curve("hilbert", 10)
+    for call in (sfc.device.encode, sfc.device.decode):
+        with pytest.raises(
+            TypeError, match=r"curve = <BitwiseCurve hilbert 10D>.* sfc.Curve; .* on the host"
+        ):
+            call(curve, OnDevice((1, 10), int), 2)
+
+
 @pytest.mark.parametrize("wrong", ["hilbert", None, CURVE, 3])
 def test_what_is_no_ordering_is_refused(wrong):
     with pytest.raises(TypeError, match=r"ordering = .* of class .*; allowed: an sfc.Ordering"):

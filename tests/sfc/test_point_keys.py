@@ -51,6 +51,22 @@ def test_without_a_box_it_is_that_of_the_points_and_bits_fill_the_key():
     np.testing.assert_array_equal(sfc.keys(points, "peano"), sfc.keys(points, "peano", 13))
 
 
+@pytest.mark.parametrize("dim", [1, 5, 6, 9, 16, 17, 33, 64])
+@pytest.mark.parametrize("name", ["hilbert", "skilling", "gray", "morton"])
+def test_points_of_many_dims_have_keys(name, dim):
+    if dim == 1 and name in ("hilbert", "skilling"):
+        return
+    points = np.random.default_rng(dim).normal(size=(400, dim))
+    curve, low, high = sfc.curve(name, dim), points.min(axis=0), points.max(axis=0)
+    bits = min(curve.max_order, 20)
+    expected = curve.encode(cells_of(points, bits, low, high), bits)
+    np.testing.assert_array_equal(sfc.keys(points, name, bits), expected)
+    np.testing.assert_array_equal(sfc.argsort(points, name, bits), np.argsort(expected, kind="stable"))
+    assert dim == 1 or np.array_equal(sfc.keys(points, name), expected)
+    cells = np.random.default_rng(dim).integers(0, 2, (50, dim))
+    np.testing.assert_array_equal(sfc.keys(cells, name), curve.encode(cells, 1))
+
+
 def test_cells_are_cubes_unless_each_axis_is_stretched():
     points = np.array([[0.0, 0.0], [8.0, 2.0], [4.0, 1.0], [7.9, 0.1]])
     for stretch in (False, True):

@@ -24,10 +24,27 @@ def test_a_curve_unknown_in_this_dimension_says_where_it_exists():
         sfc.curve("moore", 4)
 
 
+@pytest.mark.parametrize("name", ["hilbert", "butz", "skilling", "morton", "gray"])
+def test_a_curve_of_any_dim_is_there_as_long_as_a_key_has_a_bit_an_axis(name):
+    for dim in range(2, 65):
+        curve = sfc.curve(name, dim)
+        assert (curve.dim, curve.base, curve.max_order) == (dim, 2, 64 // dim)
+    with pytest.raises(ValueError, match=r"exists in (1|2)D to 64D, not in 65D; known in 65D: none"):
+        sfc.curve(name, 65)
+
+
+def test_dims_of_a_curve_are_listed_as_ranges():
+    for name, dim, there in (("peano", 5, "2D to 4D"), ("moore", 5, "2D and 3D"), ("compact", 2, "3D")):
+        with pytest.raises(ValueError, match=rf"'{name}' exists in {there}, not in {dim}D; known in "):
+            sfc.curve(name, dim)
+    assert sfc.curves(1) == ("gray", "morton")
+    assert sfc.curves(64) == ("gray", "hilbert", "morton", "skilling")
+
+
 def test_the_issue_s_curves_are_there():
     assert {"hilbert", "moore", "morton", "peano", "gray"} <= set(sfc.curves(2))
     assert {"hilbert", "butz", "compact", "moore", "morton", "peano", "gray"} <= set(sfc.curves(3))
-    assert {"hilbert", "morton", "gray"} <= set(sfc.curves(4))
+    assert {"hilbert", "morton", "gray", "peano", "skilling"} <= set(sfc.curves(4))
     assert set(sfc.curves()) == {name for dim in (2, 3, 4) for name in sfc.curves(dim)}
     assert list(sfc.curves()) == sorted(sfc.curves())
 
@@ -178,3 +195,14 @@ def test_other_names_of_a_curve_find_it(alias):
     taken = sfc.Curve(alias, 2, 2, [[0, 1, 2, 3]], [[0, 0, 0, 0]])
     with pytest.raises(ValueError, match="the name is taken"):
         sfc.register(taken)
+
+
+def test_butz_and_skilling_are_curves_of_their_own_only_where_they_differ_from_hilbert():
+    for name, dims in (("butz", (2, 4, 5, 9)), ("skilling", (2,))):
+        for dim in dims:
+            assert sfc.curve(name, dim) is sfc.curve("hilbert", dim)
+            assert name not in sfc.orderings(dim)
+    for name, dims in (("butz", (3,)), ("skilling", (3, 4, 5, 9))):
+        for dim in dims:
+            assert sfc.curve(name, dim) is not sfc.curve("hilbert", dim)
+            assert name in sfc.orderings(dim)

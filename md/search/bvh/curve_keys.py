@@ -19,6 +19,7 @@ from sfc import Curve
 from sfc.automaton.merged_rows import merged_rows
 from sfc.automaton.walk import levels_at_once
 from sfc.compile import inlined, kernel
+from sfc.registry import is_curve
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
 AROUND = 3  # extent along an open axis, in box lengths, for which cells are as narrow as required
@@ -35,17 +36,20 @@ def curve_of(choice: str | Curve, dim: int) -> Curve:
     Raises:
         ValueError: an unknown curve, or one of another dimension or base; the message lists the allowed ones.
     """
-    curve = sfc.curve(choice, dim) if isinstance(choice, str) and choice in sfc.curves(dim) else choice
+    is_known = isinstance(choice, str) and is_curve(choice, dim)
+    curve: object = sfc.curve(str(choice), dim) if is_known else choice
     if isinstance(curve, Curve) and (curve.dim, curve.base) == (dim, 2):
         return curve
     raise ValueError(
-        f"a tree in {dim}D along {choice!r}; allowed: {', '.join(halving(dim))}, or a curve of base 2"
+        f"a tree in {dim}D along {choice!r}; allowed: {', '.join(halving(dim))}, or a curve of base 2 with "
+        f"tables, an sfc.Curve"
     )
 
 
 def halving(dim: int) -> tuple[str, ...]:
-    """Return the names of the curves of base 2, along which a tree can be built."""
-    return tuple(name for name in sfc.curves(dim) if sfc.curve(name, dim).base == 2)
+    """Return the names of the curves of base 2 with tables, along which a tree can be built."""
+    curves = ((name, sfc.curve(name, dim)) for name in sfc.curves(dim))
+    return tuple(name for name, curve in curves if isinstance(curve, Curve) and curve.base == 2)
 
 
 def bits_for(n: int, grid: CellGrid) -> int:

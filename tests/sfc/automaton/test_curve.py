@@ -24,11 +24,68 @@ def test_a_continuous_curve_built_with_one_wrong_successor_is_seen_to_jump(name,
         successors = curve.next.copy()
         successors[state, 0] = (successors[state, 0] + 1) % states
         broken = sfc.Curve("broken", dim, curve.base, curve.rank, successors, curve.start)
-        orders = [k for k in (1, 2, 3, 4) if curve.base ** (dim * k) <= 2**15]
+        orders = [k for k in (1, 2, 3, 4) if curve.base ** (dim * k) <= 2**20]
         jumps = [np.abs(np.diff(broken.traversal(k), axis=0)).sum(axis=1).max() > 1 for k in orders]
         assert not (broken.is_continuous and any(jumps)), state
         seen.add((broken.is_continuous, any(jumps)))
     assert (False, True) in seen
+
+
+def pairs_of_states(curve: sfc.Curve) -> bool:
+    """Whether a curve is continuous, by following every pair of successive sub-cubes to all orders."""
+
+    def corner(state: int, position: int) -> list[int]:
+        digit = int(curve.cell[state, position])
+        return [digit // curve.base**k % curve.base for k in range(curve.dim)]
+
+    pending = [(curve.start, None, None)]  # a state alone, or two with the step between them
+    seen = set(pending)
+    while pending:
+        a, b, step = pending.pop()
+        if b is None:
+            last = curve.base**curve.dim - 1
+            found = [(int(child), None, None) for child in curve.succ[a]]
+            for at in range(last):
+                across = tuple(np.subtract(corner(a, at + 1), corner(a, at)).tolist())
+                found.append((int(curve.succ[a, at]), int(curve.succ[a, at + 1]), across))
+        else:
+            crossing = np.add(corner(b, 0), curve.base * np.array(step)) - corner(a, -1)
+            found = [(int(curve.succ[a, -1]), int(curve.succ[b, 0]), tuple(crossing.tolist()))]
+        for one in found:
+            if one[2] is not None and sum(map(abs, one[2])) != 1:
+                return False
+            if one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return True
+
+
+@pytest.mark.parametrize(("name", "dim"), CURVES)
+def test_continuity_is_that_of_every_pair_of_states(name, dim):
+    curve = sfc.curve(name, dim)
+    assert curve.is_continuous == pairs_of_states(curve)
+
+
+@pytest.mark.parametrize("states", [2, 3, 4])
+def test_continuity_of_any_automaton_of_one_dimension_is_that_of_every_pair_of_states(states):
+    generator = np.random.default_rng(states)
+    found = set()
+    for _ in range(1000):
+        rank = generator.permuted(np.tile([0, 1], (states, 1)), axis=1)
+        curve = sfc.Curve("any", 1, 2, rank, generator.integers(0, states, (states, 2)))
+        assert curve.is_continuous == pairs_of_states(curve)
+        found.add(curve.is_continuous)
+    assert found == {False, True}
+
+
+def test_the_first_jump_is_named_by_its_state_and_position():
+    assert sfc.curve("morton", 2).first_jump() == (0, 1)
+    hilbert = sfc.curve("hilbert", 2)
+    assert hilbert.first_jump() is None
+    along, across = 0, hilbert.succ[0, 0]  # from the origin along axis 0, and along axis 1
+    rank, next = [*hilbert.rank, [0, 1, 3, 2]], [*hilbert.next, [along, across, across, along]]
+    broken = sfc.Curve("broken", 2, 2, rank, next, start=4)
+    assert broken.first_jump() == (4, 2)  # the same two states as at the first step, in the other direction
 
 
 @pytest.mark.quick

@@ -76,7 +76,7 @@ def test_a_cell_outside_the_box_is_refused(name):
 
 @pytest.mark.quick
 def test_an_unknown_ordering_lists_those_known():
-    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, tiled, zigzag"):
+    with pytest.raises(ValueError, match=r"'hilbrt'.*known in 3D: butz, .*hilbert, .*row, .*tiled, zigzag"):
         sfc.ordering("hilbrt", (4, 4, 4))
 
 
@@ -214,8 +214,16 @@ def test_each_axiom_of_hilbert_s_grammar_orders_a_box(dim, axiom):
 def test_a_curve_of_another_dimension_is_refused():
     with pytest.raises(ValueError, match=r"'hilbert' is 2D.*3D; allowed: a curve in 3D, such as butz, "):
         sfc.ordering(sfc.curve("hilbert", 2), (4, 4, 4))
-    with pytest.raises(ValueError, match=r"'hilbert' is 3D.*5D; allowed: a curve in 5D, such as one of your"):
+    with pytest.raises(ValueError, match=r"'hilbert' is 3D.*5D; allowed: a curve in 5D, such as gray"):
         sfc.ordering(sfc.curve("hilbert", 3), (7, 2, 5, 5, 2))
+
+
+@pytest.mark.parametrize(("name", "shape"), [("hilbert", (2,) * 10), ("skilling", (3, 1, 2, 2, 1, 3, 2))])
+def test_a_curve_without_tables_orders_a_box(name, shape):
+    ordering = sfc.ordering(name, shape)
+    sfc.testing.check_ordering(ordering)
+    assert ordering.is_dense == (set(shape) == {2})
+    assert not isinstance(ordering.curve[0], sfc.Curve)
 
 
 def test_cells_repeated_that_no_memory_holds_are_refused():

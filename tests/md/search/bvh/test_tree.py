@@ -11,6 +11,7 @@ from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import bits_for
 from md.search.bvh.tree import Tree
+from sfc.curves.morton import bitwise
 from tests import tiers
 
 pytestmark = pytest.mark.split
@@ -158,6 +159,7 @@ def test_a_particle_beyond_a_periodic_side_stays_there_in_the_tree(backend):
     [
         ({"curve": "peano"}, "a tree in 3D along 'peano'; allowed: .*hilbert.*, or a curve of base 2"),
         ({"curve": "row"}, "a tree in 3D along 'row'"),
+        ({"curve": bitwise(3)}, "a tree in 3D along <BitwiseCurve morton 3D>; .* of base 2 with tables"),
     ],
 )
 def test_what_is_no_tree_is_refused(options, message):

@@ -1,0 +1,1 @@
+"""Tests of sfc.bitwise: operations on bits, and curves computed by them."""
