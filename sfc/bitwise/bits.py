@@ -84,6 +84,16 @@ def last_key(dim, order):
 
 
 @inlined
+def ones(bits):
+    """Count the ones: of pairs, of fours, of eights, of all (Warren, section 5-1)."""
+    bits = bits - (bits >> np.uint64(1) & np.uint64(0x5555555555555555))
+    fours = np.uint64(0x3333333333333333)
+    bits = (bits & fours) + (bits >> np.uint64(2) & fours)
+    bits = bits + (bits >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return bits * np.uint64(0x0101010101010101) >> np.uint64(56)
+
+
+@inlined
 def gray_code(number):
     """Return the reflected Gray code of a number."""
     return number ^ number >> np.uint64(1)

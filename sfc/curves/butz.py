@@ -6,13 +6,12 @@ University report CS-2006-07. In 2D it is Hilbert's curve; from 4D on its name i
 
 import numba
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from sfc import checks
 from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
-from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, separate
+from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, ones, separate
 from sfc.compile import inlined, kernel
 
 TABLE_DIM = 8  # largest dim of tables: 1024 states of 256 cells; each further dim has four times as many
@@ -152,6 +151,7 @@ def inner(w, corner, turn, dim, group):
         return corner, turn + 1 if turn + 1 < dim else 0
     before = w - np.uint64(1)
     entry = gray_code(before & ~np.uint64(1))
-    axis = np.int64(trailing_zeros(~(before | np.uint64(1))))  # dim if all bits are ones, which is axis 0
+    step = before | np.uint64(1)
+    axis = np.int64(ones(step & ~(step + np.uint64(1))))  # its ones below the lowest zero; all are axis 0
     beyond = turn + (axis if axis < dim else 0) + 1
     return corner ^ turned(entry, turn, dim, group), beyond if beyond < dim else beyond - dim
