@@ -4,8 +4,8 @@ Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a 
 its coordinates are read digit by digit from the most significant one. In each state, `rank[state]` maps the
 cell digit to the next digit of the index along the curve, and `next[state]` maps it to the next state. A cell
 digit combines one digit of each coordinate, with axis 0 the least significant:
-`digit = d0 + base * (d1 + base * d2)`. All curves therefore share one encoder and one decoder, and a device
-needs only the tables.
+`digit = d0 + base * (d1 + base * d2)`. All curves with tables therefore share one encoder and one decoder,
+and a device needs only the tables.
 
 As automata: Butz, IEEE Trans. Computers C-20 (1971) 424; Bader, Space-Filling Curves (2013), ch. 3 and 4.
 """

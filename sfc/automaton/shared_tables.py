@@ -93,5 +93,5 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
 
 
 def _size_by_bits(rows: int, bits: int, copy_bits: int) -> int:
-    """Return the bytes of a table with low bits of a row's number below the digit, and the others above it."""
+    """Return the bytes of a table with the low bits of a row below the digit, and the others above it."""
     return -(-rows // 2 ** (6 - copy_bits)) * 2 ** (8 + bits)

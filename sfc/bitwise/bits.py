@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfc.compile import inlined
+from sfc.compile import kernel
 
 
 @lru_cache(maxsize=256)
@@ -32,7 +32,7 @@ def masks_of(dim: int, order: int) -> np.ndarray:
     return np.bitwise_or.reduce(np.uint64(1) << places, axis=1)
 
 
-@inlined
+@kernel(forceinline=True)
 def spread(bits, masks, gap):
     """Move bit b of a coordinate to bit b * dim, for all its bits; `gap` is dim - 1."""
     for step in range(len(masks) - 2, -1, -1):
@@ -40,7 +40,7 @@ def spread(bits, masks, gap):
     return bits
 
 
-@inlined
+@kernel(forceinline=True)
 def gathered(key, masks, gap):
     """Move bit b * dim of a key to bit b, and leave out all others; the inverse of `spread`."""
     key &= masks[0]
@@ -49,7 +49,7 @@ def gathered(key, masks, gap):
     return key
 
 
-@inlined
+@kernel(forceinline=True)
 def interleaved(cells, i, masks):
     """Interleave the bits of the coordinates of cell i."""
     dim = cells.shape[1]
@@ -59,7 +59,7 @@ def interleaved(cells, i, masks):
     return key
 
 
-@inlined
+@kernel(forceinline=True)
 def separate(key, masks, cells, i):
     """Store the coordinates of a key in cell i; the inverse of `interleaved`."""
     dim = cells.shape[1]
@@ -67,7 +67,7 @@ def separate(key, masks, cells, i):
         cells[i, k] = gathered(key >> np.uint64(k), masks, np.uint64(dim - 1))
 
 
-@inlined
+@kernel(forceinline=True)
 def is_inside(cells, i, order):
     """Return whether no coordinate of cell i, uint64, has more than `order` bits."""
     any_bits = np.uint64(0)
@@ -76,20 +76,30 @@ def is_inside(cells, i, order):
     return any_bits >> np.uint64(order) == np.uint64(0)
 
 
-@inlined
+@kernel(forceinline=True)
 def last_key(dim, order):
     """Return the largest key."""
     bits = dim * order
     return ~np.uint64(0) >> np.uint64(64 - bits) if bits > 0 else np.uint64(0)
 
 
-@inlined
+@kernel(forceinline=True)
+def ones(bits):
+    """Count the ones: of pairs, of fours, of eights, of all (Warren, section 5-1)."""
+    bits = bits - (bits >> np.uint64(1) & np.uint64(0x5555555555555555))
+    fours = np.uint64(0x3333333333333333)
+    bits = (bits & fours) + (bits >> np.uint64(2) & fours)
+    bits = bits + (bits >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return bits * np.uint64(0x0101010101010101) >> np.uint64(56)
+
+
+@kernel(forceinline=True)
 def gray_code(number):
     """Return the reflected Gray code of a number."""
     return number ^ number >> np.uint64(1)
 
 
-@inlined
+@kernel(forceinline=True)
 def gray_number(code):
     """Return the number of a reflected Gray code; the inverse of `gray_code`."""
     for step in range(6):

@@ -10,8 +10,8 @@ from sfc import checks
 from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
-from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, separate
-from sfc.compile import inlined, kernel, numba
+from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, ones, separate
+from sfc.compile import kernel, numba
 
 TABLE_DIM = 8  # largest dim of tables: 1024 states of 256 cells; each further dim has four times as many
 
@@ -131,27 +131,26 @@ def decode(index, order, masks, cells):
     return bad
 
 
-@inlined
+@kernel(forceinline=True)
 def turned(bits, by, dim, group):
     """Rotate `dim` bits upwards by 0 to dim - 1 places; no shift is by 64."""
     return (bits << np.uint64(by) | bits >> np.uint64(1) >> np.uint64(dim - 1 - by)) & group
 
 
-@inlined
+@kernel(forceinline=True)
 def turned_back(bits, by, dim, group):
     """Rotate `dim` bits downwards; the inverse of `turned`."""
     return (bits >> np.uint64(by) | bits << np.uint64(1) << np.uint64(dim - 1 - by)) & group
 
 
-@inlined
+@kernel(forceinline=True)
 def inner(w, corner, turn, dim, group):
     """Return the corner and turn of sub-cube w; a turn is one more than the axis of a state, modulo dim."""
     if w == np.uint64(0):
         return corner, turn + 1 if turn + 1 < dim else 0
     before = w - np.uint64(1)
     entry = gray_code(before & ~np.uint64(1))
-    axis = np.int64(
-        numba.cpython.unsafe.numbers.trailing_zeros(~(before | np.uint64(1)))
-    )  # dim if all bits are ones, which is axis 0
+    step = before | np.uint64(1)
+    axis = np.int64(ones(step & ~(step + np.uint64(1))))  # its ones below the lowest zero; all are axis 0
     beyond = turn + (axis if axis < dim else 0) + 1
     return corner ^ turned(entry, turn, dim, group), beyond if beyond < dim else beyond - dim

@@ -1,8 +1,8 @@
 """Hilbert's curve in 2D and 3D, from its L-system.
 
 Hilbert, Math. Ann. 38 (1891) 459. In 3D the name covers many curves. `hilbert` is the curve of the
-granular-gas thesis [thesis, appendix]; `butz` and `compact` are two others. In 4D the name is registered for
-Butz's curve.
+granular-gas thesis [thesis, appendix]; `butz` and `compact` are two others. From 4D on the name is registered
+for Butz's curve.
 """
 
 from sfc import checks

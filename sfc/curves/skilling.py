@@ -11,7 +11,7 @@ from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import gathered, gray_code, gray_number, is_inside, last_key, spread
-from sfc.compile import inlined, kernel, numba
+from sfc.compile import kernel, numba
 
 TABLE_DIM = 5  # largest dim of tables: 1920 states of 32 cells; in 6D there are 23040 of 64
 PARTS = 64  # of the points, each with one array of coordinates
@@ -139,14 +139,14 @@ def decode(index, order, masks, cells):
     return bad
 
 
-@inlined
+@kernel(forceinline=True)
 def bits_below(x, level):
     """Return the bits below a level, as ones if a coordinate has the level's bit, or else as zeros."""
     bit = x >> np.uint64(level) & np.uint64(1)
     return (bit << np.uint64(level)) - bit
 
 
-@inlined
+@kernel(forceinline=True)
 def mirrored_or_swapped(first, other, level):
     """Return axis 0 and another one: mirrored axis 0 if the other has the level's bit, else both swapped."""
     mirror = bits_below(other, level)

@@ -5,7 +5,7 @@ import pytest
 
 import sfc
 from sfc.automaton import device
-from tests.strategies import CURVES, INTEGER_DTYPES, ORDERINGS
+from tests.strategies import CURVES, INTEGER_DTYPES, MANY_DIMS, ORDERINGS
 
 pytestmark = pytest.mark.gpu
 
@@ -18,7 +18,10 @@ def cupy():
     return cupy
 
 
-@pytest.mark.parametrize(("name", "dim"), CURVES)
+WITH_TABLES = [place for place in MANY_DIMS if isinstance(sfc.curve(*place), sfc.Curve)]
+
+
+@pytest.mark.parametrize(("name", "dim"), CURVES + WITH_TABLES)
 def test_encode_and_decode_are_the_hosts(cupy, name, dim):
     curve = sfc.curve(name, dim)
     generator = np.random.default_rng(0)
@@ -71,6 +74,13 @@ def test_rank_is_the_hosts(cupy, name, dim):
     cells = np.stack(np.unravel_index(np.arange(ordering.size), ordering.shape), axis=1)
     found = sfc.device.rank(ordering, cupy.asarray(cells))
     assert found.dtype == np.uint64
+    assert np.array_equal(cupy.asnumpy(found), ordering.rank(cells))
+
+
+def test_a_curve_without_tables_is_ranked_by_a_table_of_the_box(cupy):
+    ordering = sfc.ordering("hilbert", (2,) * 9 + (3,))
+    cells = np.stack(np.unravel_index(np.arange(ordering.size), ordering.shape), axis=1)
+    found = sfc.device.rank(ordering, cupy.asarray(cells))
     assert np.array_equal(cupy.asnumpy(found), ordering.rank(cells))
 
 

@@ -50,7 +50,7 @@ def test_a_curve_of_one_s_own_never_looks_as_a_known_one(name):
 
 
 def test_the_look_of_a_curve_of_one_s_own_is_the_same_in_every_process():
-    assert look("coil") == ("#009E73", "P")
+    assert look("coil") == ("#D55E00", "^")
 
 
 def test_lines_give_each_name_its_look():

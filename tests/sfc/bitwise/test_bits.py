@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, masks_of, separate
+from sfc.bitwise.bits import (
+    gray_code,
+    gray_number,
+    interleaved,
+    is_inside,
+    last_key,
+    masks_of,
+    ones,
+    separate,
+)
 from sfc.compile import kernel
 
 CASES = [(1, 62), (2, 32), (3, 21), (5, 1), (5, 12), (7, 9), (13, 4), (32, 2), (33, 1), (64, 1), (4, 0)]
@@ -21,6 +30,12 @@ def gray_and_back(numbers, codes, again):
     for i in range(len(numbers)):
         codes[i] = gray_code(numbers[i])
         again[i] = gray_number(codes[i])
+
+
+@kernel
+def counted(numbers, found):
+    for i in range(len(numbers)):
+        found[i] = ones(numbers[i])
 
 
 @kernel
@@ -56,6 +71,15 @@ def test_a_gray_code_changes_one_bit_at_a_step():
     assert np.array_equal(again, numbers)
     assert codes.tolist()[:4] == [0, 1, 3, 2]
     assert all((int(codes[k]) ^ int(codes[k + 1])).bit_count() == 1 for k in range(99))
+
+
+def test_ones_are_counted():
+    numbers = np.random.default_rng(0).integers(0, 2**64 - 1, 200, np.uint64, endpoint=True)
+    numbers[:3] = 0, 1, 2**64 - 1
+    numbers[3:67] = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    found = np.empty(200, np.int64)
+    counted(numbers, found)
+    assert found.tolist() == [number.bit_count() for number in numbers.tolist()]
 
 
 @pytest.mark.parametrize(("dim", "order"), CASES)

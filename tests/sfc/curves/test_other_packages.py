@@ -57,6 +57,15 @@ def test_skillings_curve_in_2d_is_hilberts(order):
     )
 
 
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_skillings_curve_in_3d_is_ours_of_that_name(order):
+    skilling = pytest.importorskip("hilbert")  # of numpy-hilbert-curve
+    cells = cells_of(order, 3)
+    np.testing.assert_array_equal(
+        skilling.encode(cells, 3, order), sfc.curve("skilling", 3).encode(cells, order)
+    )
+
+
 @pytest.mark.parametrize("name", ["hilbert", "butz"])
 def test_skillings_curve_in_3d_is_another(name):
     skilling = pytest.importorskip("hilbert")  # of numpy-hilbert-curve
