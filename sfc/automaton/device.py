@@ -5,6 +5,7 @@ All others take those of device.cu, which walk the tables of the host level by l
 first call. `curve.cuh` has the device functions, also for kernels of other packages.
 """
 
+import sys
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,9 @@ def _with_tables(curve: Any) -> Curve:
 
 
 def _require_on_device(name: str, values: Any) -> None:
-    if not hasattr(values, "__cuda_array_interface__"):
+    cupy = sys.modules.get("cupy")
+    is_known = cupy is not None and isinstance(values, cupy.ndarray)  # faster than to ask for its interface
+    if not is_known and not hasattr(values, "__cuda_array_interface__"):
         remedy = f"bring it to the device with cupy.asarray({name})"
         raise checks.refuse_class(name, values, "an array of cupy", remedy)
 
@@ -165,7 +168,7 @@ def _run(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
 
     if len(given) == 0:
         return 0
-    if not out.flags.c_contiguous or cupy.may_share_memory(given, out):
+    if not out.flags.c_contiguous or _may_overlap(given, out):
         own = cupy.empty(out.shape, out.dtype)
         bad = _run(kernel, curve, given, order, own)
         if bad == len(given):
@@ -184,11 +187,30 @@ def _run(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
     return bad
 
 
+def _may_overlap(one: Any, other: Any) -> bool:
+    """Return whether two arrays may have bytes in common; `other` is contiguous."""
+    import cupy
+
+    if not one.flags.c_contiguous:
+        return cupy.may_share_memory(one, other)
+    begin, of_other = one.data.ptr, other.data.ptr
+    return begin < of_other + other.nbytes and of_other < begin + one.nbytes
+
+
+def _no_bad_row() -> Any:
+    """Allocate the number of the first row out of range, for kernels: the largest one."""
+    import cupy
+
+    bad = cupy.empty(1, np.uint64)
+    bad.data.memset_async(0xFF, bad.nbytes)
+    return bad
+
+
 def _run_level_by_level(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
     import cupy
 
     n, side = len(given), curve.base**order
-    bad = cupy.full(1, n, np.uint64)
+    bad = _no_bad_row()
     bound, tables = (
         (side, (curve.rank, curve.next))
         if kernel == "encode"
@@ -206,7 +228,7 @@ def _run_level_by_level(kernel: str, curve: Curve, given: Any, order: int, out: 
     )
     module = _module(curve.dim, curve.base, given.dtype.str)
     module.get_function(kernel)(((n + THREADS - 1) // THREADS,), (THREADS,), arguments)
-    return int(bad[0])
+    return min(bad.item(), n)
 
 
 def _run_in_shared_memory(
@@ -223,7 +245,7 @@ def _run_in_shared_memory(
         if aligned is not out:
             out[...] = aligned
         return bad
-    bad = cupy.full(1, n, np.uint64)
+    bad = _no_bad_row()
     side = curve.base**order
     bound = np.uint64(side if kernel == "encode" else side**curve.dim - 1)
     size = tables.size + (CHUNK_BYTES * curve.dim * THREADS_OF_TABLE if kernel == "decode" else 0)
@@ -234,7 +256,7 @@ def _run_in_shared_memory(
     arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
     grid = min(blocks, -(-chunks // THREADS_OF_TABLE))
     function((grid,), (THREADS_OF_TABLE,), arguments, shared_mem=size)
-    return int(bad[0])
+    return min(bad.item(), n)
 
 
 @lru_cache(maxsize=64)

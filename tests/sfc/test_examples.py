@@ -34,9 +34,9 @@ def test_the_lines_of_the_readme_sort_points():
 
 
 def test_the_configuration_names_the_path(capsys, monkeypatch):
-    for available in (True, False):
-        monkeypatch.setattr(sfc.automaton.registers, "is_available", lambda given=available: given)
+    for available in ("AVX2", None):
+        monkeypatch.setattr(sfc.automaton.registers, "instructions", lambda given=available: given)
         sfc.show_config()
         shown = capsys.readouterr().out
-        assert ("hilbert 2D 3D 4D," in shown) == available
+        assert ("tables in registers (AVX2)" in shown) == ("hilbert 2D 3D" in shown) == bool(available)
         assert "tables in memory: all" in shown
