@@ -8,8 +8,8 @@ other. Curves of base 3 have other bytes than those of base 2, and a copy of the
 
 Other packages are measured beside the curves on the CPU, where they are installed: hilbertsfc,
 numpy-hilbert-curve and geopandas, each in its own layout of arrays. hilbertsfc does not check cells. In 3D
-their Hilbert curves are not the same as ours. A slow package gets fewer points (column `points`), so all
-gains are ratios of times of a point.
+the Hilbert curve of hilbertsfc is another than ours, and that of numpy-hilbert-curve is `skilling`. A slow
+package gets fewer points (column `points`), so all gains are ratios of times of a point.
 
 Before anything is timed, cells are encoded and decoded: all must be the same as before, and keys those of a
 walk through the curve's automaton, level by level in numpy, if it has one. Keys of other packages in 2D must
@@ -90,7 +90,14 @@ class Config(TimedSettings):
             self._check_grids()
         wide = "int64" in values(self.dtype)
         each = 8 if wide else np.min_scalar_type(2 ** min(values(self.bits)) - 1).itemsize
-        each *= 3 * int(self.highest("dim")) + 1 + len(self.curve)  # cells given, decoded and copied; keys
+        bases = {
+            sfc.curve(name, dim).base
+            for dim in values(self.dim)
+            for name in self.curve
+            if name in sfc.curves(dim)
+        }
+        # Of each base cells given, decoded and copied, and keys; on a device the cells are on the host too.
+        each *= len(bases) * (3 * int(self.highest("dim")) + 1) + len(self.curve)
         for n in values(self.n):
             self.check_memory(f"--n {n}", n, "points", each)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfc import checks, device
 from sfc.any_curve import AnyCurve
+from sfc.automaton.curve import Curve
 from sfc.compile import kernel, numba
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
@@ -73,7 +74,7 @@ def keys(
         (n,) uint64, of numpy, or of cupy for points on a CUDA device.
 
     Raises:
-        TypeError: an argument of another class.
+        TypeError: an argument of another class; points on a device and a curve without tables.
         ValueError: points of another shape or dtype; an unknown curve, or too many bits for it; a point that
             is not a number, infinite (without both `box` and `clip`), or outside the box or grid (without
             `clip`). The message has its row.
@@ -202,6 +203,9 @@ def _keys(
         raise checks.refuse_value(
             "dim of the curve", of.dim, f"{dim}, the axes of points of shape {(n, dim)}"
         )
+    if device.holds(points) and not isinstance(of, Curve):
+        remedy = "copy the points to the host with .get(), or take a curve with tables: most up to 8D"
+        raise checks.refuse_class("curve", of, "an sfc.Curve for points on a device", remedy)
     if bits is not None:
         remedy = "so that a key fits 64 bits"
         bits = int(checks.integer(f"bits of {of.name} in {dim}D", bits, 0, of.max_order, remedy=remedy))

@@ -194,7 +194,8 @@ def curve(name: str, dim: int, **options: Any) -> AnyCurve:
     Args:
         name: one of `curves(dim)`, or of `ALIASES`.
         dim: dimensions.
-        options: `axiom` for `hilbert` in 2D and 3D, one of its grammar's symbols; nothing for the others.
+        options: `axiom` for `hilbert` in 2D and 3D, one of its grammar's symbols, and for `ar2w2`, A or D;
+            nothing for the others.
 
     Returns:
         The curve; the same object at every call.

@@ -19,8 +19,8 @@ class NumpyHilbertCurve(Encoder):
 
     @classmethod
     def curves(cls, dim: int, bits: int) -> tuple[str, ...]:
-        """List the Hilbert curve, if its keys fit 64 bits."""
-        return ("hilbert",) if dim * bits <= 64 else ()
+        """List Skilling's curve, which in 2D is `hilbert`, if its keys fit 64 bits."""
+        return ("hilbert" if dim == 2 else "skilling",) if dim * bits <= 64 else ()
 
     def _prepare(self, cells: np.ndarray) -> None:
         self._cells = cells.astype(np.uint64)

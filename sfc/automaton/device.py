@@ -5,7 +5,6 @@ All others take those of device.cu, which walk the tables of the host level by l
 first call. `curve.cuh` has the device functions, also for kernels of other packages.
 """
 
-import sys
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -134,9 +133,7 @@ def _with_tables(curve: Any) -> Curve:
 
 
 def _require_on_device(name: str, values: Any) -> None:
-    cupy = sys.modules.get("cupy")
-    is_known = cupy is not None and isinstance(values, cupy.ndarray)  # faster than to ask for its interface
-    if not is_known and not hasattr(values, "__cuda_array_interface__"):
+    if type(values).__module__.partition(".")[0] != "cupy":
         remedy = f"bring it to the device with cupy.asarray({name})"
         raise checks.refuse_class(name, values, "an array of cupy", remedy)
 
@@ -175,7 +172,7 @@ def _run(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
             out[...] = own
         return bad
     given = cupy.ascontiguousarray(given)
-    tables = shared_tables(curve, order) if len(given) >= FEWEST else None
+    tables = shared_tables(curve, order, _room(curve.dim)) if len(given) >= FEWEST else None
     index = out if kernel == "encode" else given
     if tables is not None and index.itemsize >= 4:
         return _run_in_shared_memory(kernel, curve, tables, given, order, out)
@@ -248,24 +245,43 @@ def _run_in_shared_memory(
     bad = _no_bad_row()
     side = curve.base**order
     bound = np.uint64(side if kernel == "encode" else side**curve.dim - 1)
-    size = tables.size + (CHUNK_BYTES * curve.dim * THREADS_OF_TABLE if kernel == "decode" else 0)
+    size = tables.size + (_chunks_in_shared_memory(curve.dim) if kernel == "decode" else 0)
     variant = tables.header, tables.constants, cells.dtype.str, index.dtype.str
     function, blocks = _shared_kernel(kernel, variant, size, device)
     chunks = -(-n * cells.itemsize // CHUNK_BYTES)
-    table = _shared_table(curve, order, kernel, device)
+    table = _shared_table(curve, order, tables.size, kernel, device)
     arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
-    grid = min(blocks, -(-chunks // THREADS_OF_TABLE))
+    grid = min(blocks, -(-chunks // THREADS_OF_TABLE))  # a second block a multiprocessor gains nothing
     function((grid,), (THREADS_OF_TABLE,), arguments, shared_mem=size)
     return min(bad.item(), n)
 
 
-@lru_cache(maxsize=64)
-def _shared_table(curve: Curve, order: int, kernel: str, device: int) -> Any:
+def _room(dim: int) -> int:
+    """Return the bytes of shared memory that a table may take on the present device."""
+    return _shared_memory() - _chunks_in_shared_memory(dim)
+
+
+def _chunks_in_shared_memory(dim: int) -> int:
+    """Return the bytes through which the kernel `decode` passes the chunks of a block."""
+    return CHUNK_BYTES * dim * THREADS_OF_TABLE if dim > 2 else 0
+
+
+def _shared_memory() -> int:
     import cupy
 
-    tables = shared_tables(curve, order)
+    return cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+
+
+@lru_cache(maxsize=64)
+def _shared_table(curve: Curve, order: int, size: int, kernel: str, device: int) -> Any:
+    """Upload a table; devices with less shared memory have one of another `size`."""
+    import cupy
+
+    tables = shared_tables(curve, order, _room(curve.dim))
     assert tables is not None  # its caller has checked
-    return cupy.asarray(tables.encode if kernel == "encode" else tables.decode)
+    table = cupy.asarray(tables.encode if kernel == "encode" else tables.decode)
+    cupy.cuda.get_current_stream().synchronize()  # other streams may read it next
+    return table
 
 
 @cache

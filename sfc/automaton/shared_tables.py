@@ -16,7 +16,7 @@ from sfc.automaton.curve import Curve
 from sfc.automaton.merged_rows import merged_rows
 
 LEVELS = {2: 4, 3: 2, 4: 2}  # dim -> levels of a look-up in base 2
-MOST_BYTES, ENOUGH_BYTES = 2**17 + 2**16, 2**17  # of shared memory; of several copies
+ENOUGH_BYTES = 2**17  # of shared memory for several copies
 MOST_COPIES = 4  # as a power of two
 CODE_SHIFT = 18  # in an entry of digit_table.cuh
 BY_BITS, BY_DIGITS = "binary_table.cuh", "digit_table.cuh"
@@ -45,12 +45,13 @@ class SharedTables(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def shared_tables(curve: Curve, order: int) -> SharedTables | None:
+def shared_tables(curve: Curve, order: int, room: int) -> SharedTables | None:
     """Merge levels of a curve into tables for shared memory; None if it has none that fit.
 
     Args:
         curve: the curve.
         order: recursion depth.
+        room: bytes of shared memory for the table.
     """
     states, dim, base = len(curve.rank), curve.dim, curve.base
     if dim not in LEVELS or order == 0 or base**order > 2**32:
@@ -62,8 +63,8 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
         return None
     rows, bits = states + (order % levels > 0), (digits - 1).bit_length()
     most = range(MOST_COPIES + 1)
-    sizes = [_size_by_bits(rows, bits, c) if base == 2 else rows * digits * 4 << c for c in most]
-    fitting = [c for c in most if sizes[c] <= (ENOUGH_BYTES if c else MOST_BYTES)]
+    sizes = [_size_by_bits(rows, bits, c) if base == 2 else _size_by_digits(rows, digits, c) for c in most]
+    fitting = [c for c in most if sizes[c] <= (min(room, ENOUGH_BYTES) if c else room)]
     if not fitting:
         return None
     rank, next_row, start, top = merged_rows(curve, order, levels)
@@ -95,3 +96,8 @@ def shared_tables(curve: Curve, order: int) -> SharedTables | None:
 def _size_by_bits(rows: int, bits: int, copy_bits: int) -> int:
     """Return the bytes of a table with the low bits of a row below the digit, and the others above it."""
     return -(-rows // 2 ** (6 - copy_bits)) * 2 ** (8 + bits)
+
+
+def _size_by_digits(rows: int, digits: int, copy_bits: int) -> int:
+    """Return the bytes of a table without gaps, a multiple of 16."""
+    return -(-(4 * rows * digits << copy_bits) // 16) * 16

@@ -11,6 +11,7 @@ import numpy as np
 from sfc import checks
 from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.bitwise.bits import masks_of
+from sfc.compile import Shared
 
 Kernel = Callable[[np.ndarray, int, np.ndarray, np.ndarray], int]
 
@@ -62,7 +63,12 @@ class BitwiseCurve(AnyCurve):
         return f"<BitwiseCurve {self.name} {self.dim}D>"
 
     def _encode_words(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
-        return self._encode(cells, order, masks_of(self.dim, order), index)
+        return _for_items(self._encode, len(cells))(cells, order, masks_of(self.dim, order), index)
 
     def _decode_words(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
-        return self._decode(index, order, masks_of(self.dim, order), cells)
+        return _for_items(self._decode, len(index))(index, order, masks_of(self.dim, order), cells)
+
+
+def _for_items(function: Kernel, n: int) -> Kernel:
+    """Return the version of a kernel for n points; a function that is no shared kernel has one alone."""
+    return function.for_items(n) if isinstance(function, Shared) else function

@@ -8,7 +8,7 @@ import numpy as np
 from sfc import checks
 from sfc.automaton.curve import Curve
 
-ROWS = 2**12  # pairs refined at once, which bounds the memory
+BYTES = 2**27  # of the pairs that are refined at once
 
 
 class _Automaton(NamedTuple):
@@ -50,7 +50,7 @@ def limit_dilation(curve: Curve, norm: float = 2, tolerance: float = 1e-6) -> fl
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: another norm, or a tolerance out of range.
+        ValueError: another norm, a tolerance out of range, or not enough memory for the pairs of cells.
 
     Haverkort and van Walderveen, Computational Geometry 43 (2010) 131, on bounds by refinement; Malykhin and
     Shchepin, Discrete Comput. Geom. 70 (2023) 189, on times of corners.
@@ -61,6 +61,9 @@ def limit_dilation(curve: Curve, norm: float = 2, tolerance: float = 1e-6) -> fl
     if norm not in (1, 2, math.inf):
         raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
     factor = 1 + checks.number("tolerance", tolerance, 1e-9, 1)
+    pairs_at_once = len(curve.rank) * curve.base ** (2 * curve.dim) // 2
+    where = f"pairs of cells of {curve!r}"
+    checks.room(where, 500 * pairs_at_once, "take fewer dims, or sfc.locality.dilation of an order")
     automaton = _geometry(curve)
     pairs = _first_pairs(automaton, curve.start)
     if pairs is None:
@@ -68,8 +71,9 @@ def limit_dilation(curve: Curve, norm: float = 2, tolerance: float = 1e-6) -> fl
     if curve.dim == 1:
         return 1.0  # monotone, as it visits every point of the interval
     worst = 0.0
+    rows = max(1, BYTES // (8 * automaton.succ.shape[1] ** 2 * pairs.shape[1]))
     while len(pairs):
-        parts = np.array_split(pairs, -(-len(pairs) // ROWS))
+        parts = np.array_split(pairs, -(-len(pairs) // rows))
         worst = max(worst, *(_between_corners(automaton, part, norm) for part in parts))
         finer = [pairs[:0]]
         for part in parts:
@@ -114,13 +118,15 @@ def _first_pairs(automaton: _Automaton, start: int) -> np.ndarray | None:
     ]
     apart = {pair for pair in found if pair[-1]}
     successive = list({pair for pair in found if not pair[-1]})
+    known = set(successive)
     for pair in successive:  # grows during the loop
         if max(map(abs, pair[2:-1])) > 1:
             return None
         for child in map(tuple, _refined(automaton, np.array([pair], np.float64)).tolist()):
             if child[-1]:
                 apart.add(child)
-            elif child not in successive:
+            elif child not in known:
+                known.add(child)
                 successive.append(child)
     return np.array(sorted(apart), np.float64).reshape(len(apart), cells.shape[2] + 3)
 

@@ -45,13 +45,13 @@ def hindex(shape: tuple[int, ...]) -> Scan:
     def rank(cells: np.ndarray) -> np.ndarray:
         found = np.zeros(len(cells), np.uint64)
         if order:
-            _ranks(np.ascontiguousarray(cells), order, found)
+            _ranks.for_items(len(cells))(np.ascontiguousarray(cells), order, found)
         return found
 
     def cells(rank: np.ndarray) -> np.ndarray:
         found = np.zeros((len(rank), 2), np.int64)
         if order:
-            _cells(np.ascontiguousarray(rank), order, found)
+            _cells.for_items(len(rank))(np.ascontiguousarray(rank), order, found)
         return found
 
     return Scan(rank, cells)

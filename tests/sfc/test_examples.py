@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sfc
+from sfc.automaton import registers
 
 MODULES = [one.name for one in pkgutil.walk_packages(sfc.__path__, "sfc.")]
 README = Path(sfc.__file__).parent / "README.md"
@@ -35,7 +36,7 @@ def test_the_lines_of_the_readme_sort_points():
 
 def test_the_configuration_names_the_path(capsys, monkeypatch):
     for available in ("AVX2", None):
-        monkeypatch.setattr(sfc.automaton.registers, "instructions", lambda given=available: given)
+        monkeypatch.setattr(registers, "instructions", lambda given=available: given)
         sfc.show_config()
         shown = capsys.readouterr().out
         assert ("tables in registers (AVX2)" in shown) == ("hilbert 2D 3D" in shown) == bool(available)

@@ -36,11 +36,11 @@ def test_every_room_and_top_level_module_is_named():
 
 
 @pytest.mark.quick
-def test_it_is_under_1050_words_without_the_table_of_curves():
+def test_it_is_under_1100_words_without_the_table_of_curves():
     words = [
         line for line in README.splitlines() if not line.startswith(tuple(f"| `{n}`" for n in sfc.curves()))
     ]
-    assert len(" ".join(words).split()) < 1050
+    assert len(" ".join(words).split()) < 1100
 
 
 DILATIONS = re.findall(r"^\| `(\w+)` \| (\d) \| (\d) \| ([^|]+) \| ([\d., ]+) \|", README, re.MULTILINE)

@@ -80,6 +80,14 @@ def many_cells():
     return [cells, curve.encode(cells, 10, out=np.empty_like(index))]
 
 
+def many_dims():
+    index = np.random.default_rng(0).integers(0, 2**63, 20_000).astype(np.uint64)
+    cells = [sfc.curve(name, 9).decode(index, 7) for name in ("hilbert", "morton", "gray", "skilling")]
+    return [*cells, *(sfc.curve("skilling", 9).encode(own, 7) for own in cells)] + [
+        sfc.curve(name, 9).encode(cells[0], 7) for name in ("hilbert", "morton", "gray")
+    ]
+
+
 WORKS = {
     **{name: ranked(name) for name in SHAPES},
     "measured": measured(None),
@@ -87,6 +95,7 @@ WORKS = {
     "block": block_hits,
     "sorted": sorted_points,
     "many cells": many_cells,
+    "many dims": many_dims,
 }
 
 
@@ -98,6 +107,6 @@ def test_two_threads_end_with_the_bits_of_one(work):
 @pytest.mark.nightly
 def test_no_kernel_that_threads_share_is_left_out():
     left_out = not_called_by(WORKS.values(), "sfc")
-    if not registers.is_available():
+    if not registers.instructions():
         left_out -= {f"sfc.automaton.registers.{work}_blocks" for work in ("encode", "decode")}
     assert left_out == set()

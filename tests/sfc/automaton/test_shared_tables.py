@@ -11,9 +11,10 @@ import sfc
 from sfc.automaton import device
 from sfc.automaton.shared_tables import shared_tables
 from sfc.curves.gray import gray
-from tests.nvrtc import compile_cubin
+from tests.nvrtc import compiled, local_bytes
 from tests.tiers import nightly
 
+ROOM = 227 * 2**10 - 8 * 4 * 1024  # of an H100, for a table beside the chunks in 4D
 HEADER = Path(__file__).parents[2] / "blocks_on_host.h"
 N, BLOCKS = 5003, 3  # of 256 threads: each takes several tiles of most dtypes, and the last chunk is not full
 PROGRAM = """
@@ -87,7 +88,7 @@ def run(tmp_path, monkeypatch):
     programs = {}
 
     def run(kernel, curve, order, given, cell, index):
-        tables = shared_tables(curve, order)
+        tables = shared_tables(curve, order, ROOM)
         cell, index = np.dtype(cell), np.dtype(index)
         if (cell, index) not in programs:
             source = device.shared_source(tables.header, tables.constants, cell, index)
@@ -163,14 +164,28 @@ def test_the_first_index_past_the_end_is_found(run, name, index, wrong):
         assert run("decode", sfc.curve(name, 3), 5, indices, "u4", index)[1] == row
 
 
+@pytest.mark.parametrize(
+    ("base", "dim", "states", "order"), [(4, 2, 3, 5), (5, 3, 2, 3), (7, 2, 5, 4), (3, 3, 24, 5)]
+)
+def test_curves_of_any_base_have_the_hosts_cells_and_indices(run, base, dim, states, order):
+    rng, cells = np.random.default_rng(base), base**dim
+    rank = np.stack([rng.permutation(cells) for _ in range(states)])
+    curve = sfc.Curve("any", dim, base, rank, rng.integers(0, states, (states, cells)))
+    indices = rng.integers(0, curve.side(order) ** dim, N).astype(np.uint64)
+    cells = curve.decode(indices, order)
+    assert shared_tables(curve, order, ROOM).size % 16 == 0
+    np.testing.assert_array_equal(run("encode", curve, order, cells.astype("u4"), "u4", "u8")[0], indices)
+    np.testing.assert_array_equal(run("decode", curve, order, indices, "u4", "u8")[0], cells)
+
+
 def test_a_negative_index_of_64_bits_is_no_large_one(run):
     indices = np.full(N, -1, np.int64)
     assert run("decode", sfc.curve("hilbert", 2), 32, indices, "i8", "i8")[1] == 0
 
 
 def test_no_level_and_other_dims_have_no_such_table():
-    assert shared_tables(sfc.curve("hilbert", 3), 0) is None
-    assert shared_tables(gray(5), 3) is None
+    assert shared_tables(sfc.curve("hilbert", 3), 0, ROOM) is None
+    assert shared_tables(gray(5), 3, ROOM) is None
 
 
 def test_more_states_than_fit_shared_memory_have_no_such_table():
@@ -178,13 +193,21 @@ def test_more_states_than_fit_shared_memory_have_no_such_table():
     rank = np.array([np.random.default_rng(k).permutation(8) for k in range(states)])
     next = np.random.default_rng(1).integers(0, states, (states, 8))
     curve = sfc.Curve("many", 3, 2, rank, next)
-    assert shared_tables(curve, 5) is None
+    assert shared_tables(curve, 5, ROOM) is None
     few = sfc.Curve("few", 3, 2, rank[:64], next[:64] % 64)
-    assert shared_tables(few, 5).size <= 227 * 1024 - 8 * 3 * device.THREADS_OF_TABLE
+    assert shared_tables(few, 5, ROOM).size <= ROOM
+
+
+@pytest.mark.parametrize(("room", "copies"), [(2**16 - 1, None), (2**16, 3), (2**17, 4), (ROOM, 4)])
+def test_a_device_with_less_shared_memory_gets_fewer_copies_or_none(room, copies):
+    tables = shared_tables(sfc.curve("hilbert", 2), 31, room)
+    assert (tables and dict(tables.constants)["COPY_BITS"]) == copies
+    assert tables is None or tables.size <= room
 
 
 @cases
 def test_kernels_fit_a_multiprocessor(name, dim, order, cell, index):
-    tables = shared_tables(sfc.curve(name, dim), order)
+    tables = shared_tables(sfc.curve(name, dim), order, ROOM)
     source = device.shared_source(tables.header, tables.constants, cell, index)
-    assert compile_cubin(source).startswith(b"\x7fELF")
+    _, log = compiled(source)
+    assert max(local_bytes(log, kernel) for kernel in ("encode", "decode")) <= 100 * (cell == "u1")

@@ -217,7 +217,7 @@ def test_skilling_s_curve_is_hilbert_s_in_2d_and_another_than_butz_s_in_3d():
 
 
 def test_the_hilbert_curves_of_3d_are_inequivalent():
-    names = ("hilbert", "butz", "compact", "harmonious", "haverkort_a26", "haverkort_f")
+    names = ("hilbert", "butz", "compact", "harmonious", "haverkort_a26", "haverkort_f", "skilling")
     paths = {name: sfc.curve(name, 3).traversal(2) for name in names}
     for one, other in itertools.combinations(paths, 2):
         assert not any(np.array_equal(paths[one], copy) for copy in symmetric_copies(paths[other], 4))
