@@ -11,6 +11,7 @@ from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, no
 from tests.tiers import by_default, nightly
 
 SHAPES = {
+    "hindex": (256, 256),
     "hilbert": (64, 64, 64),
     "peano": (243, 243),
     "gilbert": (50, 36, 22),
