@@ -142,9 +142,9 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 @cache
-def _limits(curve: sfc.Curve | None) -> dict[str, float | None]:
-    """Compute the dilation of a curve's limit in each norm; None for an ordering that is no curve."""
-    if curve is None or curve.dim not in LIMIT_DIMS:
+def _limits(curve: sfc.AnyCurve | None) -> dict[str, float | None]:
+    """Compute the dilation of a curve's limit in each norm; None for an ordering without tables."""
+    if not isinstance(curve, sfc.Curve) or curve.dim not in LIMIT_DIMS:
         return dict.fromkeys(LIMITS.values())
     norms = {"1": 1, "2": 2, "max": math.inf}
     return {column: locality.limit_dilation(curve, norms[norm], TOLERANCE) for norm, column in LIMITS.items()}

@@ -1,9 +1,9 @@
 """Class `AnyCurve`: what all space-filling curves have in common, however they compute an index.
 
-Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once, and refines itself:
-the cells of order `k` divided by the base are those of order `k - 1`. Arguments are checked here, with the
-same errors for every curve. A subclass computes the indices of (n, dim) 64-bit words, and the cells of
-(n,) words.
+Contract. A curve of order `k` visits every cell of a cube of `base**k` cells a side once. It refines itself,
+unless `refines` is False: the cells of order `k` divided by the base are those of order `k - 1`. Arguments
+are checked here, with the same errors for every curve. A subclass computes the indices of (n, dim) 64-bit
+words, and the cells of (n,) words.
 """
 
 from abc import ABC, abstractmethod
@@ -44,12 +44,14 @@ class AnyCurve(ABC):
         dim: dimensions, 1 or more.
         base: each refinement divides a cube into base**dim cubes.
         grammar: an L-system of the same curve, for drawings; None if there is none.
+        refines: whether each order refines the one before.
     """
 
     name: str
     dim: int
     base: int
     grammar: Grammar | None = None
+    refines: bool = True
 
     @property
     @abstractmethod

@@ -30,6 +30,7 @@ class BitwiseCurve(AnyCurve):
             uint64, and `cells`, (n, dim) int64, is filled.
         is_continuous: whether every step, at every order, is one cell along one axis.
         is_closed: whether, at every order, the last cell is one step from the first.
+        refines: whether each order refines the one before.
 
     Both kernels are functions of a module, so that the curve can be pickled.
 
@@ -51,6 +52,7 @@ class BitwiseCurve(AnyCurve):
         *,
         is_continuous: bool = False,
         is_closed: bool = False,
+        refines: bool = True,
     ):
         self.name = checks.text("name", name, "it is what tables and figures call the curve")
         self.dim, self.base = checks.integer("dim", dim, 1, KEY_BITS), 2
@@ -58,6 +60,7 @@ class BitwiseCurve(AnyCurve):
         self._decode = checks.function("decode", decode, "a function of (index, order, masks, cells)")
         self.is_continuous = checks.flag("is_continuous", is_continuous)
         self.is_closed = checks.flag("is_closed", is_closed)
+        self.refines = checks.flag("refines", refines)
 
     def __repr__(self) -> str:
         return f"<BitwiseCurve {self.name} {self.dim}D>"

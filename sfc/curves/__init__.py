@@ -17,6 +17,7 @@ from sfc.curves import (
     haverkort_a26,
     haverkort_f,
     hilbert,
+    hindex,
     meander,
     moore,
     morton,
@@ -36,6 +37,7 @@ register_family("haverkort_a26", haverkort_a26.haverkort_a26, (3,))
 register_family("haverkort_f", haverkort_f.haverkort_f, (3,))
 register_family("hilbert", hilbert.hilbert, (2, 3), axioms=HILBERT)
 register_family("hilbert", partial(butz.butz, name="hilbert"), range(4, KEY_BITS + 1))
+register_family("hindex", hindex.hindex, (2,))
 register_family("meander", meander.meander, (2,))
 register_family("moore", moore.moore, (2, 3))
 register_family("morton", morton.morton, range(1, KEY_BITS + 1))

@@ -5,7 +5,7 @@ function shape -> `Scan`; a new one is a file and one line here, `register_order
 curve of the registry is an ordering too.
 """
 
-from sfc.orderings import gilbert, hindex, pancake, scans
+from sfc.orderings import gilbert, pancake, scans
 from sfc.orderings.factory import covering, ordering
 from sfc.orderings.ordering import MOST_AXES, Ordering
 from sfc.registry import register_ordering
@@ -14,7 +14,6 @@ __all__ = ["Ordering", "covering", "ordering"]
 
 ANY = range(1, MOST_AXES + 1)
 register_ordering("gilbert", gilbert.gilbert, (2, 3))
-register_ordering("hindex", hindex.hindex, (2,), covering=hindex.covering)
 register_ordering("pancake", pancake.pancake, (3,), covering=pancake.covering)
 register_ordering("random", scans.random, ANY)
 register_ordering("row", scans.row, ANY)

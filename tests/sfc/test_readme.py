@@ -47,9 +47,11 @@ DILATIONS = re.findall(r"^\| `(\w+)` \| (\d) \| (\d) \| ([^|]+) \| ([\d., ]+) \|
 
 
 def test_every_curve_of_the_plane_and_of_space_is_in_the_table():
-    there = {(name, int(dim)) for name, dim, *_ in DILATIONS} | {
-        (n, d) for n in ("morton", "gray") for d in (2, 3)
-    }
+    there = (
+        {(name, int(dim)) for name, dim, *_ in DILATIONS}
+        | {(n, d) for n in ("morton", "gray") for d in (2, 3)}
+        | {("hindex", 2)}
+    )
     assert there == {(name, dim) for dim in (2, 3) for name in sfc.curves(dim)}
 
 

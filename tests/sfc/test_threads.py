@@ -11,7 +11,6 @@ from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, no
 from tests.tiers import by_default, nightly
 
 SHAPES = {
-    "hindex": (256, 256),
     "hilbert": (64, 64, 64),
     "peano": (243, 243),
     "gilbert": (50, 36, 22),
@@ -89,6 +88,12 @@ def many_dims():
     ]
 
 
+def h_index():
+    curve, index = sfc.curve("hindex", 2), np.arange(2**16)
+    cells = curve.decode(index, 8)
+    return [cells, curve.encode(cells, 8)]
+
+
 WORKS = {
     **{name: ranked(name) for name in SHAPES},
     "measured": measured(None),
@@ -97,6 +102,7 @@ WORKS = {
     "sorted": sorted_points,
     "many cells": many_cells,
     "many dims": many_dims,
+    "H-index": h_index,
 }
 
 

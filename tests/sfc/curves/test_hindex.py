@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import md
 import sfc
 from tests.tiers import nightly
 
@@ -57,25 +58,31 @@ def test_its_dilation_rises_to_the_published_value(norm, published):
     assert below[-1] < 0.04 * published
 
 
-def test_random_ranks_of_the_largest_square_come_back():
-    ordering = square(31)
-    ranks = np.random.default_rng(0).integers(0, 2**62, 1000)
-    cells = ordering.cells(ranks)
-    assert cells.max() < 2**31
-    assert np.array_equal(ordering.rank(cells), ranks.astype(np.uint64))
-    ends = ordering.cells(np.array([0, 2**61 - 1, 2**61, 2**62 - 1]))
-    assert ends.tolist() == [[0, 0], [2**31 - 2, 2**31 - 1], [2**31 - 1, 2**31 - 1], [1, 0]]
+@pytest.mark.parametrize("order", [31, 32])
+def test_the_longest_keys_come_back(order):
+    curve, side = sfc.curve("hindex", 2), 2**order
+    index = np.random.default_rng(0).integers(0, side**2 - 1, 1000, np.uint64, endpoint=True)
+    cells = curve.decode(index, order)
+    assert cells.max() < side
+    assert np.array_equal(curve.encode(cells, order), index)
+    ends = curve.decode(np.array([0, side**2 // 2 - 1, side**2 // 2, side**2 - 1], np.uint64), order)
+    assert ends.tolist() == [[0, 0], [side - 2, side - 1], [side - 1, side - 1], [1, 0]]
 
 
-@pytest.mark.parametrize(("shape", "around"), [((3, 3), 4), ((4, 8), 8), ((1, 2), 2), ((5, 1), 8)])
-def test_another_shape_is_refused_and_covered(shape, around):
-    with pytest.raises(
-        ValueError, match=rf"hindex of .* cells; allowed: \(n, n\).*is \({around}, {around}\)"
-    ):
-        sfc.ordering("hindex", shape)
-    path = sfc.covering("hindex", shape).traversal()
-    whole = sfc.ordering("hindex", (around, around)).traversal()
-    assert np.array_equal(path, whole[(whole < np.array(shape)).all(axis=1)])
+def test_its_orders_do_not_refine_each_other_and_the_check_of_curves_knows():
+    curve = sfc.curve("hindex", 2)
+    assert not curve.refines
+    assert sfc.curve("hilbert", 2).refines
+    assert not np.array_equal(curve.traversal(3)[::4] // 2, curve.traversal(2))
+    sfc.testing.check_curve(curve)
+
+
+def test_what_needs_tables_refuses_it():
+    curve = sfc.curve("hindex", 2)
+    with pytest.raises(TypeError, match=r"an sfc\.Curve"):
+        sfc.locality.limit_dilation(curve)
+    with pytest.raises(ValueError, match=r"a tree in 2D along 'hindex'; allowed: .*with tables"):
+        md.search.bvh.curve_keys.curve_of("hindex", 2)
 
 
 def test_the_diagonal_is_numbered_as_another_program_does():
