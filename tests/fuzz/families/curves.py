@@ -38,7 +38,8 @@ PEANO = ("A", {"A": "AFBFA+F+BFAFB-F-AFBFA", "B": "BFAFB-F-AFBFA+F+BFAFB"})
 @functools.cache
 def known() -> list[sfc.Curve]:
     """Curves of the catalogue."""
-    return [sfc.curve(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim)]
+    every = (sfc.curve(name, dim) for dim in (2, 3, 4) for name in sfc.curves(dim))
+    return [curve for curve in every if isinstance(curve, sfc.Curve)]
 
 
 @functools.cache
