@@ -80,7 +80,7 @@ def holds(values: Any) -> bool:
 
 
 def array(values: Any) -> Any:
-    """Return an array of cupy for one that `holds` is true of, without a copy."""
+    """View an array that `holds` is true of as one of cupy, of the same shape and dtype, without a copy."""
     import cupy
 
     is_known = hasattr(values, "__cuda_array_interface__")
@@ -88,7 +88,7 @@ def array(values: Any) -> Any:
 
 
 def to_host(values: Any) -> Any:
-    """Copy an array of a device to the host; return anything else as it is."""
+    """Copy an array of a device to the host, of the same shape and dtype; return anything else as it is."""
     return array(values).get() if holds(values) else values
 
 
@@ -128,7 +128,7 @@ def argsort(keys: Any, bits: int) -> Any:
 
 
 def is_finite(points: Any) -> Any:
-    """Return which numbers are finite."""
+    """Return which of (n, dim) points of cupy are finite, (n, dim) bool of cupy."""
     import cupy
 
     return cupy.isfinite(points)

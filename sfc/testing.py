@@ -36,7 +36,7 @@ def check_curve(
         TypeError: an argument of another class.
         ValueError: negative numbers of cells or samples, a negative seed, or more cells than fit in memory.
     """
-    checks.instance("curve", curve, AnyCurve, "an sfc.Curve", "make one with sfc.curve or sfc.Curve(...)")
+    checks.instance("curve", curve, AnyCurve, "an sfc.AnyCurve", "make one with sfc.curve or sfc.Curve(...)")
     cells, samples = checks.integer("cells", cells, 0), checks.integer("samples", samples, 0)
     seed = checks.integer("seed", seed, 0)
     continuous = continuous if continuous is None else checks.flag("continuous", continuous, "or None")

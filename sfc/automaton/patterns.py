@@ -36,12 +36,12 @@ class Placement(NamedTuple):
     backwards: bool
 
     def cell(self, cell: tuple[int, ...], base: int) -> tuple[int, ...]:
-        """Place a sub-cube of the pattern in the cube."""
+        """Return the (dim,) numbers in the cube of a sub-cube of the pattern; numbers are below `base`."""
         flipped = zip(self.axes, self.mirrored, strict=True)
         return tuple(base - 1 - cell[axis] if mirrored else cell[axis] for axis, mirrored in flipped)
 
     def inner(self, copy: "Placement") -> "Placement":
-        """Place a copy inside the pattern in the cube."""
+        """Return the placement in the cube of a copy that is placed in the pattern."""
         flipped = zip(self.axes, self.mirrored, strict=True)
         return Placement(
             copy.pattern,

@@ -35,7 +35,7 @@ def ordering(order: str | AnyCurve, shape: Sequence[int] | np.ndarray, **options
     shape = checked_shape(shape)
     if not isinstance(order, (str, AnyCurve)):
         known = ", ".join(orderings(len(shape)))
-        raise checks.refuse_class("order", order, f"an sfc.Curve, or one of {known}")
+        raise checks.refuse_class("order", order, f"an sfc.AnyCurve, or one of {known}")
     if isinstance(order, str) and not is_ordering(order, len(shape)):
         known = ", ".join(orderings(len(shape)))
         raise ValueError(

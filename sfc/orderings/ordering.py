@@ -253,10 +253,10 @@ def checked_shape(shape: object) -> tuple[int, ...]:
 
 def _cube_around(shape: tuple[int, ...], curve: object) -> tuple[AnyCurve, int]:
     """Check that the cube of a (curve, order) pair contains a box; return the pair."""
-    allowed = "None, or a pair of an sfc.Curve and its order"
+    allowed = "None, or a pair of an sfc.AnyCurve and its order"
     if not isinstance(curve, tuple) or len(curve) != 2:
         raise checks.refuse_class("curve", curve, allowed)
-    side = checks.instance("curve[0]", curve[0], AnyCurve, "an sfc.Curve").side(curve[1])
+    side = checks.instance("curve[0]", curve[0], AnyCurve, "an sfc.AnyCurve").side(curve[1])
     _require_inside("curve", shape, (side,) * curve[0].dim)
     return curve[0], int(curve[1])
 

@@ -17,6 +17,7 @@ from md.backend.base import Array
 from md.particles.cell_grid import CellGrid
 from sfc import Curve
 from sfc.automaton.merged_rows import merged_rows
+from sfc.automaton.shared_tables import LEVELS
 from sfc.automaton.walk import levels_at_once
 from sfc.compile import inlined, kernel
 from sfc.registry import is_curve
@@ -26,7 +27,6 @@ AROUND = 3  # extent along an open axis, in box lengths, for which cells are as 
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
 BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
-LEVELS = {2: 4, 3: 2}  # dim -> levels of the curve in a look-up, at most
 SPARSEST = 16  # of so many particles, at least one is in the sample of the extent
 
 

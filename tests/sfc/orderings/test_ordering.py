@@ -127,9 +127,9 @@ class TestOwnOrderings:
             ({"cells": 3}, "cells = 3 of class int; allowed: None, or a function of ranks"),
             (
                 {"curve": "hilbert"},
-                "curve = 'hilbert' of class str; allowed: None, or a pair of an sfc.Curve",
+                "curve = 'hilbert' of class str; allowed: None, or a pair of an sfc.AnyCurve",
             ),
-            ({"curve": ("hilbert", 2)}, r"curve\[0\] = 'hilbert' of class str; allowed: an sfc.Curve"),
+            ({"curve": ("hilbert", 2)}, r"curve\[0\] = 'hilbert' of class str; allowed: an sfc.AnyCurve"),
             (
                 {"curve": (sfc.curve("hilbert", 2), 2.0)},
                 r"order of hilbert in 2D = 2\.0 of class float; allowed",
@@ -161,7 +161,7 @@ class TestOwnOrderings:
 def test_what_names_no_order_is_refused(order):
     for make in (sfc.ordering, sfc.covering):
         with pytest.raises(
-            TypeError, match=r"order = .*; allowed: an sfc.Curve, or one of .*gilbert, .*hilbert"
+            TypeError, match=r"order = .*; allowed: an sfc.AnyCurve, or one of .*gilbert, .*hilbert"
         ):
             make(order, (4, 4))
 
