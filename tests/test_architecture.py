@@ -47,7 +47,7 @@ FOUNDATION_OF = {  # strategies that extend another
     "md.cavity.strategies.tiled": {"md.cavity.strategies.cuda"},
     "md.cavity.strategies.spectral": {"md.cavity.strategies.reference"},
 }
-SFC_MAY_KNOW = {"numpy", "numba", "llvmlite", "platformdirs"}
+SFC_MAY_KNOW = {"numpy", "numba", "llvmlite"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
 CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda"}
 GSD_MAY_BE_IN = {"md.io.trajectory"}

@@ -38,7 +38,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import NumbaPickler
-from platformdirs import user_cache_path
+from numba.misc.appdirs import user_cache_dir
 
 from sfc.compile.fingerprint import UnhashableCodeError, described_options
 
@@ -83,7 +83,7 @@ def cache_folder() -> Path:
     return (
         Path(configured) / "spatial-locality"
         if configured
-        else user_cache_path("spatial-locality") / "kernels"
+        else Path(user_cache_dir("spatial-locality")) / "kernels"
     )
 
 

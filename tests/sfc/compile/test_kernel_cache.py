@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from platformdirs import user_cache_path
+from numba.misc.appdirs import user_cache_dir
 
 from sfc.compile import kernel
 from sfc.compile.kernel_cache import ABANDONED, cache_folder, remove_old
@@ -242,7 +242,7 @@ def test_the_cache_is_in_the_folder_of_numba(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert cache_folder() == tmp_path / "spatial-locality"
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    assert cache_folder() == user_cache_path("spatial-locality") / "kernels"
+    assert cache_folder() == Path(user_cache_dir("spatial-locality")) / "kernels"
 
 
 SHARED = """

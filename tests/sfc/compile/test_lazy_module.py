@@ -23,7 +23,7 @@ def test_no_library_but_numpy_is_imported_before_the_first_call_of_a_kernel():
     script = """
 import json, sys
 import sfc
-libraries = {"llvmlite", "numba", "platformdirs", "scipy"}
+libraries = {"llvmlite", "numba", "scipy"}
 for dim in (2, 3):
     for name in set(sfc.orderings(dim)) - {"pancake"}:  # a kernel makes its lists
         sfc.ordering(name, (16,) * dim)
