@@ -173,8 +173,8 @@ def _rows_in_order(name: str, values: Any, order: Any) -> Any:
         try:
             values = np.asarray(values)
         except ValueError as error:
-            alike = "give rows of one length, or an array of objects"
-            raise checks.refuse_value(name, values, "a list that makes an array", alike) from error
+            remedy = "give rows of one length, or an array of objects"
+            raise checks.refuse_value(name, values, "a list that makes an array", remedy) from error
     shape = getattr(values, "shape", None)
     if not isinstance(shape, tuple) or not hasattr(values, "__getitem__"):
         raise checks.refuse_class(name, values, SORTED, CONVERT)

@@ -268,7 +268,7 @@ def check_keys(curve: sfc.Curve, order: int, cells: np.ndarray, keys: np.ndarray
         WrongResultError: a key differs.
         ValueError: arrays of another dtype or shape, or an order that the curve does not have.
     """
-    checks.instance("curve", curve, sfc.AnyCurve, "an sfc.AnyCurve").side(order)
+    checks.instance("curve", curve, sfc.Curve, "an sfc.Curve").side(order)
     cells = checks.array("cells", cells, "iu", checks.INTEGERS, ("n", curve.dim))
     keys = checks.array("keys", keys, "iu", checks.INTEGERS, (len(cells),))
     rows = _spread(len(cells))

@@ -205,21 +205,19 @@ def _in_blocks(
     beyond = np.zeros(numba.get_num_threads(), np.int64)
     if whole:
         flat = given[: POINTS * whole].reshape(-1), out[: POINTS * whole].reshape(-1)
-        blocks(*flat, table, np.uint8(start), whole, beyond, *numbers)
+        blocks(*flat, table, np.uint8(start), whole, beyond, numbers)
     is_good = not beyond.any()
     if n % POINTS:
         last = [np.zeros((POINTS, values.shape[1]), np.uint8) for values in (given, out)]
         last[0][: n % POINTS] = given[POINTS * whole :]
-        blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 1, beyond[:1], *numbers)
+        blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 1, beyond[:1], numbers)
         out[POINTS * whole :] = last[1][: n % POINTS]
         is_good = is_good and not beyond[0]
     return is_good
 
 
 @kernel(parallel=True)
-def encode_blocks(
-    cells, index, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked, window
-):
+def encode_blocks(cells, index, table, start, blocks, beyond, layout):
     """Encode blocks of 64 cells.
 
     Args:
@@ -229,85 +227,38 @@ def encode_blocks(
         start: uint8, `RegisterTables.start`.
         blocks: number of blocks.
         beyond: (parts,) int64, filled: not 0 if a cell of this range of blocks is outside the grid.
-        dim: tuple as long as the number of that name of `Layout`, like all that follow.
-        size: of `Layout`.
-        width: of `Layout`.
-        order: of `Layout`.
-        levels: of `Layout`.
-        registers: of `Layout`.
-        checked: of `Layout`.
-        window: of `Layout`.
+        layout: `Layout.as_tuples`.
     """
     parts = len(beyond)
     for p in numba.prange(parts):
         first, last = p * blocks // parts, (p + 1) * blocks // parts
-        beyond[p] = encode_range(
-            cells,
-            index,
-            table,
-            start,
-            first,
-            last,
-            dim,
-            size,
-            width,
-            order,
-            levels,
-            registers,
-            checked,
-            window,
-        )
+        beyond[p] = encode_range(cells, index, table, start, first, last, layout)
 
 
 @kernel(parallel=True)
-def decode_blocks(
-    index, cells, table, start, blocks, beyond, dim, size, width, order, levels, registers, checked, window
-):
+def decode_blocks(index, cells, table, start, blocks, beyond, layout):
     """Decode blocks of 64 indices; arguments as for `encode_blocks`."""
     parts = len(beyond)
     for p in numba.prange(parts):
         first, last = p * blocks // parts, (p + 1) * blocks // parts
-        beyond[p] = decode_range(
-            index,
-            cells,
-            table,
-            start,
-            first,
-            last,
-            dim,
-            size,
-            width,
-            order,
-            levels,
-            registers,
-            checked,
-            window,
-        )
+        beyond[p] = decode_range(index, cells, table, start, first, last, layout)
 
 
 @intrinsic
-def encode_range(
-    typing, cells, index, table, start, first, last,
-    dim, size, width, order, levels, registers, checked, window,
-):  # fmt: skip
+def encode_range(typing, cells, index, table, start, first, last, layout):
     """Encode the blocks first .. last - 1; return a number that is not 0 if a cell is outside the grid."""
-    layout = dim, size, width, order, levels, registers, checked, window
-    return _over_blocks(_encode_block, cells, index, table, start, first, last, *layout)
+    return _over_blocks(_encode_block, cells, index, table, start, first, last, layout)
 
 
 @intrinsic
-def decode_range(
-    typing, index, cells, table, start, first, last,
-    dim, size, width, order, levels, registers, checked, window,
-):  # fmt: skip
+def decode_range(typing, index, cells, table, start, first, last, layout):
     """Decode the blocks first .. last - 1; return a number that is not 0 if an index is past the end."""
-    layout = dim, size, width, order, levels, registers, checked, window
-    return _over_blocks(_decode_block, index, cells, table, start, first, last, *layout)
+    return _over_blocks(_decode_block, index, cells, table, start, first, last, layout)
 
 
 def _over_blocks(work: Any, *kinds: Any) -> tuple[Any, Any]:
     """Return the signature and the code of a loop over blocks; a block's code is made by `work`."""
-    numbers = Layout(*(kind.count for kind in kinds[6:]))
+    numbers = Layout(*(kind.count for kind in kinds[6]))
     word = ir.IntType(64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -225,7 +225,7 @@ def extent_of_all(threads, pos, extents, grid, extent):
 def curve_keys(n, pos, extent, bits, levels, start, steps, keys):
     """Compute keys[i], the index along the curve of the cell of particle i in a grid of 2**bits cubes a side.
 
-    `levels` and `steps` are those of `steps_of`. A negative `start` stands for the Morton curve, whose index
+    `levels` and `steps` are those of `steps_of`. A negative `start` stands for the Morton curve: its index
     interleaves the bits of the coordinates, so that a device needs no table.
     """
     dim, real = pos.shape[1], extent.dtype.type

@@ -199,3 +199,9 @@ def test_a_curve_is_known_in_every_orientation(order):
     for name in ("morton", "moore"):
         with pytest.raises(WrongResultError, match="keys of a package differ from those of hilbert in 2D"):
             check_same_curve("a package", curve, order, cells, sfc.curve(name, 2).encode(cells, order))
+
+
+def test_keys_are_walked_by_tables_alone():
+    cells = np.zeros((3, 9), np.int64)
+    with pytest.raises(TypeError, match=r"curve = .* of class BitwiseCurve; allowed: an sfc\.Curve"):
+        check_keys(sfc.curve("hilbert", 9), 2, cells, np.zeros(3, np.uint64))
