@@ -2,7 +2,7 @@
 // as one number, axis 0 lowest.
 
 #define COPIES (1u << COPY_BITS)  // of the table, so that lanes read different banks
-#define CODE_SHIFT 18             // in an entry: above it the code, below it the address of the next row
+#define CODE_SHIFT 18             // in an entry: above it a rank, or in the highest bits a cell; below it the next row's address
 
 __device__ constexpr u64 power(u64 base, int exponent) { return exponent ? base * power(base, exponent - 1) : 1; }
 
@@ -29,39 +29,81 @@ __device__ __forceinline__ unsigned next_entry(const char* table, unsigned entry
     return *(const unsigned*)(table + (entry & ((1u << CODE_SHIFT) - 1)) + (digit << (2 + COPY_BITS)));
 }
 
+// Look-ups whose digits are a number up to 2^31; no fewer than one, for a digit has at most 14 bits.
+__device__ constexpr int most_groups(int groups = 1) {
+    return power(DIGITS, groups + 1) <= 1ull << 31 ? most_groups(groups + 1) : groups;
+}
+
+#define PART most_groups()                 // look-ups of a part of an index
+#define PARTS ((GROUPS + PART - 1) / PART)  // of an index; the last has the highest digits
+
+// A binary fraction of 32 bits between x / n and (x + 1) / n, for x < n <= 2^31. Its product with a base has the first digit
+// of x in the upper half, and the fraction of the other digits in the lower half.
+__device__ __forceinline__ unsigned fraction_of(unsigned x, u64 n) {
+    const u64 width = ~0ull / n + 1;
+    return (unsigned)((x * width + width / 2) >> 32);
+}
+
+__device__ __forceinline__ unsigned first_digit(unsigned& fraction, u64 base) {
+    u64 product = fraction * base;
+    fraction = (unsigned)product;
+    return (unsigned)(product >> 32);
+}
+
 // Index of a cell inside the grid; `word` has its coordinates.
 __device__ __forceinline__ u64 index_of(unsigned (&word)[4], const char* table, unsigned entry) {
     u64 index = 0;
+    unsigned part = 0, fraction[DIM];
 #pragma unroll
     for (int g = GROUPS - 1; g >= 0; --g) {
-        const unsigned scale = (unsigned)power(SPAN, g);
         unsigned digit = 0;
 #pragma unroll
         for (int axis = DIM - 1; axis >= 0; --axis) {
-            unsigned own = word[axis] / scale;
-            word[axis] -= own * scale;
+            unsigned own;
+            if (g == GROUPS - 1) {  // what is left of a coordinate is below 2^31
+                const unsigned scale = (unsigned)power(SPAN, g);
+                own = word[axis] / scale;
+                fraction[axis] = fraction_of(word[axis] - own * scale, scale);
+            } else {
+                own = first_digit(fraction[axis], SPAN);
+            }
             digit = digit * (unsigned)SPAN + own;
         }
         entry = next_entry(table, entry, digit);
-        index = index * DIGITS + (entry >> CODE_SHIFT);
+        part = part * (unsigned)DIGITS + (entry >> CODE_SHIFT);
+        if (g % PART == 0) {
+            index = index * power(DIGITS, PART) + part;
+            part = 0;
+        }
     }
     return index;
 }
 
 // Coordinates of the cell at an index along the curve.
 __device__ __forceinline__ void cell_of(u64 index, const char* table, unsigned entry, unsigned (&word)[4]) {
+    unsigned part[PARTS];
+#pragma unroll
+    for (int k = 0; k < PARTS - 1; ++k) {
+        const u64 scale = power(DIGITS, PART);
+        u64 above = index / scale;
+        part[k] = (unsigned)index - (unsigned)above * (unsigned)scale;
+        index = above;
+    }
+    part[PARTS - 1] = (unsigned)index;
 #pragma unroll
     for (int k = 0; k < 4; ++k) word[k] = 0;
 #pragma unroll
-    for (int g = GROUPS - 1; g >= 0; --g) {
-        const u64 scale = power(DIGITS, g);
-        const bool is_short = g + 1 < GROUPS && power(DIGITS, g + 1) >> 32 == 0;  // what is left of the index
-        unsigned digit = is_short ? (unsigned)index / (unsigned)scale : (unsigned)(index / scale);
-        index -= digit * scale;
-        entry = next_entry(table, entry, digit);
+    for (int k = PARTS - 1; k >= 0; --k) {
+        const int groups = k < PARTS - 1 ? PART : GROUPS - PART * (PARTS - 1);
+        unsigned fraction = fraction_of(part[k], power(DIGITS, groups));
 #pragma unroll
-        for (int axis = 0; axis < DIM; ++axis) {
-            word[axis] = word[axis] * (unsigned)SPAN + (entry >> (CODE_SHIFT + FIELD * axis) & ((1u << FIELD) - 1));
+        for (int g = 0; g < groups; ++g) {
+            entry = next_entry(table, entry, first_digit(fraction, DIGITS));
+#pragma unroll
+            for (int axis = 0; axis < DIM; ++axis) {
+                unsigned field = entry >> (32 - FIELD * (DIM - axis)) & ((1u << FIELD) - 1);
+                word[axis] = word[axis] * (unsigned)SPAN + field;
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ class SharedTables(NamedTuple):
         encode: (rows, digits) uint32: code and next row. In base 2 the code is the rank << (32 - bits of a
             digit), in another base the rank << `CODE_SHIFT`.
         decode: (rows, digits) uint32: code and next row, by rank. In base 2 the code is the digit << 24, in
-            another base the coordinates' digits in equal fields << `CODE_SHIFT`.
+            another base the coordinates' digits in equal fields, the highest bits of the entry.
     """
 
     header: str
@@ -74,7 +74,7 @@ def shared_tables(curve: Curve, order: int, room: int) -> SharedTables | None:
     else:
         axes = np.arange(dim)
         code = (number[:, None] // base ** (levels * axes) % base**levels << field * axes).sum(axis=1)
-        shift = rank_shift = CODE_SHIFT
+        shift, rank_shift = 32 - dim * field, CODE_SHIFT
     decode = np.zeros_like(rank)
     for row in range(states):
         decode[row, rank[row]] = code << shift | next_row[row]
