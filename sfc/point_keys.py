@@ -5,7 +5,8 @@ integer points without a box, of the cell with its coordinates.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,7 @@ from sfc.compile import kernel, numba
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
-CHUNK = 2**18  # points whose cells are in memory at the same time
-PARTS = 32  # of a chunk; their bounding boxes are computed side by side
+CHUNK = 2**16  # points that a thread takes at a time
 BOX = "a pair (low, high), each a number or one for each axis"
 SORTED = "an array, a tensor, a pandas object or a list"
 CONVERT = "convert it by numpy.asarray"
@@ -275,8 +275,11 @@ def _keys_of_cells(cells: Any, of: AnyCurve, order: int) -> Any:
     if not isinstance(cells, np.ndarray):
         return device.encode(of, cells, order)
     made = np.empty(len(cells), np.uint64)
-    for begin in range(0, len(cells), CHUNK):
+
+    def fill(begin: int) -> None:
         of.encode_to(cells[begin : begin + CHUNK], order, made[begin : begin + CHUNK])
+
+    _for_chunks(len(cells), fill)
     return made
 
 
@@ -311,14 +314,28 @@ def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
     """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not."""
     if device.holds(points):
         return device.extent(points)
-    lows, highs = [], []
-    for begin in range(0, len(points), CHUNK):
+    low, high = np.empty((2, -(-len(points) // CHUNK), points.shape[1]))
+
+    def fill(begin: int) -> None:
         part = _as_floats(points[begin : begin + CHUNK])
-        extents = np.empty((2, PARTS, part.shape[1]))
-        extent_of_parts.for_items(len(part))(part, extents[0], extents[1])
-        lows.append(extents[0].min(axis=0))
-        highs.append(extents[1].max(axis=0))
-    return np.min(lows, axis=0), np.max(highs, axis=0)
+        fill_extent(part, low[begin // CHUNK], high[begin // CHUNK])
+
+    _for_chunks(len(points), fill)
+    return low.min(axis=0), high.max(axis=0)
+
+
+def _for_chunks(n: int, work: Callable[[int], Any]) -> list[Any]:
+    """Call a function with the first row of each chunk, and return the results in order.
+
+    The calls are on as many threads as kernels have, and each of their kernels on one: a kernel takes less
+    time to compile for one thread. The first call is alone, and compiles.
+    """
+    begins, threads = range(0, n, CHUNK), numba.get_num_threads()
+    if len(begins) < 2 or threads == 1:
+        return [work(begin) for begin in begins]
+    with ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
+        first = pool.submit(work, 0).result()
+        return [first, *pool.map(work, begins[1:])]
 
 
 def _as_floats(points: np.ndarray) -> np.ndarray:
@@ -328,27 +345,25 @@ def _as_floats(points: np.ndarray) -> np.ndarray:
     return found if found.flags.writeable else found.copy()  # Numba compiles a second version otherwise
 
 
-@kernel(parallel=True)
-def extent_of_parts(points, low, high):
-    """Compute the bounding box of each of some ranges of points.
+@kernel
+def fill_extent(points, low, high):
+    """Compute the bounding box of points.
 
     Args:
         points: (n, dim) float32 or float64, n above 0.
-        low: (parts, dim) float64, filled: least coordinates; NaN if a coordinate is not finite.
-        high: (parts, dim) float64, filled: largest coordinates.
+        low: (dim,) float64, filled: least coordinates; NaN if a coordinate is not finite.
+        high: (dim,) float64, filled: largest coordinates.
     """
     n, dim = points.shape
-    parts = len(low)
-    for p in numba.prange(parts):
-        for k in range(dim):
-            least = most = points[min(p * n // parts, n - 1), k]
-            zero = least - least
-            for i in range(p * n // parts, (p + 1) * n // parts):
-                x = points[i, k]
-                zero += x - x
-                least, most = min(least, x), max(most, x)
-            low[p, k] = least + zero
-            high[p, k] = most
+    for k in range(dim):
+        least = most = points[0, k]
+        zero = least - least
+        for i in range(n):
+            x = points[i, k]
+            zero += x - x
+            least, most = min(least, x), max(most, x)
+        low[k] = least + zero
+        high[k] = most
 
 
 def _corners(box: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -382,15 +397,17 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid, clip: bool)
     if isinstance(points, np.ndarray):
         made = np.empty(len(points), np.uint64)
         kind = np.uint16 if grid.side <= 2**16 else np.uint32 if grid.side <= 2**32 else np.uint64
-        cells = np.empty((min(len(points), CHUNK), of.dim), kind)
-        for begin in range(0, len(points), CHUNK):
+
+        def fill(begin: int) -> int:
             part = _as_floats(points[begin : begin + CHUNK])
-            fill = cells_in_grid.for_items(len(part))
-            bad, outside = fill(part, *grid[:3], np.uint64(grid.side), clip, cells)
+            cells = np.empty(part.shape, kind)
+            bad, outside = cells_in_grid(part, *grid[:3], np.uint64(grid.side), clip, cells)
             if bad < len(part):
                 raise _refused(points, begin + int(bad), grid)
-            of.encode_to(cells[: len(part)], order, made[begin : begin + len(part)])
-            clipped += int(outside)
+            of.encode_to(cells, order, made[begin : begin + len(part)])
+            return int(outside)
+
+        clipped = sum(_for_chunks(len(points), fill))
     else:
         cells, bad, clipped = device.cells_in_grid(points, *grid, clip)
         if bad < len(points):
@@ -401,7 +418,7 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid, clip: bool)
     return made
 
 
-@kernel(parallel=True)
+@kernel
 def cells_in_grid(points, low, high, width, side, clip, cells):
     """Compute the cells of points; points outside the box get the nearest cells if `clip`.
 
@@ -412,14 +429,14 @@ def cells_in_grid(points, low, high, width, side, clip, cells):
         width: of `Grid`.
         side: uint64, of `Grid`.
         clip: whether points may be outside the box.
-        cells: (n or more, dim) uint16, uint32 or uint64, filled.
+        cells: (n, dim) uint16, uint32 or uint64, filled.
 
     Returns:
         First row that is not a number, or outside without `clip`; n if there is none. Number of rows outside.
     """
     n, dim = points.shape
     bad, count = n, 0
-    for i in numba.prange(n):
+    for i in range(n):
         is_outside, is_bad = False, False
         for k in range(dim):
             x = np.float64(points[i, k])

@@ -11,6 +11,7 @@ DIGIT = 8  # bits
 VALUES = 1 << DIGIT
 MAX_PARTS = 8
 FEW = 2**12  # keys that numpy sorts in less time
+MANY = 2**17  # keys that are worth two starts of all threads for each digit
 
 
 def passes_of(bits: int) -> int:
@@ -34,16 +35,21 @@ def argsort_of_keys(keys: np.ndarray, bits: int) -> np.ndarray:
     kind, number = np.uint32 if bits <= 32 else np.uint64, np.int32 if n < 2**31 else np.int64
     own, order = keys.astype(kind), np.empty(n, number)
     count = np.zeros((min(numba.get_num_threads(), MAX_PARTS), VALUES), np.int64)
-    radix_sort.for_items(n)(n, passes_of(bits), own, order, np.empty_like(own), np.empty_like(order), count)
+    radix_sort(passes_of(bits), own, order, np.empty_like(own), np.empty_like(order), count)
     return order.astype(np.int64)
 
 
-@kernel(parallel=True)
-def radix_sort(n, passes, keys, order, other_keys, other_order, count):
+def radix_sort(
+    passes: int,
+    keys: np.ndarray,
+    order: np.ndarray,
+    other_keys: np.ndarray,
+    other_order: np.ndarray,
+    count: np.ndarray,
+) -> None:
     """Sort keys in place with a stable radix sort: for each digit, each part counts a range and places it.
 
     Args:
-        n: number of keys.
         passes: number of digits.
         keys: (n,) uint32 or uint64, sorted in place.
         order: (n,) int32 or int64, filled: the index before the sort of each sorted key.
@@ -51,29 +57,41 @@ def radix_sort(n, passes, keys, order, other_keys, other_order, count):
         other_order: (n,) scratch of the dtype of `order`.
         count: (parts, 256) int32 or int64 scratch.
     """
-    parts = len(count)
-    for i in numba.prange(n):
-        order[i] = i
+    run = radix_pass if len(keys) >= MANY else radix_pass.alone
+    order[:] = np.arange(len(keys))
+    pair, other = (keys, order), (other_keys, other_order)
     for digit in range(passes):
         shift = np.uint64(DIGIT * digit)
-        from_keys, from_order = (keys, order) if digit % 2 == 0 else (other_keys, other_order)
-        to_keys, to_order = (other_keys, other_order) if digit % 2 == 0 else (keys, order)
-        for p in numba.prange(parts):
-            count[p] = 0
-            for i in range(p * n // parts, (p + 1) * n // parts):
-                count[p, (np.uint64(from_keys[i]) >> shift) & np.uint64(VALUES - 1)] += 1
-        total = 0
-        for value in range(VALUES):
-            for p in range(parts):
-                here = count[p, value]
-                count[p, value] = total
-                total += here
-        for p in numba.prange(parts):
-            for i in range(p * n // parts, (p + 1) * n // parts):
-                value = (np.uint64(from_keys[i]) >> shift) & np.uint64(VALUES - 1)
-                to_keys[count[p, value]] = from_keys[i]
-                to_order[count[p, value]] = from_order[i]
-                count[p, value] += 1
+        run(*pair, *other, shift, count, False)
+        total = count.T.cumsum().reshape(VALUES, -1).T
+        np.subtract(total, count, out=count)
+        run(*pair, *other, shift, count, True)
+        pair, other = other, pair
     if passes % 2:  # the last pass wrote to the scratch arrays
-        for i in numba.prange(n):
-            keys[i], order[i] = other_keys[i], other_order[i]
+        keys[:], order[:] = other_keys, other_order
+
+
+@kernel(parallel=True)
+def radix_pass(keys, order, to_keys, to_order, shift, count, is_counted):
+    """Count the values of a digit in each part of the keys, or place the keys by them.
+
+    Args:
+        keys: (n,) uint32 or uint64.
+        order: (n,) integers that move with the keys.
+        to_keys: (n,) of the dtype of `keys`; filled if `is_counted`.
+        to_order: (n,) of the dtype of `order`; filled if `is_counted`.
+        shift: uint64, bits below the digit.
+        count: (parts, 256) integers: filled with the keys of each part with each value of the digit; if
+            `is_counted`, given as the place of the first one, and changed.
+        is_counted: whether to place the keys.
+    """
+    n, parts = len(keys), len(count)
+    for p in numba.prange(parts):
+        if not is_counted:
+            count[p] = 0
+        for i in range(p * n // parts, (p + 1) * n // parts):
+            value = (np.uint64(keys[i]) >> shift) & np.uint64(VALUES - 1)
+            if is_counted:
+                to_keys[count[p, value]] = keys[i]
+                to_order[count[p, value]] = order[i]
+            count[p, value] += 1

@@ -89,7 +89,7 @@ class Cpu(Backend):
         scratch: tuple[np.ndarray, np.ndarray, np.ndarray],
     ) -> None:
         """Sort keys in place with a stable radix sort, in one part for each thread, at most eight."""
-        radix.radix_sort(len(keys), radix.passes_of(bits), keys, order, *scratch)
+        radix.radix_sort(radix.passes_of(bits), keys, order, *scratch)
 
     def kernels(self, stem: str, law: Any = None, constants: Mapping[str, int] | None = None) -> Any:
         """Return the module of a stem; Numba selects the law's functions by the type of the law."""

@@ -38,7 +38,7 @@ __device__ __forceinline__ u64 checked_index(const u64* cell, long long i, u64 s
     return index_of(word, table, start);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) encode(long long n, const cell_t* cells, u64 side,
+extern "C" __global__ void __launch_bounds__(THREADS, 1) encode(long long n, const cell_t* cells, u64 side,
                                                              const unsigned* entries, unsigned start, index_t* index,
                                                              u64* bad) {
     extern __shared__ uint4 memory[];
@@ -76,7 +76,7 @@ __device__ __forceinline__ void checked_cell(index_t index, long long i, u64 las
     cell_of(outside && BASE != 2 ? 0 : (u64)index, table, start, word);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) decode(long long n, const index_t* index, u64 last,
+extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(long long n, const index_t* index, u64 last,
                                                              const unsigned* entries, unsigned start, cell_t* cells,
                                                              u64* bad) {
     extern __shared__ uint4 memory[];
