@@ -5,8 +5,7 @@ integer points without a box, of the cell with its coordinates.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from sfc import checks, device
 from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
-from sfc.compile import kernel, numba
+from sfc.compile import in_threads, kernel
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
@@ -279,7 +278,7 @@ def _keys_of_cells(cells: Any, of: AnyCurve, order: int) -> Any:
     def fill(begin: int) -> None:
         of.encode_to(cells[begin : begin + CHUNK], order, made[begin : begin + CHUNK])
 
-    _for_chunks(len(cells), fill)
+    in_threads(fill, range(0, len(cells), CHUNK))
     return made
 
 
@@ -320,22 +319,8 @@ def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
         part = _as_floats(points[begin : begin + CHUNK])
         fill_extent(part, low[begin // CHUNK], high[begin // CHUNK])
 
-    _for_chunks(len(points), fill)
+    in_threads(fill, range(0, len(points), CHUNK))
     return low.min(axis=0), high.max(axis=0)
-
-
-def _for_chunks(n: int, work: Callable[[int], Any]) -> list[Any]:
-    """Call a function with the first row of each chunk, and return the results in order.
-
-    The calls are on as many threads as kernels have, and each of their kernels on one: a kernel takes less
-    time to compile for one thread. The first call is alone, and compiles.
-    """
-    begins, threads = range(0, n, CHUNK), numba.get_num_threads()
-    if len(begins) < 2 or threads == 1:
-        return [work(begin) for begin in begins]
-    with ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
-        first = pool.submit(work, 0).result()
-        return [first, *pool.map(work, begins[1:])]
 
 
 def _as_floats(points: np.ndarray) -> np.ndarray:
@@ -407,7 +392,7 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid, clip: bool)
             of.encode_to(cells, order, made[begin : begin + len(part)])
             return int(outside)
 
-        clipped = sum(_for_chunks(len(points), fill))
+        clipped = sum(in_threads(fill, range(0, len(points), CHUNK)))
     else:
         cells, bad, clipped = device.cells_in_grid(points, *grid, clip)
         if bad < len(points):

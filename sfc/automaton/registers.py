@@ -29,7 +29,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from sfc.automaton import walk
-from sfc.compile import kernel
+from sfc.compile import in_threads, kernel
 
 POINTS = 64  # of a block: one byte of each fills a register
 NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of any: 4 and 16 registers
@@ -202,46 +202,46 @@ def _in_blocks(
     if not given.flags.writeable:
         given = given.copy()  # Numba compiles a second version for read-only arrays
     given, out = (values.view(np.uint8).reshape(n, -1) for values in (given, out))
-    beyond = np.zeros(numba.get_num_threads(), np.int64)
-    if whole:
-        flat = given[: POINTS * whole].reshape(-1), out[: POINTS * whole].reshape(-1)
-        blocks(*flat, table, np.uint8(start), whole, beyond, numbers)
-    is_good = not beyond.any()
+    flat = given[: POINTS * whole].reshape(-1), out[: POINTS * whole].reshape(-1)
+    parts = numba.get_num_threads()
+
+    def run(part: int) -> int:
+        first, last = part * whole // parts, (part + 1) * whole // parts
+        return blocks(*flat, table, np.uint8(start), first, last, numbers)
+
+    is_good = not any(in_threads(run, range(parts if whole else 0)))
     if n % POINTS:
         last = [np.zeros((POINTS, values.shape[1]), np.uint8) for values in (given, out)]
         last[0][: n % POINTS] = given[POINTS * whole :]
-        blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 1, beyond[:1], numbers)
+        seen = blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 0, 1, numbers)
         out[POINTS * whole :] = last[1][: n % POINTS]
-        is_good = is_good and not beyond[0]
+        is_good = is_good and not seen
     return is_good
 
 
-@kernel(parallel=True)
-def encode_blocks(cells, index, table, start, blocks, beyond, layout):
-    """Encode blocks of 64 cells.
+@kernel
+def encode_blocks(cells, index, table, start, first, last, layout):
+    """Encode a range of blocks of 64 cells.
 
     Args:
         cells: bytes of the cells.
         index: bytes of the indices, filled.
         table: `RegisterTables.encode`.
         start: uint8, `RegisterTables.start`.
-        blocks: number of blocks.
-        beyond: (parts,) int64, filled: not 0 if a cell of this range of blocks is outside the grid.
+        first: first block.
+        last: the block after the last one.
         layout: `Layout.as_tuples`.
+
+    Returns:
+        int64, not 0 if a cell of the range is outside the grid.
     """
-    parts = len(beyond)
-    for p in numba.prange(parts):
-        first, last = p * blocks // parts, (p + 1) * blocks // parts
-        beyond[p] = encode_range(cells, index, table, start, first, last, layout)
+    return encode_range(cells, index, table, start, first, last, layout)
 
 
-@kernel(parallel=True)
-def decode_blocks(index, cells, table, start, blocks, beyond, layout):
-    """Decode blocks of 64 indices; arguments as for `encode_blocks`."""
-    parts = len(beyond)
-    for p in numba.prange(parts):
-        first, last = p * blocks // parts, (p + 1) * blocks // parts
-        beyond[p] = decode_range(index, cells, table, start, first, last, layout)
+@kernel
+def decode_blocks(index, cells, table, start, first, last, layout):
+    """Decode a range of blocks of 64 indices; arguments as for `encode_blocks`."""
+    return decode_range(index, cells, table, start, first, last, layout)
 
 
 @intrinsic

@@ -7,7 +7,7 @@ class of one argument, and `implement` registers the code for one class, in the 
 
 `sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
 constants that a kernel can call or read, which decides whether a stored kernel is still valid. `numba` is
-Numba, imported at its first use (`sfc.compile.lazy_module`).
+Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls kernels side by side.
 """
 
 from sfc.compile.decorators import (
@@ -22,6 +22,7 @@ from sfc.compile.decorators import (
     overload,
 )
 from sfc.compile.lazy_module import LazyModule, numba
+from sfc.compile.threads import in_threads
 
 __all__ = [
     "Kernel",
@@ -31,6 +32,7 @@ __all__ = [
     "chosen_by",
     "implement",
     "implementations",
+    "in_threads",
     "inlined",
     "kernel",
     "numba",

@@ -13,12 +13,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cached_property, update_wrapper
+from threading import RLock
 from typing import Any, TypeVar
 
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
 FEW = 2**14  # items of a loop that is short enough for one thread
+_making = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
@@ -43,6 +45,10 @@ class Kernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's dispatcher, made at the first use. It compiles, or loads from the disk cache, at a call."""
+        with _making:
+            return vars(self).get("dispatcher") or self._dispatcher()  # another thread may have made it
+
+    def _dispatcher(self) -> Any:
         from sfc.compile.kernel_cache import KernelCache  # imports Numba
 
         load_modules(self.py_func.__globals__)
@@ -51,6 +57,7 @@ class Kernel:
         dispatcher._cache = KernelCache(
             self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
         )
+        vars(self)["dispatcher"] = dispatcher
         return dispatcher
 
     @property

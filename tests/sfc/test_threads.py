@@ -7,6 +7,8 @@ import pytest
 import sfc
 from sfc import locality
 from sfc.automaton import registers
+from sfc.point_keys import CHUNK
+from sfc.radix_sort import MANY
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 from tests.tiers import by_default, nightly
 
@@ -53,6 +55,16 @@ def test_the_first_row_outside_a_box_is_named_by_any_number_of_threads():
         sfc.ordering("row", (9, 8, 9)).rank(cells)
 
 
+def test_the_first_point_outside_is_named_by_any_number_of_threads():
+    numba.set_num_threads(2)
+    points = np.full((4 * CHUNK, 2), 0.5)
+    points[[CHUNK + 7, 2 * CHUNK + 1, 4 * CHUNK - 1]] = 1.5
+    with pytest.raises(ValueError, match=rf"points\[{CHUNK + 7}\]"):
+        sfc.keys(points, box=(0, 1))
+    with pytest.warns(UserWarning, match=rf"\b3 of {4 * CHUNK} points"):
+        sfc.keys(points, box=(0, 1), clip=True)
+
+
 def measured(samples):
     def work():
         order = sfc.ordering("hilbert", (8, 8, 8))
@@ -70,7 +82,7 @@ def block_hits():
 
 
 def sorted_points():
-    points = np.random.default_rng(0).random((20_000, 2))
+    points = np.random.default_rng(0).random((max(3 * CHUNK, MANY), 2))
     return [sfc.argsort(points), sfc.keys(points, "peano")]
 
 
@@ -106,7 +118,7 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize("work", by_default(WORKS, lambda work: work in ("block", "gilbert", "sorted")))
+@pytest.mark.parametrize("work", by_default(WORKS, lambda work: work in ("block", "gilbert", "sorted", "many cells")))
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
