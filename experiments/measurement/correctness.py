@@ -297,7 +297,7 @@ def check_decoded(name: str, cells: np.ndarray, decoded: np.ndarray) -> None:
     """
     cells = checks.array("cells", cells, "iu", checks.INTEGERS, ("n", "dim"))
     decoded = checks.array("decoded", decoded, "iu", checks.INTEGERS, cells.shape)
-    differ = int((decoded != cells).any(axis=1).sum())
+    differ = 0 if np.array_equal(decoded, cells) else int((decoded != cells).any(axis=1).sum())
     check_error(f"cells that {name} decodes differ from those encoded", differ, 0, f" of {len(cells)} cells")
 
 
