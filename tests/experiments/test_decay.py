@@ -10,7 +10,6 @@ import pytest
 from experiments import decay
 from tests.experiments.runs import one, run
 
-
 KEPT = Path(__file__).parents[2] / "results" / "reference" / "decay"
 CASE = {"geometry": "cubes", "size": 9, "filling_fraction": 0.2, "interaction": "elastic", "speed": 0.5,
         "ordering": "hilbert", "model": "block", "cache_particles": 320}  # fmt: skip
