@@ -262,6 +262,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(half_lives(table), out, "half_lives")
 
 
+_STEPS = "steps after the reorder"
 _TITLES = {
     "speed": "speed (d per step)",
     "interaction": "interaction",
@@ -285,7 +286,7 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             len(fractions),
             figsize=(2.9 * len(fractions) + 1.6, 5.0),
             squeeze=False,
-            sharex=True,
+            sharex="row" if column == "speed" else True,
             sharey="row",
         )
         look = style.lines_in_turn(list(dict.fromkeys(part["line"])), "line") | {"markersize": 4}
@@ -293,15 +294,9 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             those = part if phi is None else part[part["filling_fraction"] == phi]
             last = phi == fractions[-1]
             figures.median_lines(above, those, "step", "hit_ratio", look, legend=last)
-            figures.median_lines(below, those, "step", "left", look)
             above.set(ylim=(0, 1), ylabel="predicted hit ratio")
-            _halves(below, those, look)
-            below.set(
-                xlim=(0, None),
-                xscale="symlog",
-                ylabel="left of the gain over shuffled",
-                xlabel="steps after the reorder",
-            )
+            _left(below, those, look, over_path=column == "speed")
+            above.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS if column == "speed" else "")
             if phi is not None:
                 above.set_title(f"{phi:.0%} filled", fontsize=9)
             if last:
@@ -310,15 +305,29 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
             for name, value in zip(others, key, strict=True)
         )
-        note = (
-            f"bars at 0.5: half-life; dotted: stretched exponential, if within {SMALL_RESIDUAL:g} everywhere"
-        )
+        note = f"bars at 0.5: half-life; dotted: stretched exponential, if within {SMALL_RESIDUAL:g}"
+        note = fill(note, int(14 * figure.get_figwidth()))
         name = figures.file_name(f"by_{column}", rows, others, key)
         gases = f"median and range over {part['repeat'].nunique()} gases"
         figures.titled(figure, f"{title}\n{what}; {gases}\n{note}", out, name)
 
 
-def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict) -> None:
+def _left(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
+    """Draw what is left of the gain, with half-lives, over steps or over steps times the first speed."""
+    shown = rows
+    if over_path:
+        shown = rows[rows["step"] > 0]
+        shown = shown.assign(path=shown["step"] * shown["speed"])
+    figures.median_lines(panel, shown, "path" if over_path else "step", "left", look)
+    _halves(panel, rows, look, over_path)
+    panel.set(ylabel="left of the gain over shuffled")
+    if over_path:
+        panel.set(xscale="log", xlabel="path since the reorder (d)")
+    else:
+        panel.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS)
+
+
+def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
     """Mark half-lives with their range over gases, and draw fits that are near; name lines without either."""
     for level in (0, 0.5):
         panel.axhline(level, color="0.6", linewidth=0.8, zorder=0)
@@ -326,9 +335,10 @@ def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict) -> None:
     for line, (_, life) in zip(rows.groupby(_LINE, sort=False), lives.iterrows(), strict=True):
         name = line[1]["line"].iloc[0]
         colour = look["palette"][name]
-        low, middle, high = (life[f"half_life_crossing_steps{end}"] for end in ("_low", "", "_high"))
+        scale = life["speed"] if over_path else 1.0
+        low, middle, high = (scale * life[f"half_life_crossing_steps{end}"] for end in ("_low", "", "_high"))
         if np.isfinite(middle):
-            beyond = life["last_step"] if np.isnan(high) else high
+            beyond = scale * life["last_step"] if np.isnan(high) else high
             panel.errorbar(
                 middle, 0.5, xerr=[[middle - low], [beyond - middle]], color="black", marker="|",
                 markersize=9, markerfacecolor=colour, capsize=3, elinewidth=1.4, zorder=4,
@@ -338,7 +348,7 @@ def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict) -> None:
         if np.isfinite(life["fit_half_life_steps"]):
             steps = np.geomspace(1, life["last_step"], 200)
             curve = stretched_exponential(steps, life["fit_half_life_steps"], life["fit_exponent"])
-            panel.plot(steps, curve, ":", color=colour, linewidth=2.2, alpha=0.7)
+            panel.plot(scale * steps, curve, ":", color=colour, linewidth=2.2, alpha=0.7)
         elif np.isfinite(life["left_last"]):
             without.append(str(name))
     notes = (("half not reached", later), ("no fit", without))
