@@ -196,7 +196,8 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
         Columns of a case; `gases`, and how many of them reached half within `last_step`; hit ratios (medians
         over gases); `half_life_crossing_*` in steps and in d flown since the reorder, as median, lowest and
         highest over gases, empty where that one was not reached; `fit`, "within 0.02" or "none", with the
-        largest residual as a part of the gain, and `fit_half_life_steps` and `fit_exponent` if there is one.
+        largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
+        2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
     rows = []
     for key, looks in table.groupby(_LINE, sort=False):
@@ -236,12 +237,12 @@ def _spread(name: str, values: np.ndarray) -> dict[str, float]:
 def _fitted(looks: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of the fit to the median over gases."""
     middle = looks.groupby("step")["left"].median()
-    half, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
+    scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
     near = is_fitted(residual)
     return {
         "fit": f"within {SMALL_RESIDUAL:g}" if near else "none",
         "fit_residual_largest": residual,
-        "fit_half_life_steps": half if near else math.nan,
+        "fit_scale_steps": scale if near else math.nan,
         "fit_exponent": b if near else math.nan,
     }
 
@@ -345,9 +346,9 @@ def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) ->
             )  # fmt: skip
         elif np.isfinite(life["left_last"]):
             later.append(f"{name} ({life['left_last']:.0%} left)")
-        if np.isfinite(life["fit_half_life_steps"]):
+        if np.isfinite(life["fit_scale_steps"]):
             steps = np.geomspace(1, life["last_step"], 200)
-            curve = stretched_exponential(steps, life["fit_half_life_steps"], life["fit_exponent"])
+            curve = stretched_exponential(steps, life["fit_scale_steps"], life["fit_exponent"])
             panel.plot(scale * steps, curve, ":", color=colour, linewidth=2.2, alpha=0.7)
         elif np.isfinite(life["left_last"]):
             without.append(str(name))

@@ -85,7 +85,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     curves = table.drop(columns="repeat").rename(columns={"sample": "repeat"})
     save_table(compare(curves), out, "half_lives")
     save_table(at_equal_paths(curves), out, "equal_paths")
-    measured = curves[curves["what"] == "measured"]
+    measured = curves[curves["what"] == "measured"].astype({"n": int})
     keys = [name for name in CASE if name not in ("filling_fraction", "speed")]
     guess = curves[(curves["what"] == "predicted") & _is_shown(curves)]
     for key, rows in measured.groupby(keys, sort=False):

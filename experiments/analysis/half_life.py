@@ -43,9 +43,9 @@ def crossing(steps: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
     return float(before * (after / before) ** share)
 
 
-def stretched_exponential(steps: np.ndarray, half_life: float, exponent: float) -> np.ndarray:
-    """Compute 2^-(t / half_life)^exponent at each step: (m,)."""
-    return np.exp2(-((steps / half_life) ** exponent))
+def stretched_exponential(steps: np.ndarray, scale: float, exponent: float) -> np.ndarray:
+    """Compute 2^-(steps / scale)^exponent: (m,)."""
+    return np.exp2(-((steps / scale) ** exponent))
 
 
 def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
@@ -56,8 +56,9 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
         left: (m,) values.
 
     Returns:
-        Half-life in steps, exponent b, and the residual: the largest distance of 2^-(t / half_life)^b from an
-        observation, as a part of the gain. NaN below three observations, or for a curve that grows.
+        Scale in steps, exponent b, and the residual: the largest distance of 2^-(steps / scale)^b from an
+        observation, as a part of the gain. NaN below three observations, or for a curve that grows. The scale
+        is that of the fitted law, which need not reach one half within the observations.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -72,8 +73,8 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
     b, offset = np.polyfit(np.log(steps[use]), np.log(-np.log2(left[use])), 1)
     if not b > 0:
         return math.nan, math.nan, math.nan
-    half = float(np.exp(-offset / b))
-    return half, float(b), float(np.nanmax(np.abs(stretched_exponential(steps, half, b) - left)))
+    scale = float(np.exp(-offset / b))
+    return scale, float(b), float(np.nanmax(np.abs(stretched_exponential(steps, scale, b) - left)))
 
 
 def is_fitted(residual: float) -> bool:

@@ -116,7 +116,8 @@ def compare(curves: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row for each case and prediction; one without a prediction if there is none. `half_wear_*` is
-        measured, `half_decay_*` predicted, in steps and in d flown: median, lowest and highest over repeats.
+        measured, `half_decay_*` predicted, in steps and as a path in d, which is steps times the speed of
+        the start: median, lowest and highest over repeats.
         They are empty if half is not reached, or the measured loss is below `LEAST_LOSS` of a fresh step.
         `predicted_lost_at_end` is the part of the gain over shuffled memory that the prediction has lost at
         the oldest age; `are_spheres_hard`, whether a contact is short against the time between collisions.
@@ -193,7 +194,7 @@ def _decay(guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, 
 def _spread(name: str, steps: np.ndarray, speed: float) -> dict[str, float]:
     ends = dict(zip(("", "_low", "_high"), median_and_range(steps), strict=True))
     return {f"{name}_steps{end}": value for end, value in ends.items()} | {
-        f"{name}_flown_d{end}": value * speed for end, value in ends.items()
+        f"{name}_path_d{end}": value * speed for end, value in ends.items()
     }
 
 

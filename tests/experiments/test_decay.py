@@ -59,10 +59,10 @@ class TestHalfLives:
         law = tuple(np.exp2(-((np.array(STEPS) / 8) ** 0.7)))
         near, far = (lives_of(gases(left)).loc[0] for left in (law, (*law[:3], 0.7 * law[3], law[4])))
         assert near["fit"] == "within 0.02"
-        assert (near["fit_half_life_steps"], near["fit_exponent"]) == pytest.approx((8, 0.7))
+        assert (near["fit_scale_steps"], near["fit_exponent"]) == pytest.approx((8, 0.7))
         assert far["fit"] == "none"
         assert far["fit_residual_largest"] > 0.02
-        assert np.isnan(far["fit_half_life_steps"])
+        assert np.isnan(far["fit_scale_steps"])
         assert np.isnan(far["fit_exponent"])
 
     def test_the_figure_draws_no_fit_that_is_far(self, tmp_path, monkeypatch):

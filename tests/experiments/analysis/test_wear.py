@@ -41,7 +41,7 @@ class TestCompare:
         assert row["full_loss"] == "to the age of 2500 steps"
         assert row["full_loss_over_fresh"] == pytest.approx(0.8)
         assert row["half_wear_steps"] == pytest.approx(500)
-        assert row["half_wear_flown_d"] == pytest.approx(5)
+        assert row["half_wear_path_d"] == pytest.approx(5)
         assert row["half_decay_steps"] == pytest.approx(100)
         assert row["half_wear_over_half_decay"] == pytest.approx(5)
         assert row["predicted_lost_at_end"] == pytest.approx(0.2 / 0.8)
@@ -63,7 +63,7 @@ class TestCompare:
         (row,) = wear.compare(curves(times, guesses)).to_dict("records")
         assert row["predicted_at_speed"] == 0.02
         assert row["half_decay_steps"] == pytest.approx(200)
-        assert row["half_decay_flown_d"] == pytest.approx(2)
+        assert row["half_decay_path_d"] == pytest.approx(2)
 
     def test_a_prediction_counts_up_to_the_oldest_age_that_was_timed(self):
         times = [row for row in timed(0.01, [1.0, 1.0, 1.2, 1.4, 1.8]) if row["age"] < 2500]
