@@ -14,6 +14,7 @@ table: losses at two speeds after the same path. Make the prediction with the co
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import ClassVar
 
 import matplotlib.pyplot as plt
@@ -34,6 +35,7 @@ from experiments.core.old_names import table_now
 from experiments.core.record import read_provenance, read_table
 from experiments.core.settings import UsageError
 
+LEAST_DRAWN = 0.5  # % of loss, in the figure
 SHOWN = ("block", 320.0)  # of the predictions, in the figure
 
 
@@ -119,7 +121,7 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
                 lost=100 * _lost_part(own),
             ))  # fmt: skip
         for panel, line in zip((above, below), lines, strict=True):
-            shown = line[line["lost"] > 0]
+            shown = line[line["lost"] > LEAST_DRAWN]
             if len(shown):
                 figures.median_lines(panel, shown, "flown", "lost", look, legend=panel is above)
             panel.set(xscale="log", yscale="log", xlabel="", ylabel="")
@@ -130,16 +132,16 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
             legend.remove()
     panels[0][0].set_ylabel("measured: growth of\na step's time (%)")
     panels[1][0].set_ylabel("predicted: part of the gain\nin hits that is lost (%)")
-    panels[0][0].set_ylim(0.1, None)
-    panels[1][0].set_ylim(0.1, None)
+    for row in panels:
+        row[0].set_ylim(LEAST_DRAWN, None)
     figures.legend_outside(panels[0][-1], "speed (d per step)", panels[0])
     first = rows.iloc[0]
     title = f"{first['n']:,.0f} particles, {first['search']}, {first['ordering']}, {first['precision']}; "
     title += f"median and range over {first['spread_over']}; grey: {LEAST_LOSS:.0%}, the least loss judged"
     if len(guess):
         model, cache = guess[PREDICTION].iloc[0]
-        title += f"\npredicted: {model}, cache of {cache:.0f} particles; median and range over gases"
-    figures.titled(figure, title, out, name)
+        title += f"; predicted: {model}, cache of {cache:.0f} particles; median and range over gases"
+    figures.titled(figure, fill(title, int(14 * size[0])), out, name)
 
 
 def _lost_part(rows: pd.DataFrame) -> pd.Series:
