@@ -98,7 +98,8 @@ class TestCompare:
         times = timed(0.01, [1.0, 1.0, 1.2, 1.4, 1.8])
         some = [0.9, 0.9, 0.9, 0.8, 0.7, 0.7]
         guesses = hits(0.01, some) + hits(0.01, some, cache_particles=64, free_steps=250.0)
-        guesses += hits(0.01, some, interaction="ideal") + hits(0.01, some, geometry="squares")
+        guesses += hits(0.01, some, gas=1, interaction="ideal")
+        guesses += hits(0.01, some, gas=2, geometry="squares")
         guesses += hits(0.01, [1.0] * 6, shuffled=1.0, cache_particles=9999)  # all fit: nothing to lose
         found = wear.compare(curves(times, guesses)).set_index("cache_particles")
         assert found["gases"].to_dict() == {320: 1, 64: 1}
