@@ -1,18 +1,22 @@
 """How fast does an order lose its value, once the particles move?
 
 The particles are sorted once, and then move: freely, or in elastic or inelastic collisions. At growing
-intervals the hit ratio of the search's reads is predicted. The part that is left of the gain over the same
-particles in shuffled memory falls as exp(-ln 2 (t / t_half)^b); a straight line through log(-log(excess))
-over log(steps) gives the half-life and b. A step lasts one time unit, so speeds are in d per step. Spheres
-are nearly hard: a contact lasts at most a tenth of Enskog's time between two collisions of a particle, and a
-step is divided into as many integrator steps as that needs. Positions are float64 unless `--precision` is
-given, so that no freezing is numerical.
+intervals the hit ratio of the search's reads is predicted, and with it the part that is left of the gain over
+the same particles in shuffled memory. The half-life is the step at which that part crosses one half, in each
+gas; a gas that keeps more has none. A stretched exponential is fitted to the median over gases as well, and
+is drawn and listed only if it is within 0.02 of the gain of every observation.
+
+A step lasts one time unit, so speeds are in d per step. Spheres are nearly hard: a contact lasts at most a
+tenth of Enskog's time between two collisions of a particle, so that the spheres of a faster gas are stiffer.
+With `--contact-steps` they are the same at every speed. A step is divided into as many integrator steps as
+contacts need. Positions are float64 unless `--precision` is given, so that no freezing is numerical.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
@@ -21,6 +25,14 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.half_life import (
+    SMALL_RESIDUAL,
+    crossing,
+    fit,
+    is_fitted,
+    median_and_range,
+    stretched_exponential,
+)
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
@@ -32,8 +44,8 @@ HARD = 0.1  # contact time over the time between two collisions of a particle, a
 DEEPEST = 0.15  # d: largest overlap of two particles of typical speed, head on
 LEAST_STEPS = 20  # integrator steps in a contact
 SHOWN = 320
-FITTED = (0.02, 0.98)  # range of the excess in the fit
-_CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering", "repeat"]
+_CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering"]
+_LINE = [*_CASE, "model", "cache_particles"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,12 @@ class Config(Settings):
     """block (that of [thesis]), lru, set_associative."""
     steps: int = 2000
     """Steps after the reorder."""
+    path: float = 0.0
+    """Distance in d that a particle flies at the speed of the start after the reorder, instead of `--steps`:
+    gases of any speed are observed at the same distances. 0 for `--steps`."""
+    contact_steps: float = 0.0
+    """Duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0 for a
+    tenth of the time between two collisions of a particle, which becomes shorter with speed."""
     looks: int = 30
     """Observations, at equal distances in the logarithm of the steps."""
     restitution: float = 0.8
@@ -80,6 +98,8 @@ class Config(Settings):
         self.check_least({"size": 2, "steps": 1, "looks": 3})
         self.check("speed", above=0, high=1, unit="d per step")
         self.check("restitution", above=0, below=1)
+        self.check("path", low=0, unit="d")
+        self.check("contact_steps", low=0, high=1e6, unit="steps")
         self.check_memory(f"--looks {self.looks}", self.looks, "looks")
         for kind in values(self.geometry):
             self.check("filling_fraction", above=0, high=GEOMETRIES[kind].densest, remedy=f"these are {kind}")
@@ -120,7 +140,7 @@ def measure(case: Config) -> Iterator[dict]:
     }
     common |= {"contact_steps": contact, "free_steps": free, "integrator_steps_per_step": parts}
     sim = _simulation(case, geometry.in_order(gas, case.ordering, case.seed), law, parts)
-    looks = np.unique(np.rint(np.geomspace(1, case.steps, case.looks)).astype(int))
+    looks = np.unique(np.rint(np.geomspace(1, _last(case), case.looks)).astype(int))
     generator = np.random.default_rng([case.seed, 3])
     for step in (0, *looks.tolist()):
         sim.run(step * parts - sim.step, phases=False)
@@ -137,11 +157,16 @@ def measure(case: Config) -> Iterator[dict]:
             }
 
 
+def _last(case: Config) -> int:
+    """Return the number of steps after the reorder."""
+    return max(1, math.ceil(case.path / case.speed)) if case.path else case.steps
+
+
 def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
     """Return the law, the duration of a contact in steps, and the integrator steps per step."""
     if case.interaction == "ideal":
         return SpringDashpot(0.0, 0.0), 0.0, 1
-    contact = min(HARD * free, DEEPEST * math.pi / case.speed)
+    contact = case.contact_steps or min(HARD * free, DEEPEST * math.pi / case.speed)
     e = 1.0 if case.interaction == "elastic" else case.restitution
     law = SpringDashpot.from_restitution(e, contact_time=contact)
     return law, contact, max(1, math.ceil(LEAST_STEPS / contact))
@@ -156,51 +181,74 @@ def _simulation(case: Config, state: md.State, law: SpringDashpot, parts: int) -
 def excess(rows: pd.DataFrame) -> pd.Series:
     """Compute the share of the gain over shuffled memory that is left; NaN if there was no gain."""
     more = rows["hit_ratio"] - rows["hit_ratio_shuffled"]
-    keys = [rows[name] for name in (*_CASE, "model", "cache_particles")]
+    keys = [rows[name] for name in (*_LINE, "repeat")]
     first = more.groupby(keys).transform("first")
     return more / first.where(first > 1e-3)  # of all reads
 
 
-def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float]:
-    """Fit half-life in steps and exponent b of exp(-ln 2 (t / t_half)^b); NaN below three observations.
+def half_lives(table: pd.DataFrame) -> pd.DataFrame:
+    """List the half-lives of every case, model and capacity, with their range over gases.
 
     Args:
-        steps: (m,) since the reorder.
-        left: (m,) of the excess.
+        table: rows of `measure`, with the column `left` of `excess`.
 
-    Kohlrausch's stretched exponential, fitted by least squares in log(-log(left)) over log(steps).
+    Returns:
+        Columns of a case; `gases`, and how many of them reached half within `last_step`; hit ratios (medians
+        over gases); `half_life_crossing_*` in steps and in d flown since the reorder, as median, lowest and
+        highest over gases, empty where that one was not reached; `fit`, "within 0.02" or "none", with the
+        largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
+        2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
-    use = (steps > 0) & (left > FITTED[0]) & (left < FITTED[1])
-    if use.sum() < 3:
-        return math.nan, math.nan
-    b, offset = np.polyfit(np.log(steps[use]), np.log(-np.log2(left[use])), 1)
-    return float(np.exp(-offset / b)), float(b)
-
-
-def half_lives(table: pd.DataFrame) -> pd.DataFrame:
-    """Fit half-life and exponent of every case, model and capacity."""
-    table = table.assign(left=excess(table))
     rows = []
-    for key, looks in table.groupby([*_CASE, "model", "cache_particles"], sort=False):
-        half, b = fit(looks["step"].to_numpy(), looks["left"].to_numpy())
+    for key, looks in table.groupby(_LINE, sort=False):
+        gases = [gas for _, gas in looks.groupby("repeat")]
+        steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
+        flown = [flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)]
+        ends = looks[looks["step"] == looks["step"].max()]
         rows.append(
-            dict(zip([*_CASE, "model", "cache_particles"], key, strict=True))
+            dict(zip(_LINE, key, strict=True))
             | {
-                "hit_ratio_first": looks["hit_ratio"].iloc[0],
-                "hit_ratio_last": looks["hit_ratio"].iloc[-1],
+                "gases": len(gases),
+                "gases_at_half": int(np.isfinite(steps).sum()),
+                "last_step": int(looks["step"].max()),
+                "hit_ratio_first": looks.loc[looks["step"] == 0, "hit_ratio"].median(),
+                "hit_ratio_last": ends["hit_ratio"].median(),
                 "hit_ratio_shuffled": looks["hit_ratio_shuffled"].median(),
-                "left_last": looks["left"].iloc[-1],
-                "half_life_steps": half,
-                "is_extrapolated": None if math.isnan(half) else bool(half > looks["step"].iloc[-1]),
-                "exponent": b,
-                "half_life_path_d": half * looks["speed_d_per_step"].iloc[0],
+                "left_last": ends["left"].median(),
             }
+            | _spread("half_life_crossing_steps", steps)
+            | _spread("half_life_crossing_flown_d", np.array(flown))
+            | _fitted(looks)
         )
     return pd.DataFrame(rows)
 
 
+def flown_at(gas: pd.DataFrame, step: float) -> float:
+    """Return the distance in d flown until a step, at the root mean square speed; NaN for a step of NaN."""
+    at, speed = gas["step"].to_numpy(), gas["speed_d_per_step"].to_numpy()
+    flown = np.concatenate([[0.0], np.cumsum(np.diff(at) * (speed[1:] + speed[:-1]) / 2)])
+    return float(np.interp(step, at, flown)) if np.isfinite(step) else math.nan
+
+
+def _spread(name: str, values: np.ndarray) -> dict[str, float]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), median_and_range(values), strict=True))
+
+
+def _fitted(looks: pd.DataFrame) -> dict[str, Any]:
+    """Return the columns of the fit to the median over gases."""
+    middle = looks.groupby("step")["left"].median()
+    scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
+    near = is_fitted(residual)
+    return {
+        "fit": f"within {SMALL_RESIDUAL:g}" if near else "none",
+        "fit_residual_largest": residual,
+        "fit_scale_steps": scale if near else math.nan,
+        "fit_exponent": b if near else math.nan,
+    }
+
+
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw hit ratios over steps by speed, interaction and size; write the half-lives."""
+    """Draw hit ratios over steps by speed, interaction, size and order; write the half-lives."""
     table = table.assign(left=excess(table))
     gains = table.loc[table["left"].notna(), "cache_particles"].unique()
     capacities = gains if len(gains) else table["cache_particles"].unique()
@@ -215,6 +263,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(half_lives(table), out, "half_lives")
 
 
+_STEPS = "steps after the reorder"
 _TITLES = {
     "speed": "speed (d per step)",
     "interaction": "interaction",
@@ -238,7 +287,7 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             len(fractions),
             figsize=(2.9 * len(fractions) + 1.6, 5.0),
             squeeze=False,
-            sharex=True,
+            sharex="row" if column == "speed" else True,
             sharey="row",
         )
         look = style.lines_in_turn(list(dict.fromkeys(part["line"])), "line") | {"markersize": 4}
@@ -246,15 +295,9 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             those = part if phi is None else part[part["filling_fraction"] == phi]
             last = phi == fractions[-1]
             figures.median_lines(above, those, "step", "hit_ratio", look, legend=last)
-            figures.median_lines(below, those, "step", "left", look)
             above.set(ylim=(0, 1), ylabel="predicted hit ratio")
-            below.set(
-                xlim=(0, None),
-                xscale="symlog",
-                ylabel="left of the gain over shuffled",
-                xlabel="steps after the reorder",
-            )
-            below.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+            _left(below, those, look, over_path=column == "speed")
+            above.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS if column == "speed" else "")
             if phi is not None:
                 above.set_title(f"{phi:.0%} filled", fontsize=9)
             if last:
@@ -263,8 +306,55 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
             for name, value in zip(others, key, strict=True)
         )
+        note = f"bars at 0.5: half-life; dotted: stretched exponential, if within {SMALL_RESIDUAL:g}"
+        note = fill(note, int(14 * figure.get_figwidth()))
         name = figures.file_name(f"by_{column}", rows, others, key)
-        figures.titled(figure, f"{title}\n{what}; median and range over repeats", out, name)
+        gases = f"median and range over {part['repeat'].nunique()} gases"
+        figures.titled(figure, f"{title}\n{what}; {gases}\n{note}", out, name)
+
+
+def _left(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
+    """Draw what is left of the gain, with half-lives, over steps or over steps times the first speed."""
+    shown = rows
+    if over_path:
+        shown = rows[rows["step"] > 0]
+        shown = shown.assign(path=shown["step"] * shown["speed"])
+    figures.median_lines(panel, shown, "path" if over_path else "step", "left", look)
+    _halves(panel, rows, look, over_path)
+    panel.set(ylabel="left of the gain over shuffled")
+    if over_path:
+        panel.set(xscale="log", xlabel="path since the reorder (d)")
+    else:
+        panel.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS)
+
+
+def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
+    """Mark half-lives with their range over gases, and draw fits that are near; name lines without either."""
+    for level in (0, 0.5):
+        panel.axhline(level, color="0.6", linewidth=0.8, zorder=0)
+    lives, without, later = half_lives(rows), [], []
+    for line, (_, life) in zip(rows.groupby(_LINE, sort=False), lives.iterrows(), strict=True):
+        name = line[1]["line"].iloc[0]
+        colour = look["palette"][name]
+        scale = life["speed"] if over_path else 1.0
+        low, middle, high = (scale * life[f"half_life_crossing_steps{end}"] for end in ("_low", "", "_high"))
+        if np.isfinite(middle):
+            beyond = scale * life["last_step"] if np.isnan(high) else high
+            panel.errorbar(
+                middle, 0.5, xerr=[[middle - low], [beyond - middle]], color="black", marker="|",
+                markersize=9, markerfacecolor=colour, capsize=3, elinewidth=1.4, zorder=4,
+            )  # fmt: skip
+        elif np.isfinite(life["left_last"]):
+            later.append(f"{name} ({life['left_last']:.0%} left)")
+        if np.isfinite(life["fit_scale_steps"]):
+            steps = np.geomspace(1, life["last_step"], 200)
+            curve = stretched_exponential(steps, life["fit_scale_steps"], life["fit_exponent"])
+            panel.plot(scale * steps, curve, ":", color=colour, linewidth=2.2, alpha=0.7)
+        elif np.isfinite(life["left_last"]):
+            without.append(str(name))
+    notes = (("half not reached", later), ("no fit", without))
+    text = "\n".join(fill(f"{what}: {', '.join(names)}", 30) for what, names in notes if names)
+    panel.text(0.03, 0.1, text, transform=panel.transAxes, fontsize=6, va="bottom")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
+from experiments.analysis.half_life import crossing, median_and_range
 from experiments.core import Axis, TimedSettings, figures, main, save_table, style
 from experiments.measurement.correctness import check_flight, check_pairs
 from experiments.measurement.hardware_caches import working_set
@@ -39,6 +40,11 @@ SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
 LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
 FRAME = -0.3, 1.3  # of what is left; wider if a point is outside
+SEARCHES: dict[str, str | md.search.SearchConfig] = {
+    "linked": "linked",
+    "scattered": "scattered",
+    "tree": md.search.Reflexive(data="unsorted"),
+}
 CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
 _CASE = ["n", "ordering", "precision", "rules"]
 _LINE = ["system", "search"]
@@ -58,7 +64,7 @@ class Config(TimedSettings):
     """Rules of the flock: source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5
     instead of 0.1 up to 3: flocks form)."""
     search: tuple[str, ...] = ("linked", "scattered")
-    """linked, scattered: searches that do not move the particles."""
+    """linked, scattered, tree (rebuilt at every step): searches that do not move the particles."""
     ordering: Axis[str] = ("hilbert",)
     """Any 3D ordering of `sfc`."""
     precision: Axis[str] = ("float32",)
@@ -82,7 +88,7 @@ class Config(TimedSettings):
     def __post_init__(self):
         super().__post_init__()
         self.check_known({
-            "system": SYSTEMS, "rules": tuple(RULES), "search": ("linked", "scattered"),
+            "system": SYSTEMS, "rules": tuple(RULES), "search": tuple(SEARCHES),
             "ordering": sfc.orderings(3), "precision": PRECISIONS,
         })  # fmt: skip
         check_models(self.model, self.cache)
@@ -114,9 +120,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
         del other
         for search in case.search:
             aged = _simulation(case, system, state.take(order), search, place)
-            entries.append(_entry(case, aged, right, system, "sorted"))
+            entries.append(_entry(case, aged, right, system, search, "sorted"))
             unordered = _simulation(case, system, state.take(shuffled), search, place)
-            entries.append(_entry(case, unordered, right, system, "shuffled"))
+            entries.append(_entry(case, unordered, right, system, search, "shuffled"))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
     for system in case.system:
         yield from _predictions(case, system)
@@ -133,11 +139,17 @@ def _cutoff(case: Config, system: str) -> float:
 
 
 def _simulation(case: Config, system: str, state: md.State, search: str, place: Backend) -> md.Simulation:
+    chosen = md.search.search(SEARCHES.get(search, search))
     if system == "flock":
-        return Flock(len(state), rules=case.rules).simulation(state, search, place, case.precision)
-    law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+        return Flock(len(state), rules=case.rules).simulation(state, chosen, place, case.precision)
     return md.Simulation(
-        state, law, search=search, dt=dt, backend=place, precision=case.precision, fused=True
+        state,
+        md.scenes.SHARED_LAW,
+        search=chosen,
+        dt=md.scenes.SHARED_DT,
+        backend=place,
+        precision=case.precision,
+        fused=chosen.capabilities.fusable,
     )
 
 
@@ -155,7 +167,9 @@ def _middle(case: Config, age: int) -> int:
     return 1 + age + (case.steps - 1) // 2
 
 
-def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str, what: str) -> Entry:
+def _entry(
+    case: Config, simulation: md.Simulation, right: md.State, system: str, search: str, what: str
+) -> Entry:
     """Check a simulation, and return it ready to be sampled from its first state on.
 
     Args:
@@ -163,12 +177,12 @@ def _entry(case: Config, simulation: md.Simulation, right: md.State, system: str
         simulation: at its start.
         right: state after the checked steps by another search.
         system: "flock" or "gas".
+        search: its name in the table.
         what: memory of the simulation, as in the table: "sorted" or "shuffled".
     """
     particles = simulation.system.particles
     start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
     simulation.run(CHECKED_STEPS[system], phases=False)
-    search = simulation.search.name
     if system == "flock":
         crowd = structure(right, _cutoff(case, system)).neighbours_mean
         check_flight(f"search {search!r}", simulation.state, right, case.precision, crowd)
@@ -280,13 +294,20 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
         found: rows of `left`.
 
     Returns:
-        A row for each system, search and kind: medians over runs. Without a gain, or where more than half of
-        it is left at the last age, the half age is NaN.
+        A row for each system, search and kind. `half_age_crossing_steps` is the age at which half of the
+        gain is left: median, lowest and highest over runs, and `runs_at_half`, how many reach it within
+        `age_last`. It is NaN without a gain, or where more than half is left. `left_last` has its range over
+        runs too. All else is a median over runs. One run has no range.
     """
     rows = []
     for key, part in found.groupby([*_CASE, *_LINE, "kind"], sort=False):
         middle = part.groupby("age")[["left", "gain", "displacement_cutoffs"]].median().reset_index()
-        half = first_below(middle["age"].to_numpy(), middle["left"].to_numpy())
+        runs = [run for _, run in part.groupby("run")]
+        halves = np.array([crossing(run["age"].to_numpy(), run["left"].to_numpy()) for run in runs])
+        half, low, high = median_and_range(halves)
+        last = part.loc[part["age"] == part["age"].max(), "left"]
+        ends = (last.min(), last.max()) if len(runs) > 1 else (np.nan, np.nan)
+        low, high = (low, high) if len(runs) > 1 else (np.nan, np.nan)
         moved = (
             np.interp(half, middle["age"], middle["displacement_cutoffs"]) if np.isfinite(half) else np.nan
         )
@@ -299,28 +320,17 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
                 "age_last": middle["age"].iloc[-1],
                 "gain_last": middle["gain"].iloc[-1],
                 "left_last": middle["left"].iloc[-1],
+                "left_last_low": ends[0],
+                "left_last_high": ends[1],
                 "displacement_cutoffs_last": middle["displacement_cutoffs"].iloc[-1],
-                "half_age_steps": half,
-                "half_age_displacement_cutoffs": moved,
+                "runs_at_half": int(np.isfinite(halves).sum()),
+                "half_age_crossing_steps": half,
+                "half_age_crossing_steps_low": low,
+                "half_age_crossing_steps_high": high,
+                "half_age_crossing_displacement_cutoffs": moved,
             }
         )
     return pd.DataFrame(rows)
-
-
-def first_below(age: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
-    """Return the age at which a curve first falls below a level, by interpolation; NaN if it does not.
-
-    Args:
-        age: (m,) growing.
-        left: (m,) values, which may be NaN.
-        level: to be reached.
-    """
-    below = np.flatnonzero(left < level)
-    if not len(below) or below[0] == 0:
-        return float("nan")
-    k = below[0]
-    share = (left[k - 1] - level) / (left[k - 1] - left[k])
-    return float(age[k - 1] + share * (age[k] - age[k - 1]))
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
@@ -403,6 +413,16 @@ def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, l
     )  # fmt: skip
 
 
+def _half_in_words(row: dict) -> str:
+    """Describe when half of a gain is left, with the range over runs."""
+    half, low, high = (row[f"half_age_crossing_steps{end}"] for end in ("", "_low", "_high"))
+    if not np.isfinite(half):
+        return "half not reached"
+    if row["runs"] < 2:
+        return f"half at {half:.0f}"
+    return f"half at {half:.0f}, {low:.0f} to {f'{high:.0f}' if np.isfinite(high) else 'beyond the last'}"
+
+
 def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
     """Describe for each system what is left at the end and when half was, or that there was no gain."""
     lines = []
@@ -410,7 +430,7 @@ def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
         for search, rows in halves[halves["kind"] == kind].groupby("search", sort=False):
             parts = [
                 f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:.0f} steps"
-                + (f" (half at {row['half_age_steps']:.0f})" if np.isfinite(row["half_age_steps"]) else "")
+                + f" ({_half_in_words(row)})"
                 if np.isfinite(row["left_last"])
                 else f"{row['system']}: no gain at {row['age_first']:.0f} steps"
                 for row in rows.to_dict("records")

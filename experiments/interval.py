@@ -5,9 +5,11 @@ cost of all reorders. All k are sampled in turns, round by round, in random orde
 time in a second gas (`reordered every 160 again`): the difference of the two is noise. The trigger
 `md.Decayed("auto")` runs in the same rounds. A model is compared with them: the cost of a reorder, divided by
 k, plus the mean time of the steps 0, 1 .. k - 1 after a reorder. These times are measured in the same rounds
-and the same gas, left without reorders after one. The model's minimum is the predicted k. The best interval
-is chosen from the same rounds in which the others are compared with it, so their distance from it is rather
-overestimated.
+and the same gas, left without reorders after one. The model's minimum is the predicted k. If the time of a
+step grew by s with each step of age, it would be at sqrt(2 C / s), for a reorder of cost C. The table has
+this for s of the ages up to the best interval, and for s of all ages. The same gas is timed in shuffled
+memory in the same rounds, for the full loss of an order (`wear`). The best interval is chosen from the same
+rounds in which the others are compared with it, so their distance from it is rather overestimated.
 
 A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. A sample starts with a step
 that is not timed, then a reorder that is. Before anything is timed, the forces are compared with those of
@@ -27,12 +29,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.baselines import again, is_again, reordered_every
+from experiments.analysis import wear
+from experiments.analysis.baselines import SHUFFLED, again, is_again, reordered_every
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
+from experiments.measurement.step_times import sample_of_steps, whole_steps
 from md.laws import SpringDashpot
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
@@ -53,7 +56,7 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
     n: Axis[int] = (2**18, 2**21)
-    """Particles. Three gases of this size are in memory at once."""
+    """Particles. Four gases of this size are in memory at once."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     speed: Axis[float] = (0.0005, 0.002, 0.008)
@@ -79,7 +82,7 @@ class Config(TimedSettings):
         self.check_known(known)
         self.check_above_zero({"filling_fraction": 0.5, "speed": 0.01})
         self.check_least({"n": 64, "interval": 1, "least_steps": 1})
-        self.check_particles(3)
+        self.check_particles(4)
 
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),
@@ -87,9 +90,10 @@ QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """Yield the rounds from `begin` on: rows `interval` (fixed), `auto` (self-tuned), `reorder` and `age`.
+    """Yield the rounds from `begin` on.
 
-    The column `schedule` names the compared cases, which are of the first two kinds.
+    Rows are `interval` (fixed), `auto` (self-tuned), `reorder`, `age` and `shuffled`. The column `schedule`
+    names the compared cases, which are of the first two kinds.
     """
     intervals, other = sorted(case.interval), _simulation(case, None, search="coherent")
     other.run(1, phases=False)
@@ -106,6 +110,8 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     ]
     entries.append(auto.entry(case, "auto", partial(_self_tuned, auto, longest), DECAYED))
     entries.append(fixed.entry(case, "age", partial(_without_reorders, fixed, intervals[-1])))
+    unordered = _Gas.checked(case, None, right)
+    entries.append(unordered.entry(case, SHUFFLED, partial(_in_shuffled_memory, unordered, case.least_steps)))
     backend = md.backend.get(case.backend)
     # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin, settle=2)
@@ -115,16 +121,16 @@ class _Gas(NamedTuple):
     """Simulation with the active trigger of its reorders."""
 
     simulation: md.Simulation
-    trigger: Any  # an ActiveTrigger of the simulation; of fixed intervals a _ChosenTrigger
+    trigger: Any  # an ActiveTrigger of the simulation; of fixed intervals a _ChosenTrigger; None for none
 
     @classmethod
-    def checked(cls, case: Config, schedule: RunTrigger, right: np.ndarray) -> "_Gas":
+    def checked(cls, case: Config, schedule: RunTrigger | None, right: np.ndarray) -> "_Gas":
         """Create a gas, run a step, and compare its forces with those of another search."""
         simulation = _simulation(case, schedule)
         simulation.run(1, phases=False)
         check_forces(simulation, right, case.precision)
-        assert simulation.reordering is not None
-        return cls(simulation, simulation.reordering.trigger)
+        reordering = simulation.reordering
+        return cls(simulation, None if reordering is None else reordering.trigger)
 
     def entry(self, case: Config, what: str, sample: partial, schedule: str | None = None) -> Entry:
         """Return the gas as a case that is compared, ready to be sampled."""
@@ -167,6 +173,11 @@ def _without_reorders(gas: _Gas, interval: int) -> Iterator[dict]:
         yield {"what": "reorder", "time_ms": ms, "sample_ms": ms}
     for age, steps, ms in _ages(sim, chosen):
         yield {"age": age, "steps": steps, "time_ms": ms, "sample_ms": steps * ms}
+
+
+def _in_shuffled_memory(gas: _Gas, steps: int) -> Iterator[dict]:
+    """Time steps in memory that has never been in an order."""
+    yield {"steps": steps, **sample_of_steps(gas.simulation, steps)}
 
 
 class _Chosen(RunTrigger):
@@ -309,6 +320,7 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
                 "interval_foreseen_from": min(seen),
                 "interval_foreseen_to": max(seen),
                 "is_foreseen_at_the_end": chosen == k[-1],
+                **_linear_wear(rows, int(fixed.index.to_numpy()[fixed.argmin()])),
                 "time_ms_at_foreseen": np.interp(
                     np.log(chosen), np.log(fixed.index), fixed, left=np.nan, right=np.nan
                 ),
@@ -320,6 +332,18 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
             | {"noise_floor": gains["noise_floor"].max()}
         )
     return pd.DataFrame(found)
+
+
+def _linear_wear(rows: pd.DataFrame, best: int) -> dict[str, float]:
+    """Return the columns of s, the growth of a step's time with age, and of sqrt(2 C / s)."""
+    of_age = rows[rows["what"] == "age"].groupby("age")
+    ages = of_age.agg({"steps": "first", "time_ms": "median"}).reset_index()
+    cost, found = reorder_ms(rows), {}
+    for name, oldest in (("best", best), ("oldest", ages["age"].max())):
+        s = wear.slope(ages, oldest)
+        found[f"wear_us_per_step_to_{name}"] = 1000 * s
+        found[f"interval_sqrt_2C_over_s_to_{name}"] = wear.interval_of_linear_wear(cost, s)
+    return found
 
 
 def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, float | str]:

@@ -1,25 +1,108 @@
 """experiments.decay: half-lives of memory orders."""
 
+from pathlib import Path
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments import decay
 from tests.experiments.runs import one, run
 
+KEPT = Path(__file__).parents[2] / "results" / "reference" / "decay"
+CASE = {"geometry": "cubes", "size": 9, "filling_fraction": 0.2, "interaction": "elastic", "speed": 0.5,
+        "ordering": "hilbert", "model": "block", "cache_particles": 320}  # fmt: skip
+STEPS = (0, 1, 4, 16, 64)
+
+
+def gases(*lefts: tuple, **changes) -> pd.DataFrame:
+    """Rows of gases: hits of 0.1 when shuffled, and of 0.5 more at first, of which a part is left."""
+    case = CASE | {"hit_ratio_shuffled": 0.1, "speed_d_per_step": 0.5} | changes
+    rows = [
+        case | {"repeat": gas, "step": step, "hit_ratio": 0.1 + 0.5 * part}
+        for gas, left in enumerate(lefts)
+        for step, part in zip(STEPS, left, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def lives_of(table: pd.DataFrame) -> pd.DataFrame:
+    return decay.half_lives(table.assign(left=decay.excess(table)))
+
+
+class TestHalfLives:
+    def test_a_half_life_is_read_off_each_gas(self):
+        found = lives_of(gases((1, 1, 0.75, 0.25, 0), (1, 1, 0.5001, 0.3, 0), (1, 1, 1, 0.9, 0.1))).loc[0]
+        assert (found["gases"], found["gases_at_half"], found["last_step"]) == (3, 3, 64)
+        assert found["half_life_crossing_steps"] == pytest.approx(8)
+        assert found["half_life_crossing_steps_low"] == pytest.approx(4, rel=1e-2)
+        assert found["half_life_crossing_steps_high"] == pytest.approx(32)
+        assert found["half_life_crossing_flown_d"] == pytest.approx(4)
+
+    def test_a_gas_that_keeps_more_than_half_has_none(self):
+        found = lives_of(gases((1, 1, 0.75, 0.25, 0), (1, 1, 0.75, 0.25, 0), (1, 1, 1, 0.9, 0.6))).loc[0]
+        assert found["gases_at_half"] == 2
+        assert found["half_life_crossing_steps"] == pytest.approx(8)
+        assert np.isnan(found["half_life_crossing_steps_high"])
+        found = lives_of(gases((1, 1, 1, 0.9, 0.6))).loc[0]
+        assert (found["gases_at_half"], found["left_last"]) == (0, pytest.approx(0.6))
+        assert np.isnan(found["half_life_crossing_steps"])
+
+    def test_a_gas_that_cools_flies_less_far(self):
+        table = gases((1, 1, 0.75, 0.25, 0))
+        table["speed_d_per_step"] = [1.0, 1.0, 0.5, 0.25, 0.0]
+        flown = lives_of(table).loc[0, "half_life_crossing_flown_d"]
+        assert flown == pytest.approx(1 + 3 * 0.75 + 12 * 0.375 * 4 / 12)
+
+    def test_a_fit_that_is_far_from_the_curve_is_no_number(self):
+        law = tuple(np.exp2(-((np.array(STEPS) / 8) ** 0.7)))
+        near, far = (lives_of(gases(left)).loc[0] for left in (law, (*law[:3], 0.7 * law[3], law[4])))
+        assert near["fit"] == "within 0.02"
+        assert (near["fit_scale_steps"], near["fit_exponent"]) == pytest.approx((8, 0.7))
+        assert far["fit"] == "none"
+        assert far["fit_residual_largest"] > 0.02
+        assert np.isnan(far["fit_scale_steps"])
+        assert np.isnan(far["fit_exponent"])
+
+    def test_the_figure_draws_no_fit_that_is_far(self, tmp_path, monkeypatch):
+        law = np.exp2(-((np.array(STEPS) / 8) ** 0.7))
+        far = tuple(law * [1, 1, 1, 0.7, 1])
+        table = pd.concat([gases(tuple(law), interaction="ideal"), gases(far)])
+        table = pd.concat([table, gases((1, 1, 1, 0.9, 0.6), interaction="inelastic")])
+        shown = []
+
+        def keep(figure, title, out, name):
+            panel = figure.axes[1]
+            dotted = [line for line in panel.lines if line.get_linestyle() == ":"]
+            shown.append((title, len(dotted), [text.get_text().replace("\n", " ") for text in panel.texts]))
+            plt.close(figure)
+
+        monkeypatch.setattr(decay.figures, "titled", keep)
+        decay.draw(table, tmp_path)
+        ((title, dotted, texts),) = shown
+        assert dotted == 1
+        assert texts == ["half not reached: inelastic (60% left) no fit: elastic, inelastic"]
+        assert "median and range over 1 gases" in title
+
+    @pytest.mark.parametrize(
+        ("filling", "interaction", "steps"),
+        [
+            (0.1, "elastic", 592), (0.1, "inelastic", 644), (0.25, "ideal", 301), (0.25, "elastic", 1124),
+            (0.25, "inelastic", 2493), (0.5, "ideal", 252), (0.5, "elastic", 10160),
+        ],
+    )  # fmt: skip
+    def test_the_kept_run_has_the_half_lives_that_were_read_off_its_table(self, filling, interaction, steps):
+        lives = lives_of(pd.read_parquet(KEPT / "h200_interaction" / "table.parquet"))
+        kept = pd.read_csv(KEPT / "h200_interaction" / "half_lives.csv")
+        for found in (lives, kept):
+            rows = found[(found["filling_fraction"] == filling) & (found["interaction"] == interaction)]
+            (row,) = rows[(rows["model"] == "block") & (rows["cache_particles"] == 320)].to_dict("records")
+            assert row["half_life_crossing_steps"] == pytest.approx(steps, abs=0.6)
+            assert row["half_life_crossing_steps_low"] < steps < row["half_life_crossing_steps_high"]
+
 
 class TestDecay:
-    @given(half=st.floats(5, 500), b=st.floats(0.5, 2.0))
-    def test_the_fit_finds_the_law_it_fits(self, half, b):
-        steps = np.geomspace(1, 2000, 40)
-        found = decay.fit(steps, np.exp2(-((steps / half) ** b)))
-        assert found == pytest.approx((half, b), rel=1e-6)
-
-    def test_too_few_looks_have_no_half_life(self):
-        assert np.isnan(decay.fit(np.array([1.0, 2.0]), np.array([0.9, 0.8]))).all()
-
     def test_particles_that_fly_at_a_speed_lose_their_order_in_time(self, tmp_path):
         folder = run(
             decay, tmp_path, "--quick", "--interaction", "ideal", "--speed", "0.02", "0.04", "--steps", "600",
@@ -30,8 +113,10 @@ class TestDecay:
         first = table[table["step"] == 0]
         assert (first["hit_ratio"] > 2 * first["hit_ratio_shuffled"]).all()
         lives = pd.read_csv(folder / "half_lives.csv")
-        lives = lives[lives["model"] == "block"].set_index("speed")["half_life_steps"]
-        assert lives[0.02] / lives[0.04] == pytest.approx(2, rel=0.15)
+        lives = lives[lives["model"] == "block"].set_index("speed")
+        steps = lives["half_life_crossing_steps"]
+        assert steps[0.02] / steps[0.04] == pytest.approx(2, rel=0.15)
+        assert lives["half_life_crossing_flown_d"].to_numpy() == pytest.approx(steps * steps.index)
         assert {"by_speed.png", "by_speed.pdf"} <= {path.name for path in folder.iterdir()}
 
     def test_interactions_hold_particles_and_losses_hold_them_more(self, tmp_path):
@@ -57,6 +142,18 @@ class TestDecay:
             assert row["contact_steps"] == pytest.approx(row["free_steps"] / 10)
             assert row["integrator_steps_per_step"] * row["contact_steps"] >= 20
 
+    def test_the_same_spheres_may_be_observed_over_the_same_path_at_any_speed(self):
+        fields = {"geometry": ("squares",), "size": (8,), "filling_fraction": (0.1,), "model": ("block",)}
+        fields |= {"interaction": ("elastic",), "cache": (20,), "looks": 3, "path": 0.2}
+        found = []
+        for speed in (0.01, 0.04):
+            case = one(decay, speed=(speed,), contact_steps=5.0, **fields)
+            rows = pd.DataFrame(decay.measure(case))
+            found.append((rows["step"].max(), *rows.loc[0, ["contact_steps", "integrator_steps_per_step"]]))
+        assert found == [(20, 5.0, 4), (5, 5.0, 4)]
+        row = next(decay.measure(one(decay, speed=(0.04,), **fields)))
+        assert row["contact_steps"] == pytest.approx(row["free_steps"] / 10)
+
     def test_what_is_left_is_seen_beside_the_same_particles_unordered(self):
         case = one(decay, size=(8,), filling_fraction=(0.2,), speed=(0.5,), interaction=("ideal",),
                    model=("block",), cache=(32,), steps=400, looks=8)  # fmt: skip
@@ -71,6 +168,8 @@ class TestDecay:
             ({"speed": (1.5,)}, "--speed = 1.5; allowed: .* above 0, up to 1 .d per step"),
             ({"geometry": ("cuboids",)}, "unknown geometry 'cuboids'"),
             ({"looks": 2}, "--looks = 2; allowed: an integer of at least 3"),
+            ({"path": -1.0}, "--path = -1.0; allowed: .* at least 0 .d"),
+            ({"contact_steps": -1.0}, "--contact-steps = -1.0; allowed: .* at least 0"),
             ({"restitution": 1.0}, "--restitution = 1.0; allowed: .* below 1"),
             ({"filling_fraction": (0.7,)}, "--filling-fraction = 0.7; .*; these are cubes"),
         ],

@@ -86,7 +86,7 @@ def test_what_is_left_is_one_at_the_first_age_and_zero_when_shuffled():
     assert found.loc[("measured", 10), "displacement_cutoffs"] == 1
     halves = flock_decay.half_ages(found.reset_index()).set_index("kind")
     assert halves.loc["measured", "gain_first"] == 4
-    assert halves.loc["measured", "half_age_displacement_cutoffs"] == pytest.approx(1, abs=0.01)
+    assert halves.loc["measured", "half_age_crossing_displacement_cutoffs"] == pytest.approx(1, abs=0.01)
 
 
 def test_an_order_lasts_in_a_flock_that_becomes_slower_in_any_memory():
@@ -100,7 +100,7 @@ def test_an_order_lasts_in_a_flock_that_becomes_slower_in_any_memory():
     assert found["left"].tolist() == pytest.approx([1] * 9)
     halves = flock_decay.half_ages(found).set_index("kind")
     assert halves.loc["measured", "runs"] == 2
-    assert np.isnan(halves.loc["measured", "half_age_steps"])
+    assert np.isnan(halves.loc["measured", "half_age_crossing_steps"])
 
 
 def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_path, monkeypatch):
@@ -117,7 +117,7 @@ def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_pa
     table = pd.DataFrame(rows)
     flock_decay.draw(table, tmp_path)
     ((title, (low, high)),) = shown
-    assert "linked, measured: flock -600% left at 99 steps (half at 6); gas: no gain at 1 steps" in title
+    assert "linked, measured: flock -600% left at 99 steps (half at 3); gas: no gain at 1 steps" in title
     assert "dashed: lru, 64 particles, the model and capacity with the largest predicted gain" in title
     assert low < -6 < 1 < high
     found = flock_decay.left(table)
@@ -131,17 +131,40 @@ def test_displacements_go_to_the_nearest_image():
     assert flock_decay.displacement(later, start) == pytest.approx(np.sqrt((9 + 4) / 2))
 
 
-def test_the_age_at_which_a_curve_falls_below_a_level():
-    age = np.array([0.0, 10, 20, 30])
-    assert flock_decay.first_below(age, np.array([1.0, 0.8, 0.2, 0.6])) == pytest.approx(15)
-    assert np.isnan(flock_decay.first_below(age, np.array([1.0, 0.9, 0.8, 0.7])))
-    assert np.isnan(flock_decay.first_below(age, np.full(4, np.nan)))
+def test_a_half_age_has_its_range_over_runs():
+    rows = guessed("gas", (0.6, 0.4, 0.2), 0.2)
+    for run_, middle in enumerate((3.0, 2.8, 1.9)):  # left: 1/3, 0.4, 0.7 after 10 steps
+        rows += measured("gas", (1.0, middle, 4.0), (4.0, 4.0, 4.0), run_)
+    found = flock_decay.left(pd.DataFrame(rows))
+    row = flock_decay.half_ages(found).set_index("kind").loc["measured"]
+    at = [10 ** (0.5 / (2 / 3)), 10 ** (0.5 / 0.6), 10 * 9.9 ** (0.2 / 0.7)]
+    assert (row["runs"], row["runs_at_half"]) == (3, 3)
+    names = [f"half_age_crossing_steps{end}" for end in ("_low", "", "_high")]
+    assert [row[name] for name in names] == pytest.approx(at)
+    assert (row["left_last_low"], row["left_last_high"]) == (0, 0)
+    lasting = pd.DataFrame(rows + measured("gas", (1.0, 1.1, 1.2), (4.0, 4.0, 4.0), 3))
+    row = flock_decay.half_ages(flock_decay.left(lasting)).set_index("kind").loc["measured"]
+    assert (row["runs"], row["runs_at_half"]) == (4, 3)
+    assert np.isnan(row["half_age_crossing_steps_high"])
+    text = flock_decay._halves_in_words(flock_decay.half_ages(flock_decay.left(lasting)), ["measured"])
+    assert "(half at 13, 6 to beyond the last)" in text[0]
+
+
+def test_an_order_wears_out_for_a_tree_too(tmp_path):
+    kept = run(flock_decay, tmp_path, *FLAGS, "--search", "tree", "--system", "flock", "gas")
+    table = pd.read_parquet(kept / "table.parquet")
+    assert set(table["search"]) == {"tree"}
+    guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 64)]
+    more = guess.assign(more=guess["hit_ratio"] - guess["hit_ratio_shuffled"])
+    assert (more["more"] > 0.1).all()
+    gas = more[more["system"] == "gas"]
+    assert gas["more"].iloc[-1] < gas["more"].iloc[0] - 0.01
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"search": ("coherent",)}, "unknown search 'coherent'; allowed: one of linked, scattered"),
+        ({"search": ("coherent",)}, "unknown search 'coherent'; allowed: one of linked, scattered, tree"),
         ({"system": ("swarm",)}, "unknown system 'swarm'; allowed: one of flock, gas"),
         ({"cache": (0,)}, "--cache = 0; allowed"),
         ({"looks": 0}, "--looks = 0; allowed: .*at least 1"),

@@ -45,6 +45,20 @@ class TestInterval:
         (flat,) = interval.optima(invented(0.1, 1e-5)).to_dict("records")
         assert (flat["interval_best_from"], flat["interval_best_to"]) == (10, 160)
 
+    def test_the_optimum_of_linear_wear_is_told_for_both_slopes(self):
+        rows = invented(2.0, 0.01)
+        (row,) = interval.optima(rows).to_dict("records")
+        for end in ("best", "oldest"):
+            assert row[f"wear_us_per_step_to_{end}"] == pytest.approx(10)
+            assert row[f"interval_sqrt_2C_over_s_to_{end}"] == pytest.approx(20)
+        rows.loc[rows["age"] == 160, "time_ms"] = 1.4  # as at an age of 40: the order is worn out
+        (row,) = interval.optima(rows).to_dict("records")
+        assert row["interval_sqrt_2C_over_s_to_best"] == pytest.approx(20)
+        assert row["interval_sqrt_2C_over_s_to_oldest"] > 40
+        rows.loc[rows["what"] == "age", "time_ms"] = 1.0
+        (row,) = interval.optima(rows).to_dict("records")
+        assert np.isnan(row["interval_sqrt_2C_over_s_to_oldest"])
+
     def test_several_runs_have_an_interval_and_a_verdict(self):
         rows = invented(2.0, 0.01, runs=3)
         auto = rows["what"] == "auto"
@@ -89,6 +103,10 @@ class TestInterval:
         assert ages.groupby("round")["steps"].sum().to_dict() == {0: 60, 1: 60}
         assert ages["age"].between(0, 29).all()
         assert (table[table["what"] == "reorder"].groupby("round").size() == 2).all()
+        shuffled = table[table["what"] == "shuffled"]
+        assert shuffled["steps"].tolist() == [30, 30]
+        assert shuffled["round"].tolist() == [0, 1]
+        assert shuffled["schedule"].isna().all()
         assert (table["time_ms"] > 0).all()
         ends = table[table["round"] == 1]  # elastic: as warm as before, but for what contacts hold
         assert (ends["temperature_end"] / ends["temperature_start"]).between(0.8, 1.25).all()

@@ -2,6 +2,7 @@
 
 import importlib
 import shlex
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from experiments.__main__ import listing
 from experiments.core import main
 from experiments.measurement import memory_bandwidth
 
+KEPT = Path(__file__).parents[2] / "results" / "reference"
 # In double precision and by few searches, so that few kinds of kernels are compiled.
 SMALLER = {
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
@@ -36,6 +38,7 @@ SMALLER = {
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --rounds 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
+    "wear": f"--measured {KEPT}/interval/h200_again --predicted {KEPT}/decay/h200_interaction",
 }
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",
