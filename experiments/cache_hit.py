@@ -138,9 +138,8 @@ def _search(case: Config, state: md.State) -> md.Simulation:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw hits over filling fraction, size and capacity, misses, and the systems; write the summary."""
+    """Draw hits over filling fraction, size and capacity, misses, and the systems; write the tables."""
     style.save(_systems(), out, "systems")
-    table = table.assign(misses_per_particle=table["reads_per_particle"] * (1 - table["hit_ratio"]))
     shapes = table["geometry"].map({name: geometry.shape for name, geometry in GEOMETRIES.items()})
     for shape, rows in table.groupby(shapes, sort=False):
         if rows["geometry"].nunique() > 1:
@@ -154,8 +153,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             style.save(_over_cache(rows), out, f"cache_{name}")
     table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
     keys = [name for name in _OWN if name != "particles"]
-    measured = ["hit_ratio", "speed_up", "misses_per_particle"]
-    summary = table.groupby(keys, sort=False)[measured].agg(["median", "min", "max"])
+    summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
     summary.columns = ["_".join(column) for column in summary.columns]
     save_table(summary.reset_index(), out, "summary")
 
@@ -190,9 +188,13 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
 
 
 def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the misses per particle of geometries with the same gas over filling fraction, by model."""
+    """Draw the misses per particle of geometries with the same gas over filling fraction; write a table."""
     size, search = rows["size"].max(), rows["search"].iloc[0]
     rows = rows[(rows["size"] == size) & (rows["search"] == search)].copy()
+    rows["misses_per_particle"] = rows["reads_per_particle"] * (1 - rows["hit_ratio"])
+    keys = ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
+    misses = rows.groupby(keys, sort=False)["misses_per_particle"].agg(["median", "min", "max"])
+    save_table(misses.add_prefix("misses_per_particle_").reset_index(), out, name)
     rows["order"] = [
         order if order in UNORDERED else f"{order} in {_where(GEOMETRIES[kind])}"
         for kind, order in zip(rows["geometry"], rows["ordering"], strict=True)
@@ -201,7 +203,7 @@ def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
     parts = []
     for model, own in rows.groupby("model", sort=False):
         capacity = _nearest(own["cache_particles"], SHOWN)
-        parts.append((f"{model.replace('_', '-')}, {capacity:,} particles", own, capacity))
+        parts.append((f"{str(model).replace('_', '-')}, {capacity:,} particles", own, capacity))
     figure, panels = figures.panels_in_a_row([title for title, *_ in parts], 2.7, 3.4, 2.6, sharey=True)
     look = style.lines_in_turn(list(dict.fromkeys(rows["order"])), "order")
     for panel, (_, own, capacity) in zip(panels, parts, strict=True):

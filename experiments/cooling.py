@@ -206,9 +206,9 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
         `touching_pairs`, the sum over observations of the mean number counted.
     """
     left = table["temperature"] / table["temperature_start"]
-    decade = np.floor(-np.log10(left.clip(upper=1))).astype(int) + 1
+    table = table.assign(decade=np.floor(-np.log10(left.clip(upper=1))).astype(int) + 1)
     found = []
-    for key, rows in table.groupby([*_GROUP, "repeat", decade.rename("decade")], sort=False):
+    for key, rows in table.groupby([*_GROUP, "repeat", "decade"], sort=False):
         hard = rows[rows["rate_times_contact_time"] < SOFTEST]
         if len(hard) < 3:
             continue
