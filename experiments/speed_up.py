@@ -451,7 +451,7 @@ def _intervals(rows: pd.DataFrame) -> plt.Figure:
         for name, ms in zip(over["ordering"], times, strict=True):
             line = {SHUFFLED: ":", AGED: "--"}[name]
             panel.axhline(ms, color="0.4", linestyle=line, linewidth=1, label=f"{name}, never reordered")
-        panel.set(xlabel="steps between reorders", ylabel="time per step (ms)", ylim=(0, None))
+        panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)", ylim=(0, None))
     figures.legend_outside(panels[-1], "memory order")
     figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
