@@ -21,6 +21,7 @@ SMALLER = {
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --looks 5 --model block",
     "encode": "--n 1000 --curve hilbert peano --bits 5 --rounds 2",
+    "fence": "--n 100 --scenes 1 --builds 2",
     "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --last 10 --looks 2 "
     "--search scattered --rounds 2",
     "flock_order": "--n 1000 --dim 3 --steps 4 --looks 2 --pictures 2 --precision float64",
