@@ -19,7 +19,6 @@ If no tree is wrong, the summary gives the largest share of wrong trees in agree
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -145,8 +144,8 @@ class Boxes:
             sizes = self._n, self._backend.workers, 1
             kernels.fit_parts(*sizes, *spheres, *links, self._grid.record, tree.nodes, stopped)
         kernels = self._backend.kernels(KERNELS, constants=None if fence else {"NO_FENCE": 1})
-        links = tree.ropes, tree.parent, self._visits
-        kernels.fit_spanning(self._n, self._pos, stopped, *links, tree.nodes)
+        above = tree.ropes, tree.parent, self._visits
+        kernels.fit_spanning(self._n, self._pos, stopped, *above, tree.nodes)
 
     def wrong(self) -> np.ndarray:
         """Return the inner nodes with a wrong box, in ascending order."""
@@ -156,7 +155,7 @@ class Boxes:
         return np.flatnonzero(self._backend.download(of_node)) if bool(of_node.any()) else np.empty(0, int)
 
     def races(self, wrong: np.ndarray) -> int:
-        """Count the wrong nodes whose children are both right."""
+        """Count the wrong nodes with two right children."""
         left = self._ropes[2 * wrong]
         right = self._ropes[2 * left + 1]
         return int((~np.isin(left, wrong) & ~np.isin(right, wrong)).sum())
@@ -187,8 +186,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found = summary(table)
     save_table(found, out, "summary")
     figure, panel = plt.subplots(figsize=(6.0, 1.3 + 0.35 * len(found)))
-    for place, row in enumerate(found.to_dict("records")):
-        _mark(panel, place, row)
+    for place in range(len(found)):
+        _mark(panel, place, found.iloc[place])
     names = [
         f"{row.n:,} boxes in {row.dim}D from {row.start}, {row.fence} fence" for row in found.itertuples()
     ]
@@ -197,7 +196,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, "95 % interval; hollow: no wrong box, largest share in agreement", out, "fence")
 
 
-def _mark(panel: plt.Axes, place: int, row: dict[str, Any]) -> None:
+def _mark(panel: plt.Axes, place: int, row: pd.Series) -> None:
     """Draw a case: a dot with its interval, or a hollow dot at its upper end if no tree was wrong."""
     share, end = row["wrong_trees"] / row["trees"], row["share_high"]
     if share:
