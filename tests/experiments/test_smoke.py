@@ -17,6 +17,7 @@ SMALLER = {
     "cavity": "--n 9 --strategy numpy serial --layout arrays --order row hilbert --rounds 2 --updates 81",
     "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.2 --pictures 2 --settled 1e-2",
     "cooling": "--n 200 --decades 0.1 --observations 6 --softness 0.02 --steps-per-contact 10",
+    "contacts": "--n 500 --curve morton --step 1 3 --room 4 8",
     "counters": "--n 1024 --rounds 2 --ordering hilbert row morton zigzag shuffled --precision float64",
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --looks 5 --model block",
