@@ -12,7 +12,8 @@ of the number of particles in a cell over that of an ideal gas; it grows with cl
 energy of the flow, that is of the mean velocities of the cells, over its value for the same energy in
 velocities without correlation; it is 1 at first and grows as neighbours move alike. tau over that of theory
 with the measured collision rate tells whether a slow decade has fewer collisions, or collisions that take
-less energy.
+less energy. The rate is that of touching pairs, which has a bias of some percent, the same in all decades
+(`md.observe.Observation.collision_rate_by_touching`): compare it with that of the first decade.
 """
 
 import math
@@ -282,7 +283,7 @@ def _decades(decades: pd.DataFrame) -> plt.Figure:
         if name == "flow_energy":
             panel.set_yscale("log")
     figures.legend_outside(panels[-1], "filling fraction")
-    figure.suptitle("homogeneous cooling by decades; median and range over repeats", fontsize=9)
+    figure.suptitle("free cooling by decades; median and range over repeats", fontsize=9)
     return figure
 
 
