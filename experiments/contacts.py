@@ -44,11 +44,11 @@ _CASE = ["n", "curve", "step"]
 class Config(Settings):
     """Sweep of sizes and steps of the flow."""
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ("step", "room")
+    TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "step", "room")
 
     n: Axis[int] = (2**14, 2**17)
     """Number of discs. Figures show the largest."""
-    curve: Axis[str] = ("morton", "hilbert")
+    curve: tuple[str, ...] = ("morton", "hilbert")
     """Order of the leaves: any 2D curve of base 2 with tables."""
     step: tuple[int, ...] = (10, 300, 600)
     """Steps at which contacts are counted. 131072 discs meet the wing at about step 336."""
@@ -66,19 +66,26 @@ QUICK = {"n": (2**12,), "curve": ("morton",), "step": (10, 50)}
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each step and room."""
+    """Yield a row for each step, curve and room."""
     lift = md.scenes.newtonian_lift(case.n, seed=case.seed)
     options: dict[str, Any] = lift.options | {"backend": case.backend}
     sim = md.Simulation(lift.state, lift.law, search="coherent", **options)
     for step in sorted(case.step):
         sim.run(step - sim.step, phases=False)
-        search = Reflexive(case.curve, data="sorted")
-        stream = contacts_of(md.Simulation(sim.state, lift.law, search=search, **options))
-        common = {"step": step, "contacts": len(stream.reads), "own": case.n, **additions(stream)}
-        partners = np.diff(stream.offsets)
-        common["most_partners"] = int(partners.max())
-        for room in case.room:
-            yield common | {"room": room, "overflow_share": float((partners > room).mean())}
+        for curve in case.curve:
+            search = Reflexive(curve, data="sorted")
+            stream = contacts_of(md.Simulation(sim.state, lift.law, search=search, **options))
+            partners = np.diff(stream.offsets)
+            common = {
+                "curve": curve,
+                "step": step,
+                "contacts": len(stream.reads),
+                "own": case.n,
+                "most_partners": int(partners.max()),
+                **additions(stream),
+            }
+            for room in case.room:
+                yield common | {"room": room, "overflow_share": float((partners > room).mean())}
 
 
 def contacts_of(sim: md.Simulation) -> AccessStream:
