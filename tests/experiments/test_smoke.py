@@ -28,6 +28,7 @@ SMALLER = {
     "flock_order": "--n 1000 --dim 3 --steps 4 --looks 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
     "gas_ladder": "--n 500 700 --rung 'linked lists' 'cells sorted' --rounds 2 --steps 2 --precision float64",
+    "grid_limits": "--n 300 --filling-fraction 0.1 0.4 --order row hilbert",
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung grid --rounds 2 --steps 2 --warmup 1 --precision float64",
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
