@@ -5,6 +5,11 @@ The reads are those of a neighbour search, particle by particle in memory order.
 high, both ordered by a curve in the plane, and cubes ordered in space (`experiments/prediction/systems.py`
 states how they were read). A curve gets its own grid, with the power of its base nearest to the given
 size as its side.
+
+Hit ratios compare orders of the same reads only: a search that reads whole columns makes many reads of
+particles that lie beside each other in memory, so that both its hit ratio and its misses are high. Whether
+cuboids need a curve in space is therefore judged by the misses per particle on the same gas: the figures
+`misses_*`, drawn for geometries that share their gas, such as cuboids, cuboids_boxes and cuboids_space.
 """
 
 from collections.abc import Iterator
@@ -22,9 +27,10 @@ import sfc
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
-from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
+from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
 
 SHOWN = 320  # particles: the cache of [thesis], used in figures over other axes
+THESIS = ("squares", "cuboids", "cubes")  # geometries of [thesis]
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
 _OWN += ["cache_particles"]
 
@@ -35,8 +41,11 @@ class Config(Settings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
-    geometry: Axis[str] = ("squares", "cuboids", "cubes")
-    """squares (discs in a plane), cuboids (columns of a flat box), cubes."""
+    geometry: Axis[str] = THESIS
+    """squares (discs in a plane), cuboids (columns of a flat box), cubes. With the gas of the cuboids:
+    cuboids_boxes (ordered in the plane, boxes of 1 d are read), cuboids_space (ordered in space, boxes of 1 d
+    are read). With the gas of the cubes: cubes_columns (ordered in the plane, columns are read), cubes_boxes
+    (ordered in the plane, boxes of 1 d are read)."""
     size: Axis[int] = (64,)
     """Boxes a side."""
     filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -97,7 +106,7 @@ def measure(case: Config) -> Iterator[dict]:
     ):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
-    state = _gas(case.geometry, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
+    state = _gas(geometry.shape, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
     seen = geometry.seen(geometry.in_order(state, case.ordering, case.seed))
     stream = _search(case, seen).accesses()
     nx, ny, nz = (*map(int, state.box.lengths), 1)[:3]
@@ -114,9 +123,9 @@ def measure(case: Config) -> Iterator[dict]:
 
 @lru_cache(maxsize=4)
 def _gas(
-    kind: str, side: int, height: int, filling_fraction: float, gas: str, seed: int, backend: str
+    shape: str, side: int, height: int, filling_fraction: float, gas: str, seed: int, backend: str
 ) -> md.State:
-    return GEOMETRIES[kind].gas(side, height, filling_fraction, gas, 1.0, seed, backend)
+    return GEOMETRIES[shape].gas(side, height, filling_fraction, gas, 1.0, seed, backend)
 
 
 def _search(case: Config, state: md.State) -> md.Simulation:
@@ -129,8 +138,12 @@ def _search(case: Config, state: md.State) -> md.Simulation:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw hits over filling fraction, size and capacity, and the systems; write the summary."""
+    """Draw hits over filling fraction, size and capacity, misses, and the systems; write the tables."""
     style.save(_systems(), out, "systems")
+    shapes = table["geometry"].map({name: geometry.shape for name, geometry in GEOMETRIES.items()})
+    for shape, rows in table.groupby(shapes, sort=False):
+        if rows["geometry"].nunique() > 1:
+            _misses(rows, out, f"misses_{shape}")
     for (kind, search), rows in table.groupby(["geometry", "search"], sort=False):
         name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
         style.save(_over_filling(rows), out, f"filling_{name}")
@@ -172,6 +185,43 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
         fontsize=9,
     )
     return figure
+
+
+def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
+    """Draw the misses per particle of geometries with the same gas over filling fraction; write a table."""
+    size, search = rows["size"].max(), rows["search"].iloc[0]
+    rows = rows[(rows["size"] == size) & (rows["search"] == search)].copy()
+    rows["misses_per_particle"] = rows["reads_per_particle"] * (1 - rows["hit_ratio"])
+    keys = ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
+    misses = rows.groupby(keys, sort=False)["misses_per_particle"].agg(["median", "min", "max"])
+    save_table(misses.add_prefix("misses_per_particle_").reset_index(), out, name)
+    rows["order"] = [
+        order if order in UNORDERED else f"{order} in {_where(GEOMETRIES[kind])}"
+        for kind, order in zip(rows["geometry"], rows["ordering"], strict=True)
+    ]
+    rows["order"] += [f", {_reads(GEOMETRIES[kind])} read" for kind in rows["geometry"]]
+    parts = []
+    for model, own in rows.groupby("model", sort=False):
+        capacity = _nearest(own["cache_particles"], SHOWN)
+        parts.append((f"{str(model).replace('_', '-')}, {capacity:,} particles", own, capacity))
+    figure, panels = figures.panels_in_a_row([title for title, *_ in parts], 2.7, 3.4, 2.6, sharey=True)
+    look = style.lines_in_turn(list(dict.fromkeys(rows["order"])), "order")
+    for panel, (_, own, capacity) in zip(panels, parts, strict=True):
+        own = own[own["cache_particles"] == capacity]
+        last = panel is panels[-1]
+        figures.median_lines(panel, own, "filling_fraction", "misses_per_particle", look, legend=last)
+        panel.set(xlabel="filling fraction", ylabel="predicted misses per particle", yscale="log")
+    figures.legend_outside(panels[-1], "memory order, and what is read")
+    lengths = " x ".join(f"{rows[axis].max()}" for axis in ("nx", "ny", "nz"))
+    figures.titled(figure, f"the same gas in a box of {lengths} d; median and range over repeats", out, name)
+
+
+def _where(geometry: Geometry) -> str:
+    return "the plane" if geometry.ordered == 2 else "space"
+
+
+def _reads(geometry: Geometry) -> str:
+    return "columns" if geometry.read < geometry.dim else "boxes"
 
 
 def _over_size(rows: pd.DataFrame) -> plt.Figure:

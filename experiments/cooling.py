@@ -5,6 +5,15 @@ gas cools freely. Haff's law is T(t) = T(0) / (1 + t / tau)^2. A straight line f
 gives tau, which is compared with Enskog's for hard spheres. The spheres here are soft, so only measurements
 with a collision rate times contact time below 0.02 are used; and their restitution is that of the time steps
 taken, measured in collisions of pairs.
+
+The law holds while the gas is homogeneous. Therefore tau is also fitted in each decade of energy, beside the
+measured collision rate, and two measures on a grid of cells with about 32 particles each. One is the variance
+of the number of particles in a cell over that of an ideal gas; it grows with clusters. The other is the
+energy of the flow, that is of the mean velocities of the cells, over its value for the same energy in
+velocities without correlation; it is 1 at first and grows as neighbours move alike. tau over that of theory
+with the measured collision rate tells whether a slow decade has fewer collisions, or collisions that take
+less energy. The rate is that of touching pairs, which has a bias of some percent, the same in all decades
+(`md.observe.Observation.collision_rate_by_touching`): compare it with that of the first decade.
 """
 
 import math
@@ -24,6 +33,14 @@ from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
 THERMALISING = 10  # collisions of a particle before the dashpots act
+IN_A_CELL = 32  # particles in a cell of the grid on which homogeneity is measured, on average
+MEASURES = {  # columns of `by_decade`, and their labels
+    "tau_over_theory": r"$\tau$ of a decade over theory",
+    "rate_over_theory": "collision rate over Enskog's",
+    "tau_over_theory_of_rate": r"$\tau$ over theory with measured rate",
+    "count_variance": "variance of counts over ideal gas",
+    "flow_energy": "energy of flow over uncorrelated",
+}
 _GROUP = ["n", "filling_fraction", "restitution"]
 
 
@@ -45,10 +62,13 @@ class Config(Settings):
     """Collision rate times contact time at the start, at most 0.02."""
     steps_per_contact: int = 50
     """Time steps in a contact, 10 or more."""
+    contact_counts: int = 4
+    """Counts of the touching pairs in each observation, a contact time apart. Their mean is the measured
+    collision rate."""
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_least({"n": 10, "observations": 5, "steps_per_contact": 10})
+        self.check_least({"n": 10, "observations": 5, "steps_per_contact": 10, "contact_counts": 1})
         self.check_above_zero({"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0})
         self.check("restitution", above=0, below=1, remedy="at 1 nothing cools")
         self.check_particles()
@@ -65,7 +85,7 @@ QUICK = {
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each observation of the gas: its temperature, and that of theory."""
+    """Yield a row for each observation of the gas: temperature, collision rate and homogeneity."""
     phi, e = case.filling_fraction, case.restitution
     contact_time = case.softness / kinetic_theory.collision_rate(phi, 1.0)
     dt = contact_time / case.steps_per_contact
@@ -78,19 +98,59 @@ def measure(case: Config) -> Iterator[dict]:
     end = tau * (10 ** (case.decades / 2) - 1)
     times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
     for steps in np.unique(np.rint(times / dt).astype(np.int64)):
+        if steps < sim.step:
+            continue  # the contacts of the last observation were still counted
         sim.run(int(steps) - sim.step, phases=False)
         temperature = md.observe.temperature(sim.state)
         rate = kinetic_theory.collision_rate(phi, temperature)
-        yield {
+        row = {
             "time": sim.time,
             "temperature": temperature,
             "temperature_start": start,
             "restitution_stepped": stepped,
             "cooling_time_theory": tau,
             "collision_rate_theory": rate,
-            "collision_rate": 2 * len(sim.pairs()) / (case.n * contact_time),
             "rate_times_contact_time": rate * contact_time,
+            **homogeneity(sim.state),
         }
+        yield row | {"collision_rate": 2 * _touching_pairs(sim, case) / (case.n * contact_time)}
+
+
+def _touching_pairs(sim: md.Simulation, case: Config) -> float:
+    """Count the touching pairs some times, a contact time apart, and return the mean."""
+    found = [len(sim.pairs())]
+    for _ in range(case.contact_counts - 1):
+        sim.run(case.steps_per_contact, phases=False)
+        found.append(len(sim.pairs()))
+    return float(np.mean(found))
+
+
+def homogeneity(state: md.State) -> dict[str, float]:
+    """Measure how homogeneous a gas at rest is, on a grid of about `IN_A_CELL` particles in a cell.
+
+    Args:
+        state: periodic, of at least 2 particles.
+
+    Returns:
+        count_variance: of the number of particles in a cell over that of an ideal gas, n p (1 - p) with
+        p = 1 / cells. flow_energy: sum of k |u|^2 over all cells, with k particles of mean velocity u, over
+        its expectation for independent velocities of the same energy, which is (m - 1) / (n - 1) of the sum
+        of v^2 with m cells that are not empty. flow_over_thermal: the same sum over the rest of the sum of
+        v^2.
+    """
+    n, dim = state.pos.shape
+    a_side = max(2, round((n / IN_A_CELL) ** (1 / dim)))
+    at = np.minimum((state.pos / state.box.lengths * a_side).astype(np.int64), a_side - 1)
+    cell, cells = at @ a_side ** np.arange(dim), a_side**dim
+    count = np.bincount(cell, minlength=cells)
+    vel = state.vel - state.vel.mean(axis=0)
+    momentum = np.array([np.bincount(cell, vel[:, axis], cells) for axis in range(dim)])
+    flow, whole = float((momentum**2).sum(axis=0) @ (1 / np.maximum(count, 1))), float((vel**2).sum())
+    return {
+        "count_variance": float(count.var() / (n / cells * (1 - 1 / cells))),
+        "flow_energy": flow / (whole * (np.count_nonzero(count) - 1) / (n - 1)),
+        "flow_over_thermal": flow / (whole - flow) if whole > flow else math.inf,
+    }
 
 
 def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend: str) -> md.Simulation:
@@ -135,19 +195,54 @@ def fit(rows: pd.DataFrame) -> float:
     return float(rows["temperature_start"].iloc[0] ** -0.5 / slope)
 
 
+def by_decade(table: pd.DataFrame) -> pd.DataFrame:
+    """Reduce the observations of each gas to a row for each decade of energy with three of them or more.
+
+    Args:
+        table: rows of `measure` with the columns of `_GROUP` and `repeat`.
+
+    Returns:
+        For each gas, repeat and decade (1 for the first) the columns of `MEASURES`, of which those of
+        homogeneity are means, and are missing if the table has none; `observations`; and
+        `touching_pairs`, the sum over observations of the mean number counted.
+    """
+    left = table["temperature"] / table["temperature_start"]
+    table = table.assign(decade=np.floor(-np.log10(left.clip(upper=1))).astype(int) + 1)
+    found = []
+    for key, rows in table.groupby([*_GROUP, "repeat", "decade"], sort=False):
+        hard = rows[rows["rate_times_contact_time"] < SOFTEST]
+        if len(hard) < 3:
+            continue
+        tau = fit(hard) / hard["cooling_time_theory"].iloc[0]
+        rate = hard["collision_rate"].sum() / hard["collision_rate_theory"].sum()
+        contact_time = hard["rate_times_contact_time"] / hard["collision_rate_theory"]
+        values = {
+            "observations": len(hard),
+            "touching_pairs": (hard["collision_rate"] * contact_time * hard["n"] / 2).sum(),
+            "tau_over_theory": tau,
+            "rate_over_theory": rate,
+            "tau_over_theory_of_rate": tau * rate,
+        }
+        values |= {name: hard[name].mean() for name in MEASURES if name in hard}
+        found.append(dict(zip([*_GROUP, "repeat", "decade"], key, strict=True)) | values)
+    return pd.DataFrame(found)
+
+
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the temperature and T^(-1/2) over time with theory; write the cooling times."""
+    """Draw the temperature over time with theory, and each decade; write the cooling times."""
     table = table.assign(
         passed=table["time"] / table["cooling_time_theory"],
         left=table["temperature"] / table["temperature_start"],
     )
     table["slowed"] = table["left"] ** -0.5
-    several, sizes = table["restitution"].nunique() > 1, table["n"].nunique() > 1
-    table["gas"] = [
-        f"{phi:.3g}" + (f", e = {e:g}" if several else "") + (f", n = {n}" if sizes else "")
-        for n, phi, e in zip(*(table[name] for name in _GROUP), strict=True)
-    ]
-    style.save(_cooling(table), out, "cooling")
+    style.save(_cooling(table.assign(gas=_gases(table))), out, "cooling")
+    decades = by_decade(table)
+    if not decades.empty:
+        style.save(_decades(decades), out, "decades")
+        measured = [name for name in MEASURES if name in decades]
+        averaged = decades.groupby([*_GROUP, "decade"], sort=False)[measured].agg(["median", "min", "max"])
+        averaged.columns = ["_".join(column) for column in averaged.columns]
+        save_table(averaged.reset_index(), out, "decades")
     rows = []
     for key, gases in table.groupby(_GROUP, sort=False):
         times = [fit(gas) for _, gas in gases.groupby("repeat")]
@@ -164,6 +259,32 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             }
         )
     save_table(pd.DataFrame(rows), out, "summary")
+
+
+def _gases(table: pd.DataFrame) -> list[str]:
+    """Name the gas of each row by its filling fraction, and by what else varies in the table."""
+    several, sizes = table["restitution"].nunique() > 1, table["n"].nunique() > 1
+    return [
+        f"{phi:.3g}" + (f", e = {e:g}" if several else "") + (f", n = {n}" if sizes else "")
+        for n, phi, e in zip(*(table[name] for name in _GROUP), strict=True)
+    ]
+
+
+def _decades(decades: pd.DataFrame) -> plt.Figure:
+    """Draw tau, collision rate and homogeneity of each decade."""
+    decades = decades.assign(gas=_gases(decades))
+    measured = [name for name in MEASURES if name in decades]
+    figure, panels = figures.panels_in_a_row([""] * len(measured), 2.3)
+    look = style.lines_in_turn(list(dict.fromkeys(decades["gas"])), "gas")
+    for panel, name in zip(panels, measured, strict=True):
+        figures.median_lines(panel, decades, "decade", name, look, legend=panel is panels[-1])
+        panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
+        panel.set(xlabel="decade of energy", ylabel=MEASURES[name], xticks=sorted(decades["decade"].unique()))
+        if name == "flow_energy":
+            panel.set_yscale("log")
+    figures.legend_outside(panels[-1], "filling fraction")
+    figure.suptitle("free cooling by decades; median and range over repeats", fontsize=9)
+    return figure
 
 
 def _cooling(table: pd.DataFrame) -> plt.Figure:

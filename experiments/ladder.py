@@ -12,7 +12,7 @@ steps that are timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -31,6 +31,7 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, SearchConfig, VerletTree, WideBvh
+from md.search.bvh.reflexive import ROOM
 from md.simulation import PRECISIONS
 
 
@@ -88,6 +89,9 @@ class Config(TimedSettings):
     """Number of discs. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
     """Rungs of the ladder: any of the defaults. The first is measured twice."""
+    room: int = ROOM
+    """Capacity of a list in the rungs with lists, in partners. `crowded_share` is the share of discs that had
+    more at the end, and traversed the tree a second time."""
     precision: str = "float32"
     """float32, float64."""
     steps: int = 10
@@ -98,7 +102,7 @@ class Config(TimedSettings):
     def __post_init__(self):
         super().__post_init__()
         self.check_known({"rung": tuple(RUNGS), "precision": PRECISIONS})
-        self.check_least({"n": 100, "steps": 1, "warmup": 1})
+        self.check_least({"n": 100, "room": 1, "steps": 1, "warmup": 1})
         self.check_particles(len(self.rung) + 1)
 
 
@@ -118,7 +122,10 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a rung, check it, and return it ready to be sampled."""
     lift, times = _case(case.n, case.seed), []
     options: dict[str, Any] = lift.options | {"backend": place, "precision": case.precision}
-    sim = md.Simulation(lift.state, lift.law, search=RUNGS[original(name)].search(), **options)
+    search: Any = RUNGS[original(name)].search()
+    if isinstance(search, Reflexive) and search.contacts == "listed":
+        search = replace(search, room=case.room)
+    sim = md.Simulation(lift.state, lift.law, search=search, **options)
     sim.run(case.warmup, phases=False)
     columns = {
         "rung": name,

@@ -15,7 +15,11 @@ of the two is noise. A sample starts with a reorder, if the ordering has one, an
 Then steps are timed, with a reorder after every `reorder_every`. The largest age of an order is `age_steps`:
 one step more than `reorder_every`, because of the step that is not timed. If a sample has fewer steps, as on
 a CPU, the order is fresh and not reordered at that interval; legends and the column `memory` of summary.csv
-name which it is. `reorder_ms` is the mean cost of a reorder in a sample.
+name which it is. `reorder_ms` is the mean cost of a reorder in a sample. Several values of `reorder_every`
+are sampled in the same rounds, each in a box of its own, and the figure `interval` shows the time of a step
+over them. The time changes in the course of half a shake, so that the samples should take whole halves, and
+every interval should divide them: with the default contacts `--steps 5000` and intervals from 50 to 5000. A
+sample is launched interval by interval; on a GPU the launches count below some 50 steps.
 
 A row is the time of a step: of its part `force`, of `other` (the rest, with a reorder's share: its cost over
 `reorder_every`), or `total`. A fused step has only `total`. Phases hold only the device's work: the host
@@ -70,7 +74,7 @@ _KEYS = ["filling_fraction", "contact_time", "search", "precision", "fused"]
 class Config(TimedSettings):
     """Sweep of shaken boxes."""
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
+    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
 
     length: float = 512.0
     """Of the box sideways, in d."""
@@ -87,9 +91,9 @@ class Config(TimedSettings):
     fused: Axis[bool] = (False, True)
     """Whether the step is fused into the force kernel; only the whole step then has a time."""
     ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
-    """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, and a
-    second one for the first, are in memory at once."""
-    reorder_every: int = 500
+    """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, for
+    an ordering one at each interval, and a second one for the first, are in memory at once."""
+    reorder_every: tuple[int, ...] = (500,)
     """Steps between reorders."""
     shakes_before: int = 4
     """Shakes before the timing, until the gas is steady."""
@@ -100,6 +104,8 @@ class Config(TimedSettings):
     """Steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a CPU."""
 
     def __post_init__(self):
+        if isinstance(self.reorder_every, int):  # as older runs recorded it
+            object.__setattr__(self, "reorder_every", (self.reorder_every,))
         super().__post_init__()
         if AGED in sfc.orderings():
             raise UsageError(
@@ -115,7 +121,7 @@ class Config(TimedSettings):
         self.check_above_zero({"filling_fraction": 0.5, "contact_time": 1e-3})
         least = {"length": 3, "height": 3, "reorder_every": 1, "shakes_before": 0, "steps": 1}
         self.check_least(least)
-        self.check_box(len(self.ordering) + 1)
+        self.check_box(len(self.ordering) * len(self.reorder_every) + 1)
 
 
 QUICK = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,
@@ -129,12 +135,24 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     other.run(1)
     right = other.forces()
     del other
-    entries = [_entry(case, state, name, right) for name in (*case.ordering, again(case.ordering[0]))]
+    entries = [
+        _entry(case, state, name, every, right)
+        for name in (*case.ordering, again(case.ordering[0]))
+        for every in (case.reorder_every[:1] if original(name) in BASELINES else case.reorder_every)
+    ]
     yield from take_rounds(entries, case.rounds, md.backend.get(case.backend), seed=case.seed, begin=begin)
 
 
-def _entry(case: Config, state: md.State, name: str, right: np.ndarray) -> Entry:
-    """Create the box in a memory order, check it, and return it ready to be sampled."""
+def _entry(case: Config, state: md.State, name: str, every: int, right: np.ndarray) -> Entry:
+    """Create the box in a memory order, check it, and return it ready to be sampled.
+
+    Args:
+        case: the box.
+        state: its gas.
+        name: of the order.
+        every: steps between reorders.
+        right: forces after one step.
+    """
     ordering = original(name)
     sim = _simulation(case, state, ordering)
     if ordering not in BASELINES:
@@ -147,21 +165,21 @@ def _entry(case: Config, state: md.State, name: str, right: np.ndarray) -> Entry
         "particles": len(sim),
         "length_d": case.length,
         "height_d": case.height,
-        "reorder_every": case.reorder_every,
+        "reorder_every": every,
         "temperature_start": md.observe.temperature(sim.state),
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
     return Entry(
         common,
-        partial(_sample, case, sim, ordering),
+        partial(_sample, case, sim, ordering, every),
         lambda: {"temperature_end": md.observe.temperature(sim.state)},
     )
 
 
-def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
+def _sample(case: Config, sim: md.Simulation, ordering: str, every: int) -> Iterator[dict]:
     """Time steps as a whole and, unless they are fused, phase by phase; yield a row for each part."""
-    phases, costs = ([], []) if case.fused else _timed(case, sim, ordering, phases_of)
-    whole, more = _timed(case, sim, ordering, whole_steps)
+    phases, costs = ([], []) if case.fused else _timed(case, sim, ordering, every, phases_of)
+    whole, more = _timed(case, sim, ordering, every, whole_steps)
     cost, lasted = float(np.mean(costs + more or [0.0])), sum(whole)
     if case.fused:
         sums = {"total": lasted}
@@ -169,33 +187,35 @@ def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
         force = sum(sum(one["force"]) for one in phases)
         other = sum(sum(one["build"]) + sum(one["integrate"]) for one in phases)
         sums = {"force": force, "other": other, "total": force + other}
-    common = {"reorder_ms": cost, "age_steps": _age(case, sim, ordering)}
+    common = {"reorder_ms": cost, "age_steps": _age(case, sim, ordering, every)}
     if not case.fused:
         common["phases_over_step"] = sums["total"] / lasted
     for part, ms in sums.items():
-        share = 0.0 if part == "force" else cost / case.reorder_every
+        share = 0.0 if part == "force" else cost / every
         yield common | {"part": part, "time_ms": ms / case.steps + share, "sample_ms": ms}
 
 
-def _timed(case: Config, sim: md.Simulation, ordering: str, take: Callable) -> tuple[list, list[float]]:
+def _timed(
+    case: Config, sim: md.Simulation, ordering: str, every: int, take: Callable
+) -> tuple[list, list[float]]:
     """Time the steps between reorders by `take`, and each reorder in ms."""
     found, costs = [], []
-    for taken in range(0, case.steps, case.reorder_every):
+    for taken in range(0, case.steps, every):
         if ordering not in BASELINES:
             sim.timings.clear()
             sim.reorder()
             costs += sim.timings.milliseconds["reorder"]
         if not taken:
             sim.run(1, phases=False)  # not timed: loads the caches again after other cases
-        found.append(take(sim, min(case.reorder_every, case.steps - taken)))
+        found.append(take(sim, min(every, case.steps - taken)))
     return found, costs
 
 
-def _age(case: Config, sim: md.Simulation, ordering: str) -> int | None:
+def _age(case: Config, sim: md.Simulation, ordering: str, every: int) -> int | None:
     """Return the largest age of the order in a sample, in steps; None without an order."""
     if ordering == AGED:
         return sim.step + case.shakes_before * _steps_a_shake(case)
-    return None if ordering == SHUFFLED else min(case.steps, case.reorder_every) + 1
+    return None if ordering == SHUFFLED else min(case.steps, every) + 1
 
 
 def _simulation(case: Config, state: md.State, ordering: str, search: str | None = None) -> md.Simulation:
@@ -250,15 +270,42 @@ def _steady(settings: Config) -> md.State:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw figures 6.1 to 6.3 and write Table 6.1 of [thesis]: gains over each baseline, times of a step."""
-    table = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
-    for key, rows in table.groupby(_KEYS[1:], sort=False):
+    table = with_baselines_at_each_interval(statistics.with_rounds(table, [*_KEYS, "ordering", "part"]))
+    keys = _keys(table)
+    for key, rows in table.groupby(keys[1:], sort=False):
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
-            style.save(_gains(rows), out, _file_name("gain", table, _KEYS[1:], key))
-        style.save(_times(rows), out, _file_name("time", table, _KEYS[1:], key))
-    for key, rows in table.groupby(_KEYS[2:], sort=False):
+            style.save(_gains(rows), out, _file_name("gain", table, keys[1:], key))
+        style.save(_times(rows), out, _file_name("time", table, keys[1:], key))
+    for key, rows in table.groupby(keys[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
-            style.save(_contacts(rows), out, _file_name("contact_time", table, _KEYS[2:], key))
+            style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key))
+    if len(keys) > len(_KEYS):
+        for key, rows in table.groupby(_KEYS[1:], sort=False):
+            style.save(_intervals(rows), out, _file_name("interval", table, _KEYS[1:], key))
     save_table(summary(table), out, "summary")
+
+
+def with_baselines_at_each_interval(table: pd.DataFrame) -> pd.DataFrame:
+    """Repeat the rows of the baselines for each interval of the other orders, which they do not depend on.
+
+    Args:
+        table: with `ordering`, and with `reorder_every` if it is not of an older run.
+    """
+    if "reorder_every" not in table:
+        return table
+    is_baseline = table["ordering"].map(original).isin(BASELINES)
+    reordered = table[~is_baseline]
+    intervals = sorted(reordered["reorder_every"].unique())
+    if len(intervals) < 2:
+        return table
+    copies = [table[is_baseline].assign(reorder_every=every) for every in intervals]
+    return pd.concat([*copies, reordered], ignore_index=True)
+
+
+def _keys(table: pd.DataFrame) -> list[str]:
+    """Return the columns that identify a box, and the interval if there are several."""
+    several = "reorder_every" in table and table["reorder_every"].nunique() > 1
+    return [*_KEYS, "reorder_every"] if several else _KEYS
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -267,7 +314,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: with columns `run` and `round`.
     """
-    keys = [*_KEYS, "part"]
+    keys = [*_keys(table), "part"]
     found = statistics.over_runs(table, [*keys, "ordering"], "time_ms")
     found = found[~found["ordering"].map(is_again)]
     for baseline in _baselines(table):
@@ -380,6 +427,33 @@ def _contacts(rows: pd.DataFrame) -> plt.Figure:
         f"{_box(rows)}, {rows['filling_fraction'].iloc[0]:.0%} filled\n{statistics.caption(found)}",
         fontsize=9,
     )
+    return figure
+
+
+def _intervals(rows: pd.DataFrame) -> plt.Figure:
+    """Draw the time of a step over the steps between reorders, and that of the baselines as lines."""
+    rows = rows[(rows["part"] == "total") & ~rows["ordering"].map(is_again)]
+    fractions = sorted(rows["filling_fraction"].unique())
+    titles = [f"{phi:.0%} filled" for phi in fractions]
+    figure, panels = figures.panels_in_a_row(titles, 2.9, 3.3, 2.2)
+    own = rows[~rows["ordering"].isin(BASELINES)]
+    keys = ["filling_fraction", "ordering", "reorder_every"]
+    found = statistics.over_runs(own, keys, "time_ms")
+    look = style.lines(list(dict.fromkeys(own["ordering"])))
+    for panel, phi in zip(panels, fractions, strict=True):
+        figures.lines(
+            panel, found[found["filling_fraction"] == phi], "reorder_every", "time_ms", look, log=True
+        )
+        fixed = rows[rows["ordering"].isin(BASELINES) & (rows["filling_fraction"] == phi)]
+        fixed = fixed.drop_duplicates(["run", "round", "ordering"])  # one of the copies for each interval
+        over = statistics.over_runs(fixed, ["ordering"], "time_ms")
+        times = statistics.bounds(over, "time_ms")["centre"]
+        for name, ms in zip(over["ordering"], times, strict=True):
+            line = {SHUFFLED: ":", AGED: "--"}[name]
+            panel.axhline(ms, color="0.4", linestyle=line, linewidth=1, label=f"{name}, never reordered")
+        panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)", ylim=(0, None))
+    figures.legend_outside(panels[-1], "memory order")
+    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
     return figure
 
 

@@ -99,10 +99,11 @@ def with_ages(summary: pd.DataFrame, table: pd.DataFrame, by: list[str]) -> pd.D
         return summary
     samples = table.assign(age_steps=pd.to_numeric(table["age_steps"]))
     every = [name for name in ("reorder_every",) if name in table]
-    oldest = samples.groupby(by, sort=False)[["age_steps", *every]].max().reset_index()
+    more = [name for name in every if name not in by]
+    oldest = samples.groupby(by, sort=False)[["age_steps", *more]].max().reset_index()
     columns = (oldest[name] for name in ("ordering", "age_steps", *every))
     oldest["memory"] = [memory_of(*row) for row in zip(*columns, strict=True)]
-    return summary.merge(oldest.drop(columns=every), on=by, how="left")
+    return summary.merge(oldest.drop(columns=more), on=by, how="left")
 
 
 def again(name: str) -> str:

@@ -3,7 +3,12 @@
 As read here, boxes have a base of 1 d x 1 d, and partners are the particles of the same and of adjacent
 boxes. `squares` are N x N boxes 1 d high, with the centres of the spheres in a plane: discs. `cuboids` are
 N x N boxes of a height, with a three-dimensional gas and an order of the boxes along a curve in the plane.
-`cubes` are N x N x N boxes. The filling fraction is that of volume in all three. All axes are periodic.
+`cubes` are N x N x N boxes. The filling fraction is that of volume in all geometries. All axes are periodic.
+
+Cuboids and cubes differ in three properties: the shape, the boxes that are read (a whole column, or boxes of
+1 d), and the curve (in the plane or in space). Four more geometries separate them on the same gas:
+`cuboids_boxes` and `cubes_boxes` are ordered in the plane and read boxes of 1 d, `cuboids_space` is ordered
+in space and reads boxes of 1 d, and `cubes_columns` is ordered in the plane and reads columns.
 """
 
 from __future__ import annotations
@@ -31,18 +36,26 @@ class Geometry:
         dim: of the gas.
         ordered: axes along which the boxes are ordered.
         densest: largest filling fraction of volume at which a granular gas can be made.
+        read: axes along which the search has boxes; along the others it reads whole columns.
+        shape: name of the geometry with the same gas that [thesis] has.
     """
 
     name: str
     dim: int
     ordered: int
     densest: float
+    read: int
+    shape: str
 
     def box(self, side: int, height: int) -> md.Box:
         """Create the box of `side` boxes a side; `height` is used for cuboids."""
         if self.dim == 2:
             return md.Box((side, side))
-        return md.Box((side, side, height if self.ordered == 2 else side))
+        return md.Box((side, side, self._upright(side, height)))
+
+    def _upright(self, side: int, height: int) -> int:
+        """Return the number of boxes of 1 d in a column."""
+        return {"squares": 1, "cuboids": height, "cubes": side}[self.shape]
 
     def own_fraction(self, filling_fraction: float) -> float:
         """Convert a filling fraction of volume to the gas's own: in 2D to that of area."""
@@ -56,8 +69,7 @@ class Geometry:
             height: of the cuboids, in d.
             filling_fraction: of volume.
         """
-        upright = 1 if self.dim == 2 else height if self.ordered == 2 else side
-        return min(side * side * upright, 10**200) * filling_fraction / sphere_volume(3)
+        return min(side * side * self._upright(side, height), 10**200) * filling_fraction / sphere_volume(3)
 
     def gas(
         self, side: int, height: int, filling_fraction: float, kind: str, temperature: float, seed: int,
@@ -88,7 +100,7 @@ class Geometry:
         return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
 
     def boxes(self, state: md.State) -> tuple[int, ...]:
-        """Return the number of boxes along each ordered axis."""
+        """Return the number of boxes of 1 d along each ordered axis."""
         return tuple(int(length) for length in state.box.lengths[: self.ordered])
 
     def in_order(self, state: md.State, order: str, seed: int) -> md.State:
@@ -117,18 +129,23 @@ class Geometry:
         return np.minimum(cells, np.array(self.boxes(state)) - 1)
 
     def seen(self, state: md.State) -> md.State:
-        """Return the state that the search uses: for cuboids the projection on the plane of their boxes."""
-        if self.dim == self.ordered:
+        """Return the state that the search uses: where it reads columns, the projection on their plane."""
+        if self.dim == self.read:
             return state
-        flat = md.Box(state.box.lengths[: self.ordered])
-        return md.State(state.pos[:, : self.ordered], state.vel[:, : self.ordered], flat, state.id)
+        flat = md.Box(state.box.lengths[: self.read])
+        return md.State(state.pos[:, : self.read], state.vel[:, : self.read], flat, state.id)
 
 
-GEOMETRIES = {
-    "squares": Geometry("squares", dim=2, ordered=2, densest=0.8 * 2 / 3),
-    "cuboids": Geometry("cuboids", dim=3, ordered=2, densest=0.6),
-    "cubes": Geometry("cubes", dim=3, ordered=3, densest=0.6),
-}
+_ALL = (
+    Geometry("squares", dim=2, ordered=2, densest=0.8 * 2 / 3, read=2, shape="squares"),
+    Geometry("cuboids", dim=3, ordered=2, densest=0.6, read=2, shape="cuboids"),
+    Geometry("cubes", dim=3, ordered=3, densest=0.6, read=3, shape="cubes"),
+    Geometry("cuboids_boxes", dim=3, ordered=2, densest=0.6, read=3, shape="cuboids"),
+    Geometry("cuboids_space", dim=3, ordered=3, densest=0.6, read=3, shape="cuboids"),
+    Geometry("cubes_columns", dim=3, ordered=2, densest=0.6, read=2, shape="cubes"),
+    Geometry("cubes_boxes", dim=3, ordered=2, densest=0.6, read=3, shape="cubes"),
+)
+GEOMETRIES = {geometry.name: geometry for geometry in _ALL}
 
 
 def own_side(order: str, side: int, dim: int) -> int:

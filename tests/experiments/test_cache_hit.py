@@ -31,6 +31,23 @@ class TestCacheHit:
         }
         assert names == {path.stem for path in folder.glob("*.pdf")}
 
+    def test_geometries_with_the_same_gas_are_compared_by_their_misses(self, tmp_path):
+        folder = run(
+            cache_hit, tmp_path, "--quick", "--size", "16", "--height", "4", "--cache", "128", "--ordering",
+            "hilbert", "pancake", "shuffled", "--geometry", "cuboids", "cuboids_space", "cubes",
+            "--filling-fraction", "0.2", "--model", "block",
+        )  # fmt: skip
+        assert {path.stem for path in folder.glob("misses*.png")} == {"misses_cuboids"}
+        found = pd.read_csv(folder / "misses_cuboids.csv").set_index(["geometry", "ordering"])
+        misses = found["misses_per_particle_median"]
+        assert ("cuboids", "pancake") not in misses
+        table = pd.read_parquet(folder / "table.parquet").set_index(["geometry", "ordering"])
+        by_hand = table["reads_per_particle"] * (1 - table["hit_ratio"])
+        for key in misses.index:
+            assert misses[key] == pytest.approx(by_hand[key])
+        reads = table["reads_per_particle"]
+        assert reads["cuboids", "hilbert"] > reads["cuboids_space", "hilbert"]  # whole columns
+
     @pytest.mark.parametrize(
         "search", ["scattered", "coherent", pytest.param("tiles", marks=pytest.mark.nightly), "verlet"]
     )

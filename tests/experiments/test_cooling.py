@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import md
 from experiments import cooling
 from experiments.core.settings import cases
 
@@ -60,3 +61,61 @@ def test_the_time_is_found_from_a_perfect_law_and_not_from_too_few_rows():
 def test_what_cannot_be_measured_is_refused(field, value):
     with pytest.raises(ValueError, match=f"--{field.replace('_', '-')}"):
         cooling.Config(**{field: value})
+
+
+class TestHomogeneity:
+    def test_an_ideal_gas_is_homogeneous(self):
+        generator = np.random.default_rng(3)
+        n, box = 20_000, md.Box((10.0, 12.0, 8.0))
+        state = md.State(generator.random((n, 3)) * box.lengths, generator.normal(size=(n, 3)), box)
+        found = cooling.homogeneity(state)
+        assert found["count_variance"] == pytest.approx(1, abs=0.2)
+        assert found["flow_energy"] == pytest.approx(1, abs=0.1)
+        assert found["flow_over_thermal"] == pytest.approx(1 / cooling.IN_A_CELL, rel=0.3)
+
+    def test_clusters_and_common_velocities_are_seen(self):
+        generator = np.random.default_rng(3)
+        n, box = 20_000, md.Box((10.0, 10.0, 10.0))
+        pos, vel = generator.random((n, 3)) * box.lengths, generator.normal(size=(n, 3))
+        dense = np.where(np.arange(n)[:, None] % 2, pos, pos / 2)
+        assert cooling.homogeneity(md.State(dense, vel, box))["count_variance"] > 10
+        sheared = vel + np.column_stack([2 * np.sin(2 * np.pi * pos[:, 1] / 10), np.zeros(n), np.zeros(n)])
+        assert cooling.homogeneity(md.State(pos, sheared, box))["flow_energy"] > 5
+        still = vel + np.array([3.0, 0, 0])  # the motion of the whole gas is no flow
+        assert cooling.homogeneity(md.State(pos, still, box))["flow_energy"] == pytest.approx(1, abs=0.1)
+
+    def test_it_is_known_to_the_last_digit_for_a_gas_in_two_halves(self):
+        pos = np.array([[0.5, 0.5, 0.5], [1.5, 0.5, 0.5]])
+        state = md.State(pos, np.array([[1.0, 0, 0], [-1.0, 0, 0]]), md.Box((2.0, 2.0, 2.0)))
+        found = cooling.homogeneity(state)  # 8 cells, 2 of them with a particle
+        assert found["count_variance"] == pytest.approx((2 / 8 - (2 / 8) ** 2) / (2 / 8 * 7 / 8))
+        assert found["flow_energy"] == pytest.approx(1)
+        assert found["flow_over_thermal"] == np.inf
+
+
+def perfect(tau: float, rate: float) -> pd.DataFrame:
+    """Rows of a gas that cools by Haff's law over two decades, with `rate` times the collisions of theory."""
+    time = tau * (np.geomspace(1, 10, 41) - 1)
+    temperature = 4 / (1 + time / tau) ** 2
+    rows = pd.DataFrame({"time": time, "temperature": temperature, "temperature_start": 4.0})
+    rows = rows.assign(n=100, filling_fraction=0.1, restitution=0.8, repeat=0, cooling_time_theory=2.0)
+    theory = np.sqrt(temperature)
+    return rows.assign(
+        collision_rate_theory=theory, collision_rate=rate * theory, rate_times_contact_time=0.001 * theory
+    )
+
+
+def test_each_decade_has_its_own_time_and_collision_rate():
+    found = cooling.by_decade(perfect(3.0, 0.5))
+    assert found["decade"].tolist() == [1, 2]  # the last row, at the end of the second, makes no third
+    np.testing.assert_allclose(found["tau_over_theory"], 1.5)
+    np.testing.assert_allclose(found["rate_over_theory"], 0.5)
+    np.testing.assert_allclose(found["tau_over_theory_of_rate"], 0.75)
+    contacts = perfect(3.0, 0.5)["collision_rate"] * 0.001 * 100 / 2
+    assert found["touching_pairs"].sum() == pytest.approx(contacts[:-1].sum(), rel=0.02)
+    assert "count_variance" not in found  # tables of older runs have none
+
+
+def test_a_table_of_an_older_run_is_drawn(tmp_path):
+    cooling.draw(perfect(3.0, 0.5), tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.png")} == {"cooling", "decades"}

@@ -1,5 +1,6 @@
 """experiments.ladder: rungs in the same rounds at the same steps of the flow; gains over two baselines."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -97,3 +98,17 @@ def test_tables_of_before_are_drawn(tmp_path, columns):
     table = table[~table["rung"].str.endswith("again")].drop(columns=columns)
     ladder.draw(table, tmp_path)
     assert pd.read_csv(tmp_path / "summary.csv")["noise_floor"].isna().all()
+
+
+@pytest.mark.parametrize(("room", "overflows"), [(2, True), (200, False)])
+def test_the_share_of_lists_that_overflow_is_recorded_and_summed_up(room, overflows):
+    rungs = "shared stack", "contacts in lists"
+    table = pd.DataFrame(all_rows(ladder.measure(case(rung=rungs, room=room))))
+    found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
+    assert np.isnan(found["shared stack"])
+    assert (0 < found["contacts in lists"] <= 1) if overflows else found["contacts in lists"] == 0
+
+
+def test_a_list_without_room_is_refused():
+    with pytest.raises(ValueError, match="--room = 0; allowed: an integer of at least 1"):
+        case(room=0)

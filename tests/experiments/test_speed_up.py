@@ -83,7 +83,7 @@ class TestSpeedUp:
     def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch, fused):
         case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
                    rounds=1, steps=5, ordering=("hilbert", "shuffled"), fused=(fused,),
-                   precision=("float64",), reorder_every=2)  # fmt: skip
+                   precision=("float64",), reorder_every=(2,))  # fmt: skip
         monkeypatch.setattr(
             speed_up,
             "phases_of",
@@ -141,6 +141,42 @@ class TestSpeedUp:
         assert row["gain_over_aged_median_of_rounds"] == 1.5
         assert (tmp_path / "gain.png").exists()
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def at_intervals(cls, tmp_path_factory):
+        flags = (
+            "--quick --length 16 --rounds 3 --steps 12 --reorder-every 3 12 --fused True --precision float64"
+        )
+        return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
+
+    def test_every_interval_is_sampled_in_the_same_rounds_as_the_baselines(self, at_intervals):
+        table = pd.read_parquet(at_intervals / "table.parquet")
+        cases = table[table["filling_fraction"] == 0.2].groupby(["ordering", "reorder_every"])["round"]
+        assert set(cases.groups) == {
+            ("pancake", 3), ("pancake", 12), ("shuffled", 3), ("shuffled again", 3), ("aged", 3)
+        }  # fmt: skip
+        assert (cases.unique().map(sorted).map(tuple) == (0, 1, 2)).all()
+        own = table[table["ordering"] == "pancake"].groupby("reorder_every")["age_steps"]
+        assert own.first().to_dict() == {3: 4, 12: 13}
+
+    def test_every_interval_has_a_gain_over_every_baseline(self, at_intervals):
+        names = {path.stem for path in at_intervals.glob("*.png")}
+        assert names == {"gain_3", "gain_12", "time_3", "time_12", "interval"}
+        summary = pd.read_csv(at_intervals / "summary.csv").set_index(
+            ["filling_fraction", "reorder_every", "ordering"]
+        )
+        table = pd.read_parquet(at_intervals / "table.parquet").query("filling_fraction == 0.05")
+        times = table.set_index(["ordering", "reorder_every", "round"])["time_ms"].sort_index()
+        for every in (3, 12):
+            gains = times["shuffled", 3] / times["pancake", every]
+            own = summary.sort_index().loc[(0.05, every, "pancake")]
+            assert own["gain_over_shuffled_median_of_rounds"] == pytest.approx(gains.median())
+        ms = summary["time_ms_median_of_rounds"].sort_index()
+        assert ms[0.05, 3, "shuffled"] == ms[0.05, 12, "shuffled"]
+
+    def test_the_interval_of_an_older_run_is_a_number(self):
+        assert speed_up.Config(reorder_every=500).reorder_every == (500,)
+
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
@@ -157,7 +193,7 @@ class TestSpeedUp:
             ({"ordering": ("lattice",)}, "unknown ordering 'lattice'; allowed: one of shuffled, aged"),
             ({"rounds": 0}, "--rounds = 0; allowed: an integer of at least 1"),
             ({"length": float("inf")}, "--length = inf; allowed: a finite number"),
-            ({"reorder_every": 0}, "--reorder-every = 0; allowed: an integer of at least 1"),
+            ({"reorder_every": (0,)}, "--reorder-every = 0; allowed: an integer of at least 1"),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, fields, message):

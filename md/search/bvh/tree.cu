@@ -120,6 +120,13 @@ extern "C" __global__ void fit_parts(int n, int parts, int is_new, const real* p
     }
 }
 
+// Orders a box and the visit that announces it; left out only to see whether boxes race then.
+#ifdef NO_FENCE
+#define VISIT_FENCE()
+#else
+#define VISIT_FENCE() __threadfence()
+#endif
+
 // Merges the boxes of nodes that span several parts, in the threads that stopped below them. The fence before a visit
 // publishes the box written before it; the fence after it keeps the sibling's box from being read too early.
 extern "C" __global__ void fit_spanning(int n, const real* pos, const int* stopped, const int* ropes, const int* parent,
@@ -131,11 +138,11 @@ extern "C" __global__ void fit_spanning(int n, const real* pos, const int* stopp
     Node merged = load_node(nodes, child);
     int node = parent[child];
     while (node >= 0) {
-        __threadfence();
+        VISIT_FENCE();
         int2 node_ropes = ((const int2*)ropes)[node];  // loaded before the visit, so that both latencies overlap
         int above = parent[node];
         if (atomicAdd(&visits[node], 1) == 0) return;
-        __threadfence();
+        VISIT_FENCE();
         Node sibling_node = load_written(nodes, child == node_ropes.x ? merged.ropes.y : node_ropes.x);
 #pragma unroll
         for (int axis = 0; axis < DIM; ++axis) {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import md
+import sfc
 from experiments.prediction.systems import GEOMETRIES, own_side
 
 every_geometry = pytest.mark.parametrize("name", list(GEOMETRIES))
@@ -24,11 +25,29 @@ def test_the_memory_order_is_that_of_a_reorder(name, order):
 def test_a_gas_has_the_filling_fraction_of_volume_and_no_overlaps(name):
     geometry = GEOMETRIES[name]
     state = geometry.gas(8, 5, 0.3, "granular", 1.0, 0, "cpu")
-    volume = 8 * 8 * {"squares": 1, "cuboids": 5, "cubes": 8}[name]
+    volume = 8 * 8 * {"squares": 1, "cuboids": 5, "cubes": 8}[name.partition("_")[0]]
     assert len(state) * np.pi / 6 == pytest.approx(0.3 * volume, rel=0.02)
     law = md.laws.SpringDashpot(1.0, 0.0)
     assert len(md.Simulation(state, law, backend="cpu").pairs()) == 0
     assert not np.array_equal(state.id, np.arange(len(state)))
+
+
+def test_geometries_of_one_shape_share_their_gas_and_differ_in_order_or_in_reads():
+    for name, geometry in GEOMETRIES.items():
+        other = GEOMETRIES[geometry.shape]
+        gas, same = (one.gas(6, 3, 0.3, "ideal", 1.0, 2, "cpu") for one in (geometry, other))
+        assert np.array_equal(gas.pos, same.pos)
+        assert np.array_equal(gas.box.lengths, same.box.lengths)
+        assert (geometry.ordered, geometry.read) != (other.ordered, other.read) or name == geometry.shape
+
+
+@pytest.mark.parametrize(("name", "axes"), [("cuboids", 2), ("cuboids_boxes", 2), ("cuboids_space", 3)])
+def test_cuboids_are_ordered_in_the_plane_or_in_space(name, axes):
+    geometry = GEOMETRIES[name]
+    state = geometry.in_order(geometry.gas(8, 4, 0.4, "ideal", 1.0, 0, "cpu"), "hilbert", 0)
+    cells = state.pos[:, :axes].astype(int)
+    ranks = sfc.covering("hilbert", (8, 8, 4)[:axes]).rank(cells).astype(int)
+    assert (np.diff(ranks) >= 0).all()
 
 
 @pytest.mark.parametrize(
