@@ -58,7 +58,9 @@ def test_the_duplicate_of_a_large_table_goes_and_that_of_a_small_one_stays(run, 
     small = complete_run(tmp_path / "small", {"sources": "x"}, [{"run": 0}])
     for folder, stays in ((run, False), (small, True)):
         (folder / "summary.csv").write_text("a\n" * 60_000)
+        size = (folder / TABLE).stat().st_size
         shrink(folder)
+        assert (folder / TABLE).stat().st_size <= size
         assert (folder / "table.csv").is_file() == stays
         assert (folder / "summary.csv").stat().st_size == 120_000
 
