@@ -24,7 +24,9 @@ _FILES = (b"100644", b"100755")  # modes of a file; links and submodules are no 
 
 
 def find_commit(root: Path, sources: str) -> str | None:
-    """Find the first commit in the history of a checkout that has the given sources.
+    """Find the commit in the history of a checkout that introduced the given sources.
+
+    If they were introduced more than once, it is the last time. Commits before it are not read.
 
     Args:
         root: the folder that holds the packages, the top of a git checkout.
@@ -37,11 +39,17 @@ def find_commit(root: Path, sources: str) -> str | None:
         UsageError: a root whose history cannot be read.
     """
     checks.text("sources", sources, "64 hexadecimal digits of SHA-256")
-    return next((commit for commit, found in commits(root) if found == sources), None)
+    introduced = None
+    for commit, found in commits(root):
+        if found == sources:
+            introduced = commit
+        elif introduced:
+            break
+    return introduced
 
 
 def commits(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the commits of a checkout's history, oldest first, each with the hash of its sources.
+    """Yield the commits of a checkout's history, newest first, each with the hash of its sources.
 
     Args:
         root: the folder that holds the packages, the top of a git checkout.
@@ -50,7 +58,7 @@ def commits(root: Path) -> Iterator[tuple[str, str]]:
         UsageError: a root whose history cannot be read.
     """
     root = as_path("root", root)
-    command = ["git", "-C", str(root), "log", "--reverse", "--format=%H %T", "HEAD"]
+    command = ["git", "-C", str(root), "log", "--topo-order", "--format=%H %T", "HEAD"]
     try:
         log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:

@@ -1,7 +1,7 @@
 """Copy a complete run into `results/reference/<experiment>/<name>/`, if it can stand as a reference.
 
 Contract. A kept run is complete, its table is as it was written, its sources are those of a commit, and its
-times come from enough runs. Its provenance has the entry `reference`: `commit`, the first with the run's
+times come from enough runs. Its provenance has the entry `reference`: `commit`, which introduced the
 sources; `runs`, counted in the table; `fewest_runs`, the number that was required. A kept run has its table,
 provenance, figures and summaries, and `about.toml`, which describes it. Journals and reports of profilers are
 not copied, and films only if wanted.

@@ -54,8 +54,7 @@ def complete_run(folder: Path, code: dict, rows: Sequence[dict], **provenance) -
         "machine": {"cpu": "A Processor", "threads": 2},
     } | provenance
     record = Record.create(folder, "timing", origin)
-    for number, row in enumerate(rows):
-        record.add(number, [row])
+    record.add(0, list(rows))
     record.write_tables()
     record.describe({"status": "complete", "ended": "2026-11-26T00:20:34+00:00"} | origin)
     record.close()

@@ -1,5 +1,6 @@
 """Commits have the hash of sources that a checkout of them has, and are found by it."""
 
+import contextlib
 import io
 import subprocess
 import tarfile
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def changes(checkout):
-    """Make commits of every kind, and return each with the hash of its checkout, oldest first."""
+    """Make commits of every kind, and return each with the hash of its checkout, newest first."""
     steps = [
         lambda: checkout.write("sfc/curve.py", "changed\n"),
         lambda: checkout.write("README.md", "no source\n"),
@@ -30,7 +31,7 @@ def changes(checkout):
     found = [(checkout.first, checkout.sources)]
     for step in steps:
         step()
-        found.append((checkout.commit("next"), checkout.sources))
+        found.insert(0, (checkout.commit("next"), checkout.sources))
     return found
 
 
@@ -50,16 +51,25 @@ def test_a_commit_of_this_project_has_the_hash_of_its_checkout(tmp_path):
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as file:
         file.extractall(tmp_path, filter="data")
-    *_, (_, sources) = commits(ROOT)
+    with contextlib.closing(commits(ROOT)) as newest_first:
+        _, sources = next(newest_first)
     assert sources == code_of(tmp_path)["sources"]
 
 
-def test_the_first_commit_with_the_sources_is_found(checkout):
-    expected = changes(checkout)
-    assert expected[1][1] == expected[2][1]
-    assert find_commit(checkout.root, expected[2][1]) == expected[1][0]
-    assert find_commit(checkout.root, expected[-1][1]) == expected[-1][0]
+def test_the_commit_that_introduced_the_sources_is_found(checkout):
+    *_, readme, one, first = expected = changes(checkout)
+    assert readme[1] == one[1]
+    assert find_commit(checkout.root, one[1]) == one[0]
+    assert find_commit(checkout.root, first[1]) == first[0]
+    assert find_commit(checkout.root, expected[0][1]) == expected[0][0]
     assert find_commit(checkout.root, "0" * 64) is None
+
+
+def test_sources_that_came_back_are_of_the_last_commit_that_introduced_them(checkout):
+    checkout.write("sfc/curve.py", "changed\n")
+    checkout.commit("two")
+    checkout.git("revert", "--no-edit", "HEAD")
+    assert find_commit(checkout.root, checkout.sources) == checkout.git("rev-parse", "HEAD")
 
 
 def test_a_commit_that_left_the_history_is_not_found(checkout):
