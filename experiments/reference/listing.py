@@ -24,7 +24,8 @@ _HEAD = f"""# Runs
 Every run in `reference/`, written by `python -m experiments.reference list` from `provenance.json`,
 `table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
 table; of predictions and physics, repeats with another seed. s: wall time, unless the run was resumed. code:
-the commit that introduced the sources of the run, or what is known of it.
+the commit that introduced the sources of the run, or what is known of it. A large table is there as Parquet
+alone, without table.csv.
 
 | {" | ".join(COLUMNS)} |
 |{"---|" * len(COLUMNS)}
