@@ -2,11 +2,10 @@
 
 This is chapter 6 of [thesis]: spheres between two walls 10 d apart that are shaken in phase, periodic
 sideways, reordered every 500 steps, compared with the same box without reorders. What [thesis] does not state
-is chosen as
-follows: time in seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in 50 steps. The
-    box
-is shaken before it is timed. `temperature_start` and `temperature_end`, at the ends of the timing, show
-whether it was steady; in a steady box they also differ if the rounds do not take whole shakes.
+is chosen as follows: time in seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in
+50 steps. The box is shaken before it is timed. `temperature`, m <v^2> / 3 in d^2 / s^2 after each sample,
+shows whether it was steady: in a steady box it repeats with the shakes. `temperature_start` and
+`temperature_end` are those at the ends of the timing.
 
 Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged` memory, which was in the
 order of the lattice sites of the initial state `age_steps` steps ago. All orderings of a case are sampled in
@@ -188,6 +187,7 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, every: int) -> Iter
         other = sum(sum(one["build"]) + sum(one["integrate"]) for one in phases)
         sums = {"force": force, "other": other, "total": force + other}
     common = {"reorder_ms": cost, "age_steps": _age(case, sim, ordering, every)}
+    common |= {"temperature": md.observe.look(sim).temperature}
     if not case.fused:
         common["phases_over_step"] = sums["total"] / lasted
     for part, ms in sums.items():

@@ -3,11 +3,11 @@
 import hashlib
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import psutil
 
@@ -100,19 +100,31 @@ def code_of(root: Path) -> dict:
         root: the folder that holds the packages.
 
     Returns:
-        sources: 64 hexadecimal digits of SHA-256; commit: of the checkout; dirty: whether a source differs
-            from
-        that commit. The last two are None if the code is not in a checkout.
+        sources: of `hash_sources`; commit: of the checkout; dirty: whether a source differs from that commit.
+        The last two are None if the code is not in a checkout.
 
     Raises:
         TypeError: a root that is no path.
         OSError: a source cannot be read.
     """
-    root, hashed = as_path("root", root), hashlib.sha256()
-    for path in sources_of(root):
-        data = path.read_bytes()
-        hashed.update(f"{path.relative_to(root).as_posix()}\0{len(data)}\0".encode() + data)
-    return {"sources": hashed.hexdigest(), **_commit(root)}
+    root = as_path("root", root)
+    found = {PurePosixPath(path.relative_to(root).as_posix()): path.read_bytes() for path in sources_of(root)}
+    return {"sources": hash_sources(found), **_commit(root)}
+
+
+def hash_sources(sources: Mapping[PurePosixPath, bytes]) -> str:
+    """Hash the paths and contents of source files, in the order of their paths.
+
+    Args:
+        sources: path relative to the folder that holds the packages -> content.
+
+    Returns:
+        64 hexadecimal digits of SHA-256.
+    """
+    hashed = hashlib.sha256()
+    for path in sorted(sources):
+        hashed.update(f"{path}\0{len(sources[path])}\0".encode() + sources[path])
+    return hashed.hexdigest()
 
 
 def sources_of(root: Path) -> list[Path]:

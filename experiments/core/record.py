@@ -214,7 +214,7 @@ class Record:
         """
         table, parquet = self.table, io.BytesIO()
         table.to_parquet(parquet, index=False, write_page_checksum=True)
-        write_atomically(self.folder / TABLE, _writer(parquet.getbuffer()))
+        write_bytes(self.folder / TABLE, parquet.getbuffer())
         self._table_crc = zlib.crc32(parquet.getbuffer())
         save_table(table, self.folder, "table")
         self._written = time.monotonic()
@@ -245,14 +245,24 @@ class Record:
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
         text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
-        write_atomically(self.folder / PROVENANCE, _writer(text.encode()))
+        write_bytes(self.folder / PROVENANCE, text.encode())
 
 
-def _writer(data: bytes | memoryview) -> Callable[[BinaryIO], None]:
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write a file, whole or not at all.
+
+    Args:
+        path: of the file.
+        data: its content.
+
+    Raises:
+        OSError: it cannot be written; the error names the file, and an old file is unchanged.
+    """
+
     def write(file: BinaryIO) -> None:
         file.write(data)
 
-    return write
+    write_atomically(path, write)
 
 
 def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Read a GPU's clock, power and throttle reasons from nvidia-smi while samples are taken."""
+"""Read a GPU's clock, power, temperature and throttle reasons from nvidia-smi while samples are taken."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from experiments.processes.lifetime import program
 from sfc import checks
 
 EVERY_MS = 50  # between two readings
-WANTED = "clocks.sm,power.draw,clocks_event_reasons.active"
-_OLDER = "clocks.sm,power.draw,clocks_throttle_reasons.active"  # the name in drivers before 535
+WANTED = "clocks.sm,power.draw,temperature.gpu,clocks_event_reasons.active"
+_OLDER = WANTED.replace("event", "throttle")  # the name in drivers before 535
 _KEPT = 20_000  # readings: a quarter of an hour
 # Bits that hold a clock down. NVIDIA, NVML API reference, nvmlClocksEventReasons.
 REASONS = {
@@ -34,11 +34,13 @@ class Clock(NamedTuple):
     Attributes:
         clock_MHz: lowest clock of the multiprocessors.
         power_W: highest power drawn.
+        chip_celsius: highest temperature of the chip.
         throttle: reasons that held the clock down, "none" if there were none.
     """
 
     clock_MHz: float | None  # noqa: N815 - the unit
     power_W: float | None  # noqa: N815
+    chip_celsius: float | None
     throttle: str | None
 
 
@@ -49,12 +51,14 @@ class Reading(NamedTuple):
         at: `time.perf_counter` when it was read.
         clock_MHz: of the multiprocessors.
         power_W: drawn.
+        chip_celsius: temperature of the chip.
         reasons: bits.
     """
 
     at: float
     clock_MHz: float  # noqa: N815
     power_W: float  # noqa: N815
+    chip_celsius: float
     reasons: int
 
 
@@ -137,7 +141,7 @@ def read_line(line: str) -> Reading | None:
     """Parse a line of nvidia-smi; None if it has no clock.
 
     Args:
-        line: as "1980, 412.33, 0x0000000000000004".
+        line: as "1980, 412.33, 45, 0x0000000000000004".
 
     Raises:
         TypeError: no str.
@@ -145,18 +149,21 @@ def read_line(line: str) -> Reading | None:
     checks.instance("line", line, str, "a line of nvidia-smi")
     parts = [part.strip() for part in line.split(",")]
     try:
-        clock, power, reasons = float(parts[0]), float(parts[1]), int(parts[2], 16)
+        (clock, power, celsius), reasons = map(float, parts[:3]), int(parts[3], 16)
     except (ValueError, IndexError):
         return None
-    return Reading(time.perf_counter(), clock, power, reasons)
+    return Reading(time.perf_counter(), clock, power, celsius, reasons)
 
 
 def summed(readings: list[Reading]) -> Clock:
-    """Reduce readings to the lowest clock, the highest power and all throttle reasons."""
+    """Reduce readings to the lowest clock, the highest power and temperature, and all throttle reasons."""
     if not readings:
-        return Clock(None, None, None)
+        return Clock(None, None, None, None)
     bits = int(np.bitwise_or.reduce([r.reasons for r in readings]))
     held = [name for bit, name in REASONS.items() if bits & bit]
     return Clock(
-        min(r.clock_MHz for r in readings), max(r.power_W for r in readings), ", ".join(held) or "none"
+        min(r.clock_MHz for r in readings),
+        max(r.power_W for r in readings),
+        max(r.chip_celsius for r in readings),
+        ", ".join(held) or "none",
     )

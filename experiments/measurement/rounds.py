@@ -81,7 +81,7 @@ def take_rounds(
         For each round the rows of the entries in turn, with their columns, and: `round`; `turn`, the position
         of the sample in the round; `other_load_cores`, `spare_cores` (cores that the steps do not use),
         `waited_share`, `involuntary_switches` of the host; of steps on a GPU `clock_MHz`, `power_W`,
-        `throttle`; `recorded`, whether the sample compiled or recorded after all tries.
+        `chip_celsius`, `throttle`; `recorded`, whether the sample compiled or recorded after all tries.
 
     Raises:
         TypeError: an argument of a wrong class.

@@ -51,6 +51,16 @@ class TestSpeedUp:
                 rows["temperature_end"].iloc[0], rel=1e-6
             )
 
+    def test_the_temperature_is_told_after_each_sample(self, folder):
+        table = pd.read_parquet(folder / "table.parquet")
+        assert (table["temperature"] > 0).all()
+        for _, rows in table.groupby(["case", "round"]):  # of the same gas, after as many steps in any order
+            assert rows["temperature"].to_numpy() == pytest.approx(rows["temperature"].iloc[0], rel=1e-6)
+        for _, rows in table.groupby(["case", "ordering", "part"]):
+            assert rows["temperature"].nunique() == 3
+            last = rows.set_index("round").loc[2]
+            assert last["temperature"] == pytest.approx(last["temperature_end"], rel=1e-9)
+
     def test_gains_are_ratios_within_a_round(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
         summary = pd.read_csv(folder / "summary.csv")

@@ -9,15 +9,18 @@ import pytest
 from experiments.analysis import reliability
 from experiments.measurement.gpu_clock import GpuClock, Reading, read_line, summed
 
-LINE = "1980, 412.33, 0x0000000000000004"
+LINE = "1980, 412.33, 45, 0x0000000000000004"
 
 
 def test_a_line_is_read():
     reading = read_line(LINE)
-    assert (reading.clock_MHz, reading.power_W, reading.reasons) == (1980.0, 412.33, 4)
+    assert reading[1:] == (1980.0, 412.33, 45.0, 4)
 
 
-@pytest.mark.parametrize("line", ["", "clocks.sm", "[N/A], 1, 0x0", "1980, 3", "Field is not a valid field"])
+@pytest.mark.parametrize(
+    "line",
+    ["", "clocks.sm", "[N/A], 1, 45, 0x0", "1980, 3", "1980, 412.33, 0x0", "Field is not a valid field"],
+)
 def test_what_is_no_reading_is_none(line):
     assert read_line(line) is None
 
@@ -33,10 +36,10 @@ def test_arguments_of_a_wrong_class_are_refused():
 
 
 def test_readings_of_a_stretch_are_summed():
-    readings = [read_line(line) for line in ("1980, 400, 0x0", "1500, 700, 0x24")]
-    assert summed(readings) == (1500.0, 700.0, "power cap, thermal")
+    readings = [read_line(line) for line in ("1980, 400, 61, 0x0", "1500, 700, 60, 0x24")]
+    assert summed(readings) == (1500.0, 700.0, 61.0, "power cap, thermal")
     assert summed(readings[:1]).throttle == "none"
-    assert summed([]) == (None, None, None)
+    assert summed([]) == (None, None, None, None)
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_the_clock_is_read_while_it_is_open(nvidia_smi):
         time.sleep(0.05)
         found = clock.between(begin, time.perf_counter())
         process = clock._process
-    assert found == (1980.0, 412.33, "power cap")
+    assert found == (1980.0, 412.33, 45.0, "power cap")
     assert process.poll() is not None
 
 
@@ -86,21 +89,21 @@ def test_readings_of_a_sample_come_before_those_beside_it(monkeypatch, begin, en
     opened = GpuClock("0")
     opened._process = opened  # as if it was running
     for at, of in ((9.99, 600), (10.0, 1980), (10.1, 1200), (10.21, 345)):
-        opened._readings.append(Reading(at, of, 100.0, 0))
+        opened._readings.append(Reading(at, of, 100.0, 45.0, 0))
     assert opened.between(begin, end).clock_MHz == clock
 
 
-@pytest.mark.parametrize("script", ["exit 1", "echo '[N/A], [N/A], [N/A]'"])
+@pytest.mark.parametrize("script", ["exit 1", "echo '[N/A], [N/A], [N/A], [N/A]'"])
 def test_where_nothing_is_told_columns_are_empty(nvidia_smi, script):
     nvidia_smi(script)
     with GpuClock("0") as clock:
-        assert clock.between(0, time.perf_counter()) == (None, None, None)
+        assert clock.between(0, time.perf_counter()) == (None, None, None, None)
 
 
 def test_without_the_program_columns_are_empty(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with GpuClock("0") as clock:
-        assert clock.between(0, 1) == (None, None, None)
+        assert clock.between(0, 1) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ class Clock:
         pass
 
     def between(self, begin, end):
-        return gpu_clock.Clock(1980.0, 300.0, "none")
+        return gpu_clock.Clock(1980.0, 300.0, 45.0, "none")
 
 
 def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):

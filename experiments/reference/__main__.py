@@ -1,0 +1,58 @@
+"""Keep runs for reference, list them, and make them small."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from experiments.core.settings import UsageError
+from experiments.reference import keep as keeping
+from experiments.reference import listing, shrink
+
+ROOT = Path(__file__).parents[2]
+_Run = Annotated[Path, tyro.conf.Positional]
+_Runs = Annotated[tuple[Path, ...], tyro.conf.Positional]
+_Name = Annotated[str, tyro.conf.Positional]
+
+
+def keep(run: _Run, name: _Name, /, about: str, runs: int = keeping.FEWEST_RUNS, films: bool = False) -> None:
+    """Copy a complete run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
+
+    Args:
+        run: Its folder, results/<experiment>/<utc>-<hash>.
+        name: Of the new folder, such as h200_512.
+        about: One line: what was measured.
+        runs: Smallest number of runs of a table of times.
+        films: Whether films are kept.
+    """
+    print(keeping.keep(run, name, about, ROOT, runs, films))
+    list_runs()
+
+
+def list_runs() -> None:
+    """Write results/RUNS.md from all runs in results/reference."""
+    print(listing.write_runs(ROOT / "results"))
+
+
+def shrink_runs(run: _Runs = (), /) -> None:
+    """Make the tables and the pictures of kept runs small, without loss of data.
+
+    Args:
+        run: Folders of kept runs; all if none is given.
+    """
+    for folder in run or listing.kept_runs(ROOT / "results"):
+        if saved := shrink.shrink(folder):
+            print(f"{folder}: {saved / 1e3:,.0f} kB less")
+
+
+if __name__ == "__main__":
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            {"keep": keep, "list": list_runs, "shrink": shrink_runs},
+            prog="python -m experiments.reference",
+            description=__doc__,
+        )
+    except (UsageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

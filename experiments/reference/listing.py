@@ -1,0 +1,135 @@
+"""Write `results/RUNS.md`, the list of all kept runs, from their provenance, tables and descriptions."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_bytes
+from experiments.core.settings import UsageError
+from experiments.reference.keep import REFERENCE, count_runs, read_about
+from md.checks import path as as_path
+
+RUNS = "RUNS.md"
+COLUMNS = ("run", "what", "where", "n", "runs", "s", "code", "command")
+SIZES = ("n", "particles")  # columns of a table with the size of a system
+MOST_SIZES = 4  # that are listed one by one
+_HEAD = f"""# Runs
+
+Every run in `reference/`, written by `python -m experiments.reference list` from `provenance.json`,
+`table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
+table; of predictions and physics, repeats with another seed. s: wall time, unless the run was resumed. code:
+the commit that introduced the sources of the run, or what is known of it. A large table is there as Parquet
+alone, without table.csv.
+
+| {" | ".join(COLUMNS)} |
+|{"---|" * len(COLUMNS)}
+"""
+
+
+def write_runs(results: Path) -> Path:
+    """Write the list of all kept runs.
+
+    Args:
+        results: the folder with `reference/`.
+
+    Returns:
+        The path of the list.
+
+    Raises:
+        UsageError: a folder that is no kept run, or lacks its description.
+        OSError: the list cannot be written; the error names the file.
+    """
+    path = as_path("results", results) / RUNS
+    write_bytes(path, runs_text(results).encode())
+    return path
+
+
+def runs_text(results: Path) -> str:
+    """Return the list of all kept runs, a row for each.
+
+    Args:
+        results: the folder with `reference/`.
+
+    Raises:
+        UsageError: a folder that is no kept run, or lacks its description.
+    """
+    rows = [_row(folder) for folder in kept_runs(results)]
+    return _HEAD + "".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |\n" for row in rows)
+
+
+def kept_runs(results: Path) -> list[Path]:
+    """List the folders of all kept runs, `reference/<experiment>/<name>`, sorted."""
+    return sorted(path for path in (as_path("results", results) / "reference").glob("*/*") if path.is_dir())
+
+
+def _row(folder: Path) -> tuple[str, ...]:
+    """Return the cells of a run, one for each of `COLUMNS`."""
+    origin, about = read_provenance(folder), read_about(folder)
+    if not {"config", "command", "started", "machine", "backend"} <= set(origin):
+        raise UsageError(f"{folder} has no complete {PROVENANCE}; allowed: the folder of a kept run")
+    table = _columns(folder, ("run", "repeat", *SIZES))
+    name = f"{folder.parent.name}/{folder.name}"
+    return (
+        f"[{name}](reference/{name})",
+        about["what"],
+        about.get("where") or _where(origin),
+        _sizes(table, origin["config"]),
+        str(count_runs(table)),
+        _seconds(origin),
+        about.get("code") or _code(folder, origin),
+        f"`{shlex.join(origin['command'])}`",
+    )
+
+
+def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
+    """Read the columns of a table that it has among these."""
+    path = folder / TABLE
+    try:
+        found = pq.read_schema(path).names
+        return pd.read_parquet(path, columns=[name for name in names if name in found])
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
+
+
+def _where(origin: dict) -> str:
+    machine, backend = origin["machine"], origin["backend"]
+    if backend.get("name") == "cuda":
+        return str(backend.get("device"))
+    threads = machine.get("threads")
+    return f"{machine.get('cpu')}, {threads} thread{'s' * (threads != 1)}"
+
+
+def _sizes(table: pd.DataFrame, config: dict) -> str:
+    """Return the sizes of the systems: each, or the smallest and the largest."""
+    column = next((name for name in SIZES if name in table), None)
+    given: Any = config.get("n", []) if column is None else table[column].dropna().unique()
+    sizes = sorted(int(value) for value in (given if hasattr(given, "__iter__") else [given]))
+    shown = [f"{value:,}" for value in sizes]
+    return "; ".join(shown) if len(shown) <= MOST_SIZES else f"{shown[0]} to {shown[-1]}"
+
+
+def _seconds(origin: dict) -> str:
+    """Return the wall time of a run in s; nothing for a run that was resumed or did not end."""
+    if origin.get("resumed") or "ended" not in origin:
+        return ""
+    ended, started = (datetime.fromisoformat(origin[name]) for name in ("ended", "started"))
+    return f"{(ended - started).total_seconds():,.0f}"
+
+
+def _code(folder: Path, origin: dict) -> str:
+    """Return the commit of a run."""
+    code = origin.get("code", {})
+    recorded = None if code.get("dirty") else code.get("commit")
+    commit = origin.get(REFERENCE, {}).get("commit") or recorded
+    if not commit:
+        raise UsageError(
+            f"the commit of {folder} is not known; allowed: a run of which {PROVENANCE} names it; describe "
+            "its code in about.toml"
+        )
+    return f"`{commit:.7}`"
