@@ -118,7 +118,9 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize("work", by_default(WORKS, lambda work: work in ("block", "gilbert", "sorted", "many cells")))
+@pytest.mark.parametrize(
+    "work", by_default(WORKS, lambda work: work in ("block", "gilbert", "sorted", "many cells"))
+)
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
